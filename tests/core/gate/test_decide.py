@@ -2,19 +2,20 @@
 
 import pytest
 
+from interlock.agents.hosts.registry import NAMES, host_named
 from interlock.core.gate.decide import GateDecision, decide
 from interlock.core.gate.state import GateRow, Mode, Policy, Profile
-from interlock.core.gate.tool_call import parse_tool_call
-from interlock.core.gate.tools import HOSTS, OWN_PREFIXES, OWN_TOOLS, Host, class_of
+from interlock.core.gate.tools import OWN_PREFIXES, OWN_TOOLS, TOOL_CLASSES, class_of
 from interlock.mcp.tools import TOOLS
+from tests.core.gate.host_calls import tool_call
 
 
 def said(
     tool: str, given: object, *, mode: Mode = "planning", profile: Profile = "standard"
 ) -> GateDecision:
-    host: Host = "codex" if tool in ("write_stdin", "local_shell") else "claude-code"
+    host = "codex" if tool in ("write_stdin", "local_shell") else "claude-code"
     host = "copilot" if tool in ("write_bash", "powershell", "stop_bash") else host
-    call = parse_tool_call(host, tool, given, "/work")
+    call = tool_call(tool, given, host=host)
     row = GateRow("ses_1", mode, is_started=True, task="T")
     return decide(row, Policy(profile), call, home="/home/interlock")
 
@@ -66,13 +67,39 @@ def test_the_tools_that_count_as_ours_are_those_of_the_server() -> None:
     assert set(OWN_TOOLS) == {tool.name for tool in TOOLS}
 
 
-@pytest.mark.parametrize("host", HOSTS)
-def test_a_tool_is_ours_by_its_whole_name(host: Host) -> None:
+OTHERS = (
+    *("mcp__interlock_files__session", "mcp__interlocked__read_note", "interlock", "session"),
+    *("mcp__interlock__session__x", "mcp__x__session", "interlock_interlock_session", "mcp__"),
+)
+"""Names of tools that only look like ours."""
+
+
+@pytest.mark.parametrize("host", NAMES)
+def test_a_tool_is_ours_by_its_whole_name(host: str) -> None:
+    def kind(tool: str) -> str:
+        return tool_call(tool, {}, host=host).kind
+
     for prefix in OWN_PREFIXES:
-        assert class_of(host, f"{prefix}session") == "own"
-        assert class_of(host, f"{prefix}write_file") != "own"
-    for name in (
-        *("mcp__interlock_files__session", "mcp__interlocked__read_note", "interlock", "session"),
-        *("mcp__interlock__session__x", "mcp__x__session", "interlock_interlock_session", "mcp__"),
-    ):
-        assert class_of(host, name) != "own", name
+        assert kind(f"{prefix}session") == "own"
+        assert kind(f"{prefix}write_file") != "own"
+    for name in OTHERS:
+        assert kind(name) != "own", name
+
+
+@pytest.mark.parametrize("host", NAMES)
+def test_a_host_lists_each_of_its_tools_once_under_a_class_that_there_is(host: str) -> None:
+    tools = host_named(host).tools
+    names = [name for listed in tools.values() for name in listed.split()]
+
+    assert sorted(names) == sorted(set(names))
+    assert set(tools) <= set(TOOL_CLASSES) - {"own", "mcp", "other"}
+    assert {"read", "edit", "shell"} <= set(tools)
+    for kind, listed in tools.items():
+        assert {tool_call(name, {}, host=host).kind for name in listed.split()} == {kind}
+
+
+@pytest.mark.parametrize("listed", ["", "nothing", "READ", "own tools"])
+def test_a_tool_that_no_class_is_listed_for_is_never_one_that_reads(listed: str) -> None:
+    kinds = {class_of(listed, name) for name in ("Read", "read", "mcp__x__read", *OTHERS, "")}
+
+    assert kinds == {"mcp", "other"}

@@ -8,9 +8,8 @@ import pytest
 from interlock.core.gate.decide import decide
 from interlock.core.gate.own_calls import requested_by_tool
 from interlock.core.gate.rules import OPENABLE, Rule
-from interlock.core.gate.state import GateRow, Policy
-from interlock.core.gate.tool_call import parse_tool_call
-from interlock.core.gate.tools import Host
+from interlock.core.gate.state import GateRow, Mode, Policy
+from tests.core.gate.host_calls import tool_call
 
 HOME = "/home/interlock"
 
@@ -44,7 +43,7 @@ def test_of_our_commands_an_agent_runs_what_reads_alone(
     command: str, rule: Rule, remedy: str
 ) -> None:
     analysis = GateRow("ses_1", "analysis", is_started=True)
-    call = parse_tool_call("claude-code", "Bash", {"command": command}, "/work")
+    call = tool_call("Bash", {"command": command})
 
     told = decide(analysis, Policy(), call, home=HOME)
 
@@ -53,6 +52,15 @@ def test_of_our_commands_an_agent_runs_what_reads_alone(
     assert remedy in told.remedy
 
 
+SESSION_TOOLS = {
+    "mcp__interlock__session": "claude-code",
+    "mcp__plugin_interlock_interlock__session": "claude-code",
+    "mcp_interlock_session": "gemini",
+    "interlock_session": "opencode",
+    "MCP:session": "cursor",
+    "interlock-session": "copilot",
+}
+"""The names that our tool `session` has, each with a host that calls it so."""
 CODING = {"mode": "coding"}
 NAMED = {"mode": "coding", "task": "T-1"}
 
@@ -81,14 +89,8 @@ def test_the_user_is_asked_before_an_agent_goes_on_to_coding(
     """What is allowed here although the agent may not do it, the tool refuses, and says why."""
     row = GateRow("ses_1", "analysis", is_started=True)
     state = msgspec.structs.replace(row, **changes)
-    tools: dict[str, Host] = {
-        "mcp__interlock__session": "claude-code",
-        "mcp__plugin_interlock_interlock__session": "claude-code",
-        "mcp_interlock_session": "gemini",
-        "interlock_session": "opencode",
-    }
-    for tool, host in tools.items():
-        call = parse_tool_call(host, tool, tool_input, "/work")
+    for tool, host in SESSION_TOOLS.items():
+        call = tool_call(tool, tool_input, host=host)
 
         told = decide(
             state, policy, call, home=HOME, mode_request=requested_by_tool(tool, tool_input)
@@ -96,6 +98,71 @@ def test_the_user_is_asked_before_an_agent_goes_on_to_coding(
 
         assert (told.answer, told.opened) == (answer, ""), tool
     assert requested_by_tool("mcp__interlock__resume_session", CODING) is None
+
+
+@pytest.mark.parametrize(
+    ("mode", "tool_input", "rule"),
+    [
+        ("analysis", CODING, "subagent.mode"),
+        ("planning", NAMED, "subagent.mode"),
+        ("analysis", {"mode": "disabled"}, "subagent.mode"),
+        ("analysis", {"mode": "planning"}, "own.tool"),
+        ("planning", {"mode": "analysis"}, "own.tool"),
+        ("analysis", {"task": "coding"}, "own.tool"),
+        ("coding", CODING, "own.tool"),
+        ("coding", {"mode": "analysis"}, "own.tool"),
+        ("disabled", {"mode": "coding"}, "mode.disabled"),
+    ],
+)
+@pytest.mark.parametrize("can_ask", [True, False])
+@pytest.mark.parametrize("policy", [Policy(), Policy("light"), Policy(advisory=OPENABLE)])
+def test_a_subagent_does_not_widen_the_mode_whatever_the_policy(
+    mode: Mode, tool_input: dict[str, str], rule: Rule, *, can_ask: bool, policy: Policy
+) -> None:
+    """Who works for the conversation works in its mode; to go back is free to everybody."""
+    row = GateRow("ses_1", mode, is_started=True, may_code=True)
+    for tool, host in SESSION_TOOLS.items():
+        call = msgspec.structs.replace(
+            tool_call(tool, tool_input, host=host), is_subagent=True, can_ask=can_ask
+        )
+
+        told = decide(
+            row, policy, call, home=HOME, mode_request=requested_by_tool(tool, tool_input)
+        )
+
+        assert told.rule == rule, tool
+        assert told.answer == ("deny" if rule == "subagent.mode" else "allow")
+        assert not told.opened
+
+
+@pytest.mark.parametrize(
+    ("command", "mode", "rule"),
+    [
+        ("interlock mode coding --task T", "analysis", "subagent.mode"),
+        ("interlock mode coding", "planning", "subagent.mode"),
+        ("interlock mode planning", "analysis", "own.command"),
+        ("interlock mode disabled", "analysis", "user.only"),
+        ("interlock mode", "analysis", "own.command"),
+        ("interlock mode coding", "coding", "own.command"),
+    ],
+)
+def test_nor_does_it_with_a_command(command: str, mode: Mode, rule: Rule) -> None:
+    row = GateRow("ses_1", mode, is_started=True, may_code=True)
+    call = msgspec.structs.replace(tool_call("Bash", {"command": command}), is_subagent=True)
+
+    told = decide(row, Policy("light"), call, home=HOME)
+
+    assert (told.answer, told.rule) == ("allow" if rule == "own.command" else "deny", rule)
+
+
+def test_where_nobody_can_be_asked_the_tool_itself_decides_about_coding() -> None:
+    row = GateRow("ses_1", "analysis", is_started=True)
+    for tool, host in SESSION_TOOLS.items():
+        call = msgspec.structs.replace(tool_call(tool, CODING, host=host), can_ask=False)
+
+        told = decide(row, Policy(), call, home=HOME, mode_request=requested_by_tool(tool, CODING))
+
+        assert (told.answer, told.rule) == ("allow", "own.tool"), tool
 
 
 @pytest.mark.parametrize(
@@ -111,7 +178,7 @@ def test_a_denial_names_the_ways_to_coding_that_there_are(
     policy: Policy, says: str, says_not: str
 ) -> None:
     row = GateRow("ses_1", "planning", is_started=True)
-    call = parse_tool_call("claude-code", "Write", {"file_path": "a"}, "/work")
+    call = tool_call("Write", {"file_path": "a"})
 
     told = decide(row, policy, call, home=HOME)
 

@@ -1,14 +1,18 @@
 """Paths that nobody writes: however a call names them, and whatever falls with their directory."""
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
+from interlock.agents.hosts.host import JsonPart, OwnFile
+from interlock.agents.hosts.registry import NAMES, host_named
 from interlock.core.gate import paths
 from interlock.core.gate.decide import GateDecision, decide
 from interlock.core.gate.state import GateRow, Policy
-from interlock.core.gate.tool_call import parse_tool_call
+from interlock.hooks import fast
+from tests.core.gate.host_calls import tool_call
 
+Scope = Literal["user", "project"]
 HOME = "/home/me/.local/share/interlock"
 CODING = GateRow("ses_1", "coding", is_started=True, task="T")
 LINKS = {
@@ -20,7 +24,7 @@ LINKS = {
 
 
 def said(tool: str, given: Any, policy: Policy | None = None, cwd: str = "/work/p") -> GateDecision:
-    call = parse_tool_call("claude-code", tool, given, cwd)
+    call = tool_call(tool, given, cwd)
     real_path = {**LINKS}.get
     policy = policy or Policy(protected=("deploy/prod.toml",))
     return decide(CODING, policy, call, home=HOME, real_path=lambda path: real_path(path, path))
@@ -260,3 +264,32 @@ def test_the_longest_path_is_still_looked_at() -> None:
     assert len(path) <= paths.PATH_MAX
     assert paths.protection_of(path, "/work", HOME) == ".mcp.json"
     assert paths.protection_of(path.replace(".mcp", "amcp"), "/work", HOME) is None
+
+
+def hook_files(host: str, scope: Scope) -> list[str]:
+    """The files of an install that make the host run our hooks, in the project or the home."""
+    root = "/work/p" if scope == "project" else "/home/me"
+    parts = host_named(host).parts(scope, root, HOME, {})
+    return [
+        part.path
+        for part in parts
+        if (isinstance(part, JsonPart) and "hooks" in part.addition)
+        or (isinstance(part, OwnFile) and part.is_watched)
+    ]
+
+
+@pytest.mark.parametrize("scope", ["user", "project"])
+@pytest.mark.parametrize("host", NAMES)
+def test_the_files_that_make_a_host_run_our_hooks_are_protected(host: str, scope: Scope) -> None:
+    files = hook_files(host, scope)
+    assert files
+
+    for path in files:
+        for tool, given in (
+            ("Write", {"file_path": path, "content": "x"}),
+            ("Bash", {"command": f"rm {path}"}),
+            ("Bash", {"command": f"echo x > {path.removeprefix('/work/p/')}"}),
+        ):
+            assert said(tool, given).rule == "path.protected", (tool, given)
+        assert not fast.is_free_edit({"file_path": path}, HOME), path
+        assert not fast.is_free_command(f"rm {path}", "/work/p", HOME), path

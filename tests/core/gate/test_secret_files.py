@@ -11,7 +11,7 @@ from interlock.core.gate.decide import GateDecision, decide
 from interlock.core.gate.rules import OPENABLE, RULES, Bypass
 from interlock.core.gate.secret_files import SECRETS
 from interlock.core.gate.state import MODES, GateRow, GateState, Policy, UnknownState
-from interlock.core.gate.tool_call import parse_tool_call
+from tests.core.gate.host_calls import tool_call
 from tests.core.gate.test_shell import COMMANDS
 
 HOME = "/home/me/.local/share/interlock"
@@ -37,7 +37,7 @@ def said(
     policy: Policy = OPENED,
     home: str = HOME,
 ) -> GateDecision:
-    return decide(state, policy, parse_tool_call("claude-code", tool, given, cwd), home=home)
+    return decide(state, policy, tool_call(tool, given, cwd), home=home)
 
 
 TOOLS: list[tuple[str, dict[str, Any], str]] = [

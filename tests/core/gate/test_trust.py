@@ -25,17 +25,18 @@ from interlock.core.gate.state import (
     UnknownState,
     mode_change_objection,
 )
-from interlock.core.gate.tool_call import ToolCall, parse_tool_call
+from interlock.core.gate.tool_call import ToolCall
 from interlock.core.gate.trust import (
     ProjectPolicy,
     UserPolicy,
     effective_policy,
     loosening_settings,
 )
+from tests.core.gate.host_calls import tool_call
 
 HOME = "/home/interlock"
 CALLS: dict[str, ToolCall] = {
-    name: parse_tool_call("claude-code", tool, given_, "/work")
+    name: tool_call(tool, given_)
     for name, tool, given_ in (
         ("read", "Read", {"file_path": "a"}),
         ("web", "WebFetch", {"url": "https://nowhere.invalid"}),
@@ -217,8 +218,8 @@ def test_a_path_that_is_protected_as_a_directory_protects_what_is_below() -> Non
     coding = GateRow("ses_1", "coding", is_started=True)
 
     for path in ("deploy/x", "/work/deploy/x", "deploy", "./sub/../deploy/x", "Deploy/x"):
-        call = parse_tool_call("claude-code", "Write", {"file_path": path}, "/work")
+        call = tool_call("Write", {"file_path": path})
         assert said(coding, policy, call).rule == "path.protected", path
     for path in ("deployed/x", "redeploy/x", "x/deploy.txt"):
-        call = parse_tool_call("claude-code", "Write", {"file_path": path}, "/work")
+        call = tool_call("Write", {"file_path": path})
         assert said(coding, policy, call).answer == "allow", path

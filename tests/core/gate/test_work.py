@@ -8,7 +8,7 @@ import pytest
 
 from interlock.core.gate.decide import decide
 from interlock.core.gate.state import GateRow, Policy
-from interlock.core.gate.tool_call import parse_tool_call
+from tests.core.gate.host_calls import tool_call
 
 ROW = GateRow("ses_1", "coding", is_started=True, task="T")
 CALLS_MAX = 2_500_000
@@ -25,7 +25,7 @@ def calls(tool: str, given: Any, cwd: str = "/work/p") -> int:
 
     sys.setprofile(count_call)
     try:
-        call = parse_tool_call("claude-code", tool, given, cwd)
+        call = tool_call(tool, given, cwd)
         decide(ROW, Policy(protected=("deploy/x",)), call, home="/home/me/interlock")
     finally:
         sys.setprofile(None)

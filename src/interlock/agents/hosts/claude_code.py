@@ -1,303 +1,209 @@
-"""Interlock's hooks and server for Claude Code, from which its settings and a plugin are made."""
+"""Claude Code. Tried with 2.1.325, and 2.1.197 as an older one."""
 
-import os
-import shlex
-from collections import Counter
-from collections.abc import Mapping
-from pathlib import Path
-from shutil import which
-from typing import Literal, NamedTuple, TypeAlias
+from interlock.agents.hosts import host
+from interlock.agents.hosts.claude_code_shell import SHELL_VARIABLE, SHELLS
+from interlock.agents.hosts.host import Event, Host, JsonPart, NestedAnswers, OwnFile
 
-import msgspec
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
 
-from interlock.agents.hosts.claude_code_shell import LAUNCHER, SHELL_VARIABLE, SHELLS
-from interlock.agents.hosts.launcher import CANNOT_START, IS_OPTED_IN
-from interlock.core.canonical import Json
+    from interlock.agents.hosts.host import Outcome, Scope, TomlPart
 
-HOST = "claude-code"
-Scope = Literal["user", "project"]
-JsonPath: TypeAlias = tuple[str | int, ...]
-
-BLOCKS_ON_FAILURE = (2, 1, 325)
-"""The version that was seen to block a tool call when its hook fails; 2.1.197 let it pass."""
-NAME = "interlock"
-"""The name of the server and of the plugin; the names of our tools are made of it."""
-
-
-class Hook(NamedTuple):
-    event: str
-    """As Claude Code calls it."""
-    name: str
-    """As `interlock hook --event` calls it."""
-    timeout: int = 5
-    """In seconds. Claude Code would wait ten minutes, and then let the tool call pass."""
-    more: Mapping[str, Json] = {}
-    matcher: str = ""
-
-
-HOOKS = (
-    Hook("SessionStart", "session-start", 10),
-    Hook("UserPromptSubmit", "prompt-submit"),
-    # Without `onFailure` a hook that cannot be started would let every tool call pass.
-    Hook("PreToolUse", "pre-tool", 10, {"onFailure": "block"}, matcher="*"),
-    Hook("PostToolUse", "post-tool", more={"async": True}),
-    Hook("Stop", "stop"),
-    Hook("PreCompact", "pre-compact"),
-    Hook("PostCompact", "post-compact"),
-    Hook("SessionEnd", "session-end"),
-)
-
-COMMANDS = {
-    "mode.md": """\
+_MODE_COMMAND = f"""\
 ---
 description: Show or set what the agent may do here
 argument-hint: "[analysis|planning|coding|disabled] [--task TEXT]"
 disable-model-invocation: true
 ---
 
-The user typed `/mode $ARGUMENTS`. Interlock's prompt hook has read it; the context that it added
-says which mode holds now, or why it was not changed. Nothing is left to be done about the mode
-itself: tell the user that in one sentence, and go on with the work, if there is some, within it.
-"""
-}
-"""Slash commands by file name. A hook does the work: the files make the commands known."""
+{host.MODE_COMMAND}"""
 
 
-class ClientFiles(NamedTuple):
-    """The files in which Claude Code looks."""
+class ClaudeCode(NestedAnswers, Host):
+    name = "claude-code"
+    title = "Claude Code"
+    program = "claude"
+    packages = ("@anthropic-ai/claude-code",)
+    tools = {
+        "read": "Read NotebookRead BashOutput TaskOutput TodoRead TodoWrite TaskCreate TaskGet"
+        " TaskList TaskUpdate ToolSearch Skill SlashCommand ListMcpResourcesTool"
+        " ReadMcpResourceTool TaskStop ListAgents CronList ReportFindings StructuredOutput",
+        "search": "Glob Grep LS LSP",
+        "web": "WebFetch WebSearch",
+        "edit": "Write Edit MultiEdit NotebookEdit",
+        "shell": "Bash PowerShell Monitor KillShell KillBash",
+        "agent": "Agent Task",
+        "ask": "AskUserQuestion ExitPlanMode EnterPlanMode",
+    }
+    events = (
+        Event("SessionStart", "session-start", 10),
+        Event("UserPromptSubmit", "prompt-submit"),
+        # Without `onFailure` a hook that cannot be started would let every tool call pass.
+        Event("PreToolUse", "pre-tool", 10, "*", onFailure="block"),
+        Event("PostToolUse", "post-tool", matcher="Bash|ExitPlanMode"),
+        Event("PostToolUseFailure", "tool-failed", matcher="Bash"),
+        Event("Stop", "stop"),
+        Event("SubagentStart", "subagent-start"),
+        Event("SubagentStop", "subagent-stop"),
+        Event("PreCompact", "pre-compact"),
+        Event("SessionEnd", "session-end"),
+    )
+    variables = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ID")
+    session_variable = "CLAUDE_CODE_SESSION_ID"
+    attended_variable = "CLAUDE_CODE_SESSION_ATTENDED"
+    unattended_words = ("-p", "--print")
+    asks = True
+    tells_failure = True
+    fail_closed_since = (2, 1, 325)
+    enforcement = "it denies, asks, and blocks a call whose hook fails or is too slow"
 
-    settings: Path
-    servers: Path
-    commands: Path
+    def other_client(self, payload: "dict[str, Any]", environment: "Mapping[str, str]") -> str:
+        if "cursor_version" in payload:
+            return "cursor"
+        if "timestamp" in payload:  # Claude Code sends none
+            return "gemini" if environment.get("GEMINI_SESSION_ID") else "copilot"
+        return ""
+
+    def outcome(self, event: str, payload: "dict[str, Any]") -> "Outcome":
+        if event == "tool-failed":
+            return "failure"
+        response = host.as_object(payload.get("tool_response"))
+        if not response:
+            return "unknown"
+        # It also comes for what goes on in the background, and for some exit codes besides 0.
+        odd = ("backgroundTaskId", "timedOutAfterMs", "returnCodeInterpretation")
+        is_odd = any(response.get(key) for key in odd) or response.get("interrupted")
+        return "unknown" if is_odd else "success"
+
+    def is_plan_approval(self, event: str, payload: "dict[str, Any]") -> bool:
+        # A subagent hands its plan to the agent that it works for, and nobody has approved it.
+        is_subagents = payload.get("agent_id") or host.as_object(payload.get("tool_response")).get(
+            "isAgent"
+        )
+        is_left = event == "post-tool" and payload.get("tool_name") == "ExitPlanMode"
+        return is_left and not is_subagents
+
+    def own_directories(
+        self, environment: "Mapping[str, str]", root: str, user: int
+    ) -> "tuple[str, ...]":
+        config = environment.get("CLAUDE_CONFIG_DIR") or f"{environment.get('HOME', '')}/.claude"
+        temporary = environment.get("TMPDIR") or "/tmp"
+        return f"{config}/plans", f"{temporary.rstrip('/')}/claude-{user}"
+
+    def settings_files(self, home: str, root: str, environment: "Mapping[str, str]") -> "list[str]":
+        shared = f"{root}/.claude/settings"
+        return [f"{home}/.claude/settings.json", f"{shared}.json", f"{shared}.local.json"]
+
+    def obstacle(self, settings: "Mapping[str, Any]") -> "tuple[str, str]":
+        if settings.get("disableAllHooks"):
+            return "says `disableAllHooks`, so no hook runs", "Take that out of the file."
+        refused: Any = settings.get("disabledMcpjsonServers")
+        if type(refused) is list and host.SERVER in refused:
+            what = f"lists `{host.SERVER}` under `disabledMcpjsonServers`"
+            return what, "Take it out of that list."
+        return "", ""
+
+    def manual_commands(self, server: "list[str]", variables: "Mapping[str, str]") -> "list[str]":
+        options = " ".join(f"-e {name}={host.quote(value)}" for name, value in variables.items())
+        words = " ".join(host.quote(word) for word in server)
+        return ["# Run:", f"claude mcp add {host.SERVER} {options} -- {words}", "# or:"]
+
+    def manual_http_command(self, address: str, secret: str) -> str:
+        header = f'"Authorization: Bearer {secret}"'
+        return f"claude mcp add --transport http {host.SERVER} {address} --header {header}"
+
+    def manual_entries(
+        self, server: "list[str]", variables: "Mapping[str, str]"
+    ) -> "list[tuple[str, str | dict[str, Any]]]":
+        command, *arguments = server
+        entry = {"type": "stdio", "command": command, "args": arguments, "env": {**variables}}
+        servers = {"mcpServers": {host.SERVER: {**entry, "alwaysLoad": True}}}
+        return [(".mcp.json of the project (alwaysLoad shows the tools at once)", servers)]
+
+    def manual_http_entry(
+        self, address: str, variable: str, secret: str
+    ) -> "tuple[str, str | dict[str, Any]]":
+        headers = {"Authorization": f"Bearer ${{{variable}}}"}
+        entry = {"type": "http", "url": address, "headers": headers, "alwaysLoad": True}
+        return ".mcp.json of the project", {"mcpServers": {host.SERVER: entry}}
+
+    def parts(
+        self, scope: "Scope", root: str, home: str, environment: "Mapping[str, str]"
+    ) -> "list[JsonPart | TomlPart | OwnFile]":
+        servers = f"{root}/.mcp.json" if scope == "project" else f"{root}/.claude.json"
+        settings: dict[str, Any] = {"hooks": host.matcher_groups(self, home, scope)}
+        if scope == "user":
+            # It has to ask again by itself: a mode that is changed elsewhere redraws nothing.
+            line = f"/bin/sh {host.quote(f'{home}/{host.LAUNCHER}')} statusline"
+            settings["statusLine"] = {"type": "command", "command": line, "refreshInterval": 10}
+            if script := environment.get(SHELL_VARIABLE):
+                settings = {"env": {SHELL_VARIABLE: script}, **settings}
+        what = f"{len(self.events)} hooks{', the shell for commands' if 'env' in settings else ''}"
+        return [
+            JsonPart(f"{root}/.claude/settings.json", what, settings),
+            JsonPart(
+                *(servers, f"the MCP server `{host.SERVER}`"),
+                {"mcpServers": {host.SERVER: _server(home, scope)}},
+                servers="mcpServers",
+            ),
+            OwnFile(f"{root}/.claude/commands/mode.md", "the command `/mode`", _MODE_COMMAND),
+        ]
 
 
-def client_files(scope: Scope, root: Path) -> ClientFiles:
-    """`root` is the project, or the user's home directory."""
-    servers = root / (".mcp.json" if scope == "project" else ".claude.json")
-    return ClientFiles(root / ".claude" / "settings.json", servers, root / ".claude" / "commands")
+def _server(home: str, scope: "Scope") -> "dict[str, Any]":
+    command, *arguments = host.server_command(home, scope)
+    return {
+        "type": "stdio",
+        "command": command,
+        "args": arguments,
+        "env": host.server_variables(home, scope),
+        "alwaysLoad": True,  # otherwise the model would see only the names of the tools
+    }
 
 
-_CALL = f'; [ -r "$L" ] && exec /bin/sh "$L" hook {HOST} '
-"""The part of a hook's command line by which it is known as ours."""
+def plugin(home: str, version: str) -> "dict[str, str | dict[str, Any]]":
+    """The files of a directory from which Claude Code installs us, by their paths in it."""
+    about = {"name": host.SERVER, "version": version, "license": "Apache-2.0"}
+    what = "Durable workflows and a gate before every tool call"
+    owner = {"name": "Interlock"}
+    market = {
+        "name": f"{host.SERVER}-local",
+        "description": what,
+        "owner": owner,
+        "plugins": [{"name": host.SERVER, "source": "./plugin", "description": what}],
+    }
+    hooks = host.matcher_groups(HOST, home, "user")
+    for groups in hooks.values():
+        for group in groups:
+            # Hooks in the user's settings do the same; two of them would answer twice.
+            group["hooks"][0]["command"] = (
+                f"export INTERLOCK_SHARED=1; {group['hooks'][0]['command']}"
+            )
+    return {
+        ".claude-plugin/marketplace.json": market,
+        "plugin/.claude-plugin/plugin.json": {**about, "description": what, "author": owner},
+        "plugin/hooks/hooks.json": {"description": "Interlock's gate and session", "hooks": hooks},
+        "plugin/.mcp.json": {"mcpServers": {host.SERVER: _server(home, "user")}},
+        "plugin/commands/mode.md": _MODE_COMMAND,
+    }
 
 
-def own_directories(environment: Mapping[str, str], user: int) -> tuple[str, ...]:
-    """Directories for the client's own plans and scratch files: to write there edits nothing."""
-    config = environment.get("CLAUDE_CONFIG_DIR") or f"{environment.get('HOME', '')}/.claude"
-    temporary = environment.get("TMPDIR") or "/tmp"
-    return f"{config}/plans", f"{temporary.rstrip('/')}/claude-{user}"
-
-
-def shell_in_use(environment: Mapping[str, str]) -> str:
+def shell_in_use(environment: "Mapping[str, str]") -> str:
     """The shell that Claude Code would take for an agent's commands; empty if there is none."""
+    from os import X_OK, access  # noqa: PLC0415 (only an install asks)
+    from shutil import which  # noqa: PLC0415 (as above)
+
     wanted = (environment.get(SHELL_VARIABLE, ""), environment.get("SHELL", ""))
     # It tells shells apart by their paths, and takes the first that it finds.
     likes_bash = "bash" in wanted[1]
     others = [which(name, path=environment.get("PATH")) or "" for name in SHELLS]
     for shell in (*wanted, *(others if likes_bash else reversed(others))):
-        is_known = any(name in shell for name in SHELLS) and not _is_own_shell(shell)
-        if is_known and os.access(shell, os.X_OK):
+        is_own = shell.endswith(tuple(f"/{host.LAUNCHER}-{name}" for name in SHELLS))
+        if any(name in shell for name in SHELLS) and not is_own and access(shell, X_OK):
             return shell
     return ""
 
 
-def hook_command(home: str, hook: Hook, scope: Scope) -> str:
-    """The command line of a hook, for a shell: plain enough to work where Interlock is gone."""
-    start = f"L={shlex.quote(f'{home}/{LAUNCHER}')}{_CALL}{hook.name}; "
-    if hook.name != "pre-tool" or scope == "project":
-        return f"{start}exit 0"  # a colleague's machine may have no Interlock
-    return f"{start}{IS_OPTED_IN}; echo {shlex.quote(CANNOT_START)} >&2; exit 2"
-
-
-def hooks(home: str, scope: Scope) -> dict[str, Json]:
-    """The value of `hooks`: for each event one matcher group of ours."""
-    groups: dict[str, Json] = {}
-    for hook in HOOKS:
-        command: dict[str, Json] = {
-            "type": "command",
-            "command": hook_command(home, hook, scope),
-            "timeout": hook.timeout,
-            **(hook.more if scope == "user" or "onFailure" not in hook.more else {}),
-        }
-        matcher: dict[str, Json] = {"matcher": hook.matcher} if hook.matcher else {}
-        groups[hook.event] = [{**matcher, "hooks": [command]}]
-    return groups
-
-
-def server(home: str) -> dict[str, Json]:
-    """The server's entry. Without `alwaysLoad` the model would see only the names of the tools."""
-    return {
-        "type": "stdio",
-        "command": "/bin/sh",
-        "args": [f"{home}/{LAUNCHER}", "mcp"],
-        "env": {"INTERLOCK_HOME": home},
-        "alwaysLoad": True,
-    }
-
-
-def settings(home: str, scope: Scope, script: str = "") -> dict[str, Json]:
-    """Our part of the settings; `script` stands in for the user's shell, if there is one."""
-    shell: dict[str, Json] = {"env": {SHELL_VARIABLE: script}} if script else {}
-    return {**shell, "hooks": hooks(home, scope)}
-
-
-def servers(home: str) -> dict[str, Json]:
-    return {"mcpServers": {NAME: server(home)}}
-
-
-def plugin(home: str, version: str) -> dict[str, str]:
-    """The files of a plugin directory, by their paths in it."""
-    about: dict[str, Json] = {
-        "name": NAME,
-        "version": version,
-        "description": "Durable workflows and a gate before every tool call",
-        "license": "Apache-2.0",
-    }
-    hooks_file: dict[str, Json] = {
-        "description": "Interlock's gate and session",
-        "hooks": hooks(home, "user"),
-    }
-    return {
-        ".claude-plugin/plugin.json": _format_json(about),
-        "hooks/hooks.json": _format_json(hooks_file),
-        ".mcp.json": _format_json(servers(home)),
-        **{f"commands/{name}": text for name, text in COMMANDS.items()},
-    }
-
-
-class InstalledHook(NamedTuple):
-    """A hook of ours that was found in settings."""
-
-    event: str
-    group: JsonPath
-    handler: JsonPath
-    group_size: int
-    """The number of hooks in the group."""
-    command: str
-    home: str
-    """The data home whose launcher it names."""
-
-
-def home_in(command: str) -> str:
-    """The data home that a hook command of ours names; empty if it is somebody else's command."""
-    launcher, call, _ = command.partition(_CALL)
-    try:
-        words = shlex.split(launcher.removeprefix("L=")) if call else []
-    except ValueError:
-        words = []
-    return words[0].removesuffix(f"/{LAUNCHER}") if len(words) == 1 else ""
-
-
-def installed_hooks(content: Mapping[str, Json]) -> list[InstalledHook]:
-    """Every hook of ours in the settings, whatever else they hold."""
-    ours: list[InstalledHook] = []
-    for event, groups in _dict(content.get("hooks")).items():
-        for index, group in enumerate(_list(groups)):
-            handlers = _list(_dict(group).get("hooks"))
-            for handler_index, handler in enumerate(handlers):
-                command = _dict(handler).get("command")
-                home = home_in(command) if isinstance(command, str) else ""
-                if isinstance(command, str) and home:
-                    path = ("hooks", event, index)
-                    inner = (*path, "hooks", handler_index)
-                    ours.append(InstalledHook(event, path, inner, len(handlers), command, home))
-    return ours
-
-
-def hooks_in(content: Mapping[str, Json]) -> list[JsonPath]:
-    """The parts to remove from settings: groups in which all hooks are ours, else single hooks."""
-    ours = installed_hooks(content)
-    groups = Counter(hook.group for hook in ours)
-    whole = {hook.group for hook in ours if groups[hook.group] == hook.group_size}
-    return list(dict.fromkeys(x.group if x.group in whole else x.handler for x in ours))
-
-
-def settings_in(content: Mapping[str, Json]) -> list[JsonPath]:
-    """The parts to remove from settings."""
-    return [*hooks_in(content), *([("env", SHELL_VARIABLE)] if has_own_shell(content) else [])]
-
-
-def has_own_shell(content: Mapping[str, Json]) -> bool:
-    return _is_own_shell(shell_in(content) or "")
-
-
-def shell_in(content: Mapping[str, Json]) -> str | None:
-    """The shell that the settings name, whoever set it; None if they name none."""
-    variables = _dict(content.get("env"))
-    return str(variables[SHELL_VARIABLE]) if SHELL_VARIABLE in variables else None
-
-
-def servers_in(content: Mapping[str, Json]) -> list[JsonPath]:
-    """The parts to remove from a file of servers."""
-    entry = _dict(_dict(content.get("mcpServers")).get(NAME))
-    launcher, *words = [*_list(entry.get("args")), ""]
-    is_ours = isinstance(launcher, str) and launcher.endswith(f"/{LAUNCHER}")
-    is_ours = is_ours and words[0] == "mcp" and "INTERLOCK_HOME" in _dict(entry.get("env"))
-    return [("mcpServers", NAME)] if is_ours else []
-
-
-def has_settings(content: Mapping[str, Json], expected: Mapping[str, Json]) -> bool:
-    """Whether exactly our hooks are there, as they should be, and so is our shell."""
-    present = _dict(content.get("hooks"))
-    groups_of = _dict(expected.get("hooks"))
-    shell = shell_in(content) if has_own_shell(content) else None
-    return (
-        len(installed_hooks(content)) == len(groups_of)
-        and all(
-            group in _list(present.get(event))
-            for event, groups in groups_of.items()
-            for group in _list(groups)
-        )
-        and shell == shell_in(expected)
-    )
-
-
-def has_server(content: Mapping[str, Json], home: str) -> bool:
-    return server_in(content) == server(home)
-
-
-def server_in(content: Mapping[str, Json], root: Path | None = None) -> dict[str, Json] | None:
-    """The entry under our name, whoever wrote it; in the user's file also that of one project."""
-    held = [_dict(content.get("mcpServers"))]
-    if root is not None:
-        own = _dict(_dict(content.get("projects")).get(str(root)))
-        held.insert(0, _dict(own.get("mcpServers")))
-    return next((_dict(servers[NAME]) for servers in held if NAME in servers), None)
-
-
-def start_of(entry: Mapping[str, Json]) -> tuple[list[str], dict[str, str]] | None:
-    """The command line of a server and its variables; None if it has no command."""
-    words = [entry.get("command"), *_list(entry.get("args"))]
-    if not all(isinstance(word, str) for word in words):
-        return None
-    variables = _dict(entry.get("env"))
-    return [str(word) for word in words], {name: str(value) for name, value in variables.items()}
-
-
-def weakness(content: Mapping[str, Json], hook: InstalledHook) -> str:
-    """The reason why an installed hook would still let something pass; empty if it would not."""
-    _, event, index, _, handler_index = hook.handler
-    group = _dict(_list(_dict(content.get("hooks")).get(str(event)))[int(index)])
-    handler = _dict(_list(group.get("hooks"))[int(handler_index)])
-    if group.get("matcher", "*") not in ("", "*"):
-        return f"is only for `{group.get('matcher')}`"
-    is_shared = str(handler.get("command")).endswith("exit 0")
-    if handler.get("onFailure") != "block" and not is_shared:
-        return "lets tool calls pass when it fails (`onFailure` is not `block`)"
-    return ""
-
-
-def _is_own_shell(path: str) -> bool:
-    return path.endswith(tuple(f"/{LAUNCHER}-{name}" for name in SHELLS))
-
-
-def _list(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []
-
-
-def _dict(value: Json) -> dict[str, Json]:
-    return value if isinstance(value, dict) else {}
-
-
-def _format_json(value: dict[str, Json]) -> str:
-    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
+HOST = ClaudeCode()

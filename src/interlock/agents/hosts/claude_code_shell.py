@@ -12,6 +12,8 @@ It stands alone: the fast hook and the sandboxed shell import it before every ca
 import posix
 import time
 
+from interlock.agents.hosts.host import LAUNCHER
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,8 +27,6 @@ CLIENT_VARIABLE = "CLAUDE_PID"
 CALLER_START = "claude-code_"
 CONFINED_TOOL = "Bash"
 """The tool whose texts our shell is given."""
-LAUNCHER = "launch"
-"""The name of the launcher in the data home."""
 SHELLS = ("bash", "zsh")
 """The shells that the client can use. It tells them apart by their paths."""
 TICKS_PER_SECOND = 100

@@ -1,9 +1,12 @@
-"""The launcher: a plain shell script in the data home through which clients start Interlock.
+"""The launchers: plain shell scripts through which clients start Interlock.
 
 The clients' own files name it and nothing else, so they stay true when Interlock is upgraded or
 moved: `interlock install` writes it anew. Where Interlock is gone, it stays out of the way, except
 before tool calls in projects that have opted in: those are denied, and the user is told how to
 repair it.
+
+What a team shares names a launcher in the project instead, which only looks for the user's. Where
+there is none it is silent, but for a word at the start of a session.
 """
 
 import shlex
@@ -11,13 +14,15 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.agents.hosts.claude_code_shell import LAUNCHER
+from interlock.agents.hosts.host import IS_OPTED_IN, LAUNCHER, cannot_start
 
 START = "hooks/start.py"
 """The file in the package that starts the fast hook and the agent's shell."""
 STANDALONE = (
     *("__init__.py", "agents/__init__.py", "agents/hosts/__init__.py", "hooks/__init__.py"),
     *("agents/hosts/claude_code_shell.py", "hooks/fast.py", "hooks/gate_state.py"),
+    *("agents/hosts/host.py", "agents/hosts/registry.py", "agents/hosts/claude_code.py"),
+    *("agents/hosts/codex.py", "agents/hosts/gemini.py", "agents/hosts/opencode.py"),
     *("hooks/agent_shell.py", "sandbox/__init__.py", "sandbox/call_filter.py"),
     *("sandbox/command.py", "sandbox/confinement.py", "sandbox/metadata_broker.py"),
     *("sandbox/scratch.py", "sandbox/system_calls.py"),
@@ -38,18 +43,10 @@ class Program(msgspec.Struct, frozen=True):
     """The shell that an agent's commands are for; empty if this machine cannot confine them."""
 
 
-CANNOT_START = (
-    "Interlock guards this project and cannot be started, so this was not allowed. The user can"
-    " install it again (`interlock install claude-code`), or remove `.interlock/config.toml`."
-)
-IS_OPTED_IN = (
-    'd=$PWD; while ! [ -e "$d/.interlock/config.toml" ]; do [ "$d" ] || exit 0; d=${d%/*}; done'
-)
-"""Shell text that exits where no project has opted in, and goes on where one has."""
-
-
 def launcher_text(program: Program) -> str:
     """The script. Its first argument says what is started: `hook`, `shell`, or a command."""
+    denial = shlex.quote(cannot_start("HOST")).replace("HOST", "'\"$2\"'")
+    shell_denial = shlex.quote(cannot_start("claude-code"))
     return f"""\
 #!/bin/sh
 # Written by `interlock install`. Agent clients start Interlock through this file.
@@ -61,8 +58,10 @@ is_there() {{ [ -x "$python" ] && [ -r "$start" ]; }}
 
 case $1 in
 hook) # HOST EVENT
+    # What a project or a plugin brings is silent where the user's own hooks answer.
+    [ "$INTERLOCK_SHARED" ] && [ -e "$home/hosts/$2" ] && exit 0
     case $3 in
-    session-start | prompt-submit | stop)
+    session-start | prompt-submit | stop | subagent-start | pre-compact)
         is_there || exit 0
         exec "$python" $flags -m interlock hook --host "$2" --event "$3" --home "$home" ;;
     esac
@@ -75,7 +74,7 @@ hook) # HOST EVENT
     fi
     [ "$3" = pre-tool ] || exit 0
     {IS_OPTED_IN}
-    echo {shlex.quote(CANNOT_START)} >&2
+    echo {denial} >&2
     exit 2 ;;
 shell) # SHELL ARGUMENTS, as Claude Code would have started it
     shift
@@ -84,7 +83,7 @@ shell) # SHELL ARGUMENTS, as Claude Code would have started it
         is_there && exec "$python" -I -S "$start" shell "$home" "$flags" "$@"
         (
             {IS_OPTED_IN}
-            echo {shlex.quote(CANNOT_START)} >&2
+            echo {shell_denial} >&2
             exit 1
         ) || exit 126 ;;
     esac
@@ -107,4 +106,42 @@ SHELL={shlex.quote(program.shell)}
 export SHELL
 [ -r {launcher} ] && exec /bin/sh {launcher} shell "$SHELL" "$@"
 exec "$SHELL" "$@"
+"""
+
+
+ABOUT = (
+    "This project uses Interlock, which is not installed on this machine: its workflows, notes and"
+    " gate are missing. Nothing else depends on it. The user can install it, and then connect this"
+    " client with `interlock install`."
+)
+
+
+def shared_launcher_text() -> str:
+    """The script in a project's `.interlock`, for everybody who works on it."""
+    cursor, copilot = (
+        f'{{"{key}":"{ABOUT}"}}' for key in ("additional_context", "additionalContext")
+    )
+    return f"""\
+#!/bin/sh
+# Part of Interlock, for everybody who works on this project. It hands over to the Interlock of the
+# user, and stays out of the way where there is none.
+home=${{INTERLOCK_HOME:-${{XDG_DATA_HOME:-$HOME/.local/share}}/interlock}}
+[ -z "$INTERLOCK_HOME" ] && [ -d "$HOME/Library/Application Support/interlock" ] &&
+    home="$HOME/Library/Application Support/interlock"
+INTERLOCK_SHARED=1
+export INTERLOCK_SHARED
+[ -r "$home/{LAUNCHER}" ] && exec /bin/sh "$home/{LAUNCHER}" "$@"
+if command -v interlock >/dev/null 2>&1; then
+    [ "$1" = hook ] && exec interlock hook --host "$2" --event "$3"
+    exec interlock "$@"
+fi
+case "$1 $3 $2" in
+"hook session-start cursor") echo {shlex.quote(cursor)} ;;
+"hook session-start copilot") echo {shlex.quote(copilot)} ;;
+"hook session-start opencode") ;;
+"hook session-start "*) echo {shlex.quote(ABOUT)} ;;
+hook*) ;;
+*) echo {shlex.quote(ABOUT)} >&2; exit 1 ;;
+esac
+exit 0
 """

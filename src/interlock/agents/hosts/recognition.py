@@ -8,35 +8,18 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 
+from interlock.agents.hosts.host import Host
+from interlock.agents.hosts.registry import all_hosts
+
 AGENT_VARIABLES = (
     "AI_AGENT",
-    "CLAUDECODE",
-    "CLAUDE_CODE_ENTRYPOINT",
-    "CLAUDE_CODE_SESSION_ID",
-    "CODEX_CI",
-    "CODEX_SANDBOX",
-    "CODEX_THREAD_ID",
-    "GEMINI_CLI",
-    "OPENCODE",
-    "OPENCODE_CLIENT",
-    "CURSOR_AGENT",
-    "COPILOT_AGENT",
-    "COPILOT_AGENT_SESSION_ID",
-    "COPILOT_CLI",
+    *(variable for host in all_hosts() for variable in host.variables),
     "INTERLOCK_SANDBOX",
 )
 """Variables that agent clients, and our own sandbox, set for the commands that they run."""
-ATTENDED_VARIABLE = "CLAUDE_CODE_SESSION_ATTENDED"
-_PROGRAMS = ("claude", "codex", "gemini", "opencode", "cursor-agent", "copilot")
-_PACKAGES = (
-    "@anthropic-ai/claude-code",
-    "@openai/codex",
-    "@google/gemini-cli",
-    "@github/copilot",
-    "opencode-ai",
-)
+_PROGRAMS = tuple(host.program for host in all_hosts())
+_PACKAGES = tuple(package for host in all_hosts() for package in host.packages)
 _INTERPRETER = re.compile(r"node(js)?|bun|deno|python[0-9.]*|(ba|da|z)?sh")
-_HEADLESS_OPTIONS = ("-p", "--print")
 
 
 def client_name(process_name: str, words: Sequence[str]) -> str:
@@ -64,13 +47,14 @@ def is_agents_shell(environment: Mapping[str, str]) -> bool:
 
 
 def is_attended(
-    environment: Mapping[str, str], client_words: Sequence[str], *, has_terminal: bool
+    host: Host, environment: Mapping[str, str], client_words: Sequence[str], *, has_terminal: bool
 ) -> bool:
-    """Whether a person sees what Claude Code does, and types its prompts.
+    """Whether a person sees what the client does, and types its prompts.
 
-    It tells its hooks. For an older one: it has a terminal, and was not started to answer one
-    prompt.
+    Some tell their hooks. Others have a terminal, and were not started to answer one prompt.
     """
-    if answer := environment.get(ATTENDED_VARIABLE):
+    if answer := environment.get(host.attended_variable):
         return answer == "1"
-    return has_terminal and not set(_HEADLESS_OPTIONS) & set(client_words)
+    words = {word.partition("=")[0] for word in client_words[1:]}
+    is_seen = has_terminal or bool(words & set(host.attended_words))
+    return is_seen and not words & set(host.unattended_words)

@@ -55,7 +55,7 @@ class GateDecision(msgspec.Struct, frozen=True, rename="camel"):
 
 _UNKNOWN_REMEDY = (
     "The user can type `/mode analysis` into this conversation, which begins a session for it, or"
-    " look with `interlock doctor claude-code`."
+    " look with `interlock doctor`."
 )
 _READING_CLASSES = ("read", "search", "web")
 _MODE_RULES: dict[Mode, Rule] = {
@@ -79,12 +79,29 @@ def decide(
 
     `home` is Interlock's own directory, which no agent may write and only partly read.
     `mode_request` is the change of mode that a call of our own tool asks for, on a host that can
-    ask the user. `real_path` is asked where the paths that a call would write lead; without it,
-    links are not seen.
+    ask the user or tell subagents. `real_path` is asked where the paths that a call would write
+    lead; without it, links are not seen.
     """
-    if mode_request and (question := _coding_question(state, policy, mode_request)):
-        return question
+    if mode_request and call.is_subagent and (refusal := _refuse_subagent(state, mode_request)):
+        return refusal
+    if mode_request and call.can_ask:
+        question = _coding_question(state, policy, mode_request)
+        if question is not None:
+            return question
     return _apply_exceptions(_decide_by_rules(state, policy, call, home, real_path), policy)
+
+
+def _refuse_subagent(state: GateState, request: RequestedMode) -> GateDecision | None:
+    """A subagent works within the mode of its conversation: what it opened would be open to all."""
+    is_open = isinstance(state, GateRow) and state.mode in ("coding", "disabled")
+    if is_open or request.mode in ("analysis", "planning"):
+        return None
+    return GateDecision(
+        "deny",
+        "subagent.mode",
+        f"A subagent does not set the mode to {request.mode}: it would hold for the conversation",
+        "Do what the mode allows, and report what is left to the agent that you work for.",
+    )
 
 
 def _coding_question(
@@ -276,6 +293,8 @@ def _decide_mode_command(
         reason = "A mode cannot be changed while the state of the session is not known"
         return GateDecision("deny", "user.only", reason, state.remedy or _UNKNOWN_REMEDY)
     request = own_calls.requested_by_command(command)
+    if request and call.is_subagent and (refusal := _refuse_subagent(state, request)):
+        return refusal
     objection = request and mode_change_objection(
         state.mode,
         request.mode,

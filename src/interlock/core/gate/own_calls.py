@@ -13,12 +13,15 @@ from interlock.core.gate.state import MODES, Mode, mode_named
 
 Verb = Literal["reads", "mode", "user", "unknown"]
 
-_SESSION_TOOL_ENDINGS = ("__session", "interlock_session", "interlock session")
+_SESSION_TOOL_ENDINGS = ("__session", "interlock_session", "interlock-session", "MCP:session")
 _NOTE_TOOL_ENDINGS = ("write_note", "edit_note", "move_note", "delete_note")
 _INTERPRETER = re.compile(r"python[0-9.]*")
 
 _READING_COMMANDS = (
-    {("session", verb) for verb in ("list", "show", "log", "get-state", "verify-bundle")}
+    {
+        ("session", verb)
+        for verb in ("list", "show", "log", "commands", "get-state", "verify-bundle")
+    }
     | {("workflow", verb) for verb in ("list", "show", "validate", "preview", "graph")}
     | {("note", verb) for verb in ("read", "search", "context", "recent", "graph", "check")}
     | {

@@ -16,6 +16,7 @@ PATTERN_MAX = 255  # the longest file name; a longer pattern counts as a match
 ALWAYS_PROTECTED = (
     ".interlock/config.toml",
     ".interlock/triggers.toml",
+    ".interlock/launch",
     ".git/hooks",
     ".claude/settings.json",
     ".claude/settings.local.json",
@@ -24,11 +25,16 @@ ALWAYS_PROTECTED = (
     ".codex/hooks.json",
     ".codex/config.toml",
     ".gemini/settings.json",
+    ".gemini/extensions/interlock",
+    ".gemini/policies/interlock.toml",
     ".cursor/hooks.json",
     ".cursor/mcp.json",
     ".github/hooks",
     ".copilot",
+    ".opencode/plugin",
     ".opencode/plugins",
+    ".config/opencode/plugin",
+    ".config/opencode/plugins",
 )
 """Path endings, each with everything below it; no project can remove one."""
 

@@ -20,6 +20,7 @@ Rule = Literal[
     "mode.coding",
     "coding.task",
     "coding.agreed",
+    "subagent.mode",
     "shell.unknown",
     "tool.unlisted",
 ]
@@ -36,9 +37,9 @@ OPENABLE: tuple[Rule, ...] = (
 )
 """The rules that can be made advisory or be bypassed: those about the work. The others cannot:
 
-- `user.only`, `coding.agreed`, `path.protected` and `secret.read` guard what binds the agent. With
-  one of the first three open, an agent could open all the rest by itself; with the secret of the
-  server, it could claim to be the user.
+- `user.only`, `coding.agreed`, `subagent.mode`, `path.protected` and `secret.read` guard what binds
+  the agent. With one of them open, an agent could open all the rest by itself; with the secret of
+  the server, it could claim to be the user.
 - `state.unknown` says that nothing is known, not even whose call it is. A rule that was opened for
   a session cannot be meant for an unknown one; `interlock mode disabled --force` is the way.
 - `protocol.start` goes away by starting the session, which is one command.

@@ -5,7 +5,7 @@ from typing import Any, cast
 import msgspec
 
 from interlock.core.gate.paths import PATH_MAX
-from interlock.core.gate.tools import COMMANDLESS_TOOLS, FOREIGN_SHELLS, Host, ToolClass, class_of
+from interlock.core.gate.tools import COMMANDLESS_TOOLS, FOREIGN_SHELLS, ToolClass, class_of
 
 _PATH_KEYS = (
     *("file_path", "path", "notebook_path", "filePath", "absolute_path", "target_file", "paths"),
@@ -17,7 +17,7 @@ _PATCH_HEADERS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*
 
 
 class ToolCall(msgspec.Struct, frozen=True):
-    host: Host
+    host: str
     tool: str
     kind: ToolClass
     cwd: str = ""
@@ -31,12 +31,15 @@ class ToolCall(msgspec.Struct, frozen=True):
     """Whether the host will run it in the sandbox, whatever is decided here."""
     can_ask: bool = True
     """Whether the host can put a question to the user."""
+    is_subagent: bool = False
+    """Whether a subagent makes it, and not the conversation itself."""
     is_bash: bool = True
     """Whether the command is for bash or zsh. Otherwise it is every text of the input."""
 
 
-def parse_tool_call(host: Host, tool: str, tool_input: Any, cwd: str) -> ToolCall:
-    kind = class_of(host, tool)
+def parse_tool_call(host: str, listed_class: str, tool: str, tool_input: Any, cwd: str) -> ToolCall:
+    """The call of a tool. `listed_class`: the class that its host lists it under, or nothing."""
+    kind = class_of(listed_class, tool)
     fields = cast("dict[str, Any]", tool_input) if isinstance(tool_input, dict) else {}
     command, is_bash = "", True
     if kind == "shell" and tool not in COMMANDLESS_TOOLS:
@@ -84,7 +87,8 @@ def _edited_paths(fields: dict[str, Any], tool_input: Any) -> tuple[str, ...]:
     """The texts under keys for paths and in the heads of a patch; every text if there is none."""
     texts = _texts(tool_input)
     paths = [text for key, text in texts if key in _PATH_KEYS]
-    patch_texts = [tool_input, fields.get("input"), fields.get("patch"), fields.get("command")]
+    patch_texts = [tool_input, fields.get("input"), fields.get("patch"), fields.get("patchText")]
+    patch_texts.append(fields.get("command"))
     for text in patch_texts:
         if isinstance(text, str) and "*** " in text:
             paths += [
