@@ -5,6 +5,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from interlock.agents.hosts.claude_code import HOST
 from interlock.hooks.full_hook import run_hook
 
 _numbers = count(1)
@@ -29,7 +30,7 @@ class Desk:
     def begin(self) -> dict[str, Any]:
         """A conversation begins; what its start is answered."""
         payload = {"session_id": self.session, "cwd": str(self.project), "source": "startup"}
-        outcome = run_hook("claude-code", "session-start", self.home, json.dumps(payload).encode())
+        outcome = run_hook(HOST, "session-start", self.home, json.dumps(payload).encode())
         assert outcome.code == 0, outcome.err
         return json.loads(outcome.out)
 
@@ -41,7 +42,7 @@ class Desk:
             "tool_input": tool_input,
             "tool_use_id": f"toolu_{next(_numbers)}",
         }
-        outcome = run_hook("claude-code", "pre-tool", self.home, json.dumps(payload).encode())
+        outcome = run_hook(HOST, "pre-tool", self.home, json.dumps(payload).encode())
         assert outcome.code == 0, outcome.err
         found: dict[str, str] = json.loads(outcome.out)["hookSpecificOutput"] if outcome.out else {}
         text = found.get("permissionDecisionReason") or found.get("additionalContext", "")
@@ -54,5 +55,5 @@ class Desk:
             "cwd": str(self.project),
             "prompt": f"/mode {mode} --task T-1",
         }
-        outcome = run_hook("claude-code", "prompt-submit", self.home, json.dumps(payload).encode())
+        outcome = run_hook(HOST, "prompt-submit", self.home, json.dumps(payload).encode())
         assert b"The user has set the mode" in outcome.out

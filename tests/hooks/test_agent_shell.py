@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from interlock.agents.hosts.claude_code import HOST
 from interlock.agents.hosts.claude_code_shell import CALLER_VARIABLE, SESSION_VARIABLE
 from interlock.app.context import open_app
 from interlock.app.gate import tool_calls
@@ -42,7 +43,7 @@ class Shell:
         self.project.mkdir()
         self.temporary.mkdir()
         program, _ = install.find_program(home)
-        done = install.install(home, "user", base / "user", program, at_ms=1)
+        done = install.install(home, HOST, "user", base / "user", program, at_ms=1)
         assert isinstance(done, install.InstallReport)
 
     def begin(self, mode: Mode) -> None:

@@ -16,11 +16,9 @@ from interlock.agents.hosts.launcher import STANDALONE, Program, launcher_text
 from interlock.app.gate.opt_in import opt_in
 from interlock.core.gate.state import Mode
 from interlock.hooks import fast
-from interlock.hooks.full_hook import HookEvent, HookResult, run_hook
+from interlock.hooks.full_hook import HookEvent, HookResult
 from interlock.workspace.machine import spool
-from tests.hooks.test_fast import HOST, INPUTS, NOTED, Scene, scene
-
-__all__ = ["scene"]  # a fixture
+from tests.hooks.scene import INPUTS, NOTED, Scene, inputs_of
 
 HOOKS = Path(fast.__file__).parent
 FLAGS = ("-P",)  # with which the tests find Interlock, by a variable
@@ -34,11 +32,11 @@ def fast_command(
     flags: Sequence[str] = FLAGS,
 ) -> list[str]:
     start = [sys.executable, "-I", "-S", str(hooks / "start.py"), "hook"]
-    return [*start, HOST, event, str(scene.home), *flags]
+    return [*start, scene.host.name, event, str(scene.home), *flags]
 
 
 def full_command(scene: Scene, event: HookEvent = "pre-tool") -> list[str]:
-    words = ["-m", "interlock", "hook", "--host", HOST, "--event", event]
+    words = ["-m", "interlock", "hook", "--host", scene.host.name, "--event", event]
     return [sys.executable, *FLAGS, *words, "--home", str(scene.home)]
 
 
@@ -69,6 +67,20 @@ def test_it_answers_as_the_full_hook(scene: Scene, mode: Mode, call: str) -> Non
     content = CALLS[call](scene)
 
     assert outcome(fast_command(scene), content) == outcome(full_command(scene), content)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["analysis", "coding"])
+def test_it_answers_as_the_full_hook_in_every_host(host_scene: Scene, mode: Mode) -> None:
+    host_scene.goes_to(mode)
+    for kind, given in {**inputs_of(host_scene.host.name), "read": {}}.items():
+        tool = host_scene.host.tools[kind].split()[0]
+        content = host_scene.payload(tool, given, agent_id="agent-1")
+
+        told = outcome(fast_command(host_scene), content)
+
+        assert told == outcome(full_command(host_scene), content)
+        assert bool(told.out) == (kind == "edit" and mode == "analysis")
 
 
 def test_a_writer_that_holds_the_state_for_long_means_what_it_means_to_the_full_hook(
@@ -124,6 +136,15 @@ def test_a_crash_denies(scene: Scene, copied: Path, harm: str) -> None:
     for event in NOTED:
         told = outcome(fast_command(scene, event, hooks=copied), content)
         assert (told.code, told.out) == (0, b"")
+
+
+def test_a_crash_names_the_client_in_what_it_advises(host_scene: Scene, copied: Path) -> None:
+    HARM["it crashes"](copied)
+
+    denied = outcome(fast_command(host_scene, hooks=copied), host_scene.payload("Read"))
+
+    assert f"`interlock doctor {host_scene.host.name}`" in denied.err
+    assert f"`interlock install {host_scene.host.name}`" in denied.err
 
 
 def test_a_file_that_is_gone_denies(scene: Scene, copied: Path) -> None:
@@ -193,18 +214,29 @@ sys.exit(code)
 """
 
 
-def watched(scene: Scene, content: bytes, prelude: str = "") -> HookResult:
+def watched(
+    scene: Scene, content: bytes, prelude: str = "", event: HookEvent = "pre-tool"
+) -> HookResult:
     program = WATCHED.format(prelude=prelude)
-    words = [sys.executable, "-I", "-S", "-c", program, str(HOOKS.parents[1]), HOST, "pre-tool"]
-    return outcome([*words, str(scene.home), *FLAGS], content)
+    words = [sys.executable, "-I", "-S", "-c", program, str(HOOKS.parents[1]), scene.host.name]
+    return outcome([*words, event, str(scene.home), *FLAGS], content)
 
 
-def test_no_more_is_imported_than_is_needed(scene: Scene) -> None:
-    scene.goes_to("coding")
+def test_no_more_is_imported_than_is_needed(host_scene: Scene) -> None:
+    host_scene.goes_to("coding")
+    tools, given = host_scene.host.tools, inputs_of(host_scene.host.name)
+    read, edit, shell = (tools[kind].split()[0] for kind in ("read", "edit", "shell"))
 
-    assert watched(scene, scene.payload("Read")).err.split() == ["_json"]
-    written = watched(scene, scene.payload("Write", INPUTS["edit"])).err.split()
-    assert written == ["_json", "_sqlite3"]
+    assert watched(host_scene, host_scene.payload(read)).err.split() == ["_json"]
+    run = watched(host_scene, host_scene.payload(shell, given["shell"]))
+    assert run.err.split() == ["_json", "_sqlite3"]
+    command = host_scene.payload(shell, given["shell"], tool_response={"exit": 0})
+    host_scene.full(command, "post-tool")
+    noted = watched(host_scene, command, event="post-tool")
+    assert noted.err.split() == ["_json", "_sqlite3"]
+    if host_scene.host.name != "codex":  # a patch is for the full hook
+        written = watched(host_scene, host_scene.payload(edit, given["edit"]))
+        assert written.err.split() == ["_json", "_sqlite3"]
 
 
 def test_where_there_is_no_memory_file_the_payload_goes_through_a_file_that_is_removed(
@@ -224,7 +256,7 @@ def test_where_there_is_no_memory_file_the_payload_goes_through_a_file_that_is_r
 
 def test_lines_that_are_left_at_the_same_time_are_whole(scene: Scene) -> None:
     content = scene.payload("Write", INPUTS["edit"])
-    run_hook(HOST, "post-tool", scene.home, content)
+    scene.full(content, "post-tool")
 
     started = [
         subprocess.Popen(fast_command(scene, "post-tool"), stdin=subprocess.PIPE) for _ in range(12)

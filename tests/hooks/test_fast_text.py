@@ -8,20 +8,20 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from interlock.app.context import App
 from interlock.core.gate import paths
 from interlock.core.gate.decide import decide
 from interlock.core.gate.secret_files import SECRETS
 from interlock.core.gate.state import GateRow, Policy
-from interlock.core.gate.tool_call import parse_tool_call
 from interlock.hooks import fast
-from interlock.hooks.full_hook import HookEvent, HookResult, run_hook
+from interlock.hooks.full_hook import HookResult
+from tests.core.gate.host_calls import tool_call
 from tests.core.gate.test_shell import COMMANDS, PREFIXES, SHELLS
 from tests.effort import scale
-from tests.hooks.test_fast import HOST, NOTED, Scene, scene
+from tests.hooks.recordings import payload_names, recorded
+from tests.hooks.scene import HOST, NOTED, PLAIN_HOSTS, Scene
 
 pytestmark = pytest.mark.slow
-
-__all__ = ["scene"]  # a fixture
 
 ROW = GateRow("ses_1", "coding", is_started=True)
 HOMES = ("/home/u/.local/share/interlock", "/data/il", "/srv/.git/x/Interlock", "/w")
@@ -40,8 +40,7 @@ CWDS = (
 
 def is_allowed(tool: str, given: dict[str, Any], cwd: str, home: str) -> bool:
     """By the core, in coding, in a project without rules of its own."""
-    call = parse_tool_call(HOST, tool, given, cwd)
-    return decide(ROW, Policy(), call, home=home).answer == "allow"
+    return decide(ROW, Policy(), tool_call(tool, given, cwd), home=home).answer == "allow"
 
 
 def agrees(command: str, cwd: str = CWDS[0], home: str = HOMES[0]) -> bool:
@@ -253,6 +252,10 @@ PAYLOADS: dict[str, bytes] = {
     "no tool": b'{"cwd": "<PROJECT>"}',
     "a tool that is no text": b'{"cwd": "<PROJECT>", "tool_name": ["Read"]}',
     "a source that is no text": b'{"cwd": "<PROJECT>", "tool_name": "Read", "source": 5}',
+    "an agent that is no text": b'{"cwd": "<PROJECT>", "tool_name": "Read", "agent_id": 5}',
+    "a type that is no text": b'{"cwd": "<PROJECT>", "tool_name": "Read", "agent_type": {}}',
+    "an odd transcript": b'{"cwd": "<PROJECT>", "tool_name": "Read", "transcript_path": 1}',
+    "no transcript": b'{"cwd": "<PROJECT>", "tool_name": "Read", "transcript_path": null}',
     "a flag that is none": b'{"cwd": "<PROJECT>", "tool_name": "Read", "stop_hook_active": 1}',
     "a NUL in the tool": b'{"cwd": "<PROJECT>", "tool_name": "Read\\u0000"}',
     "a NUL in cwd": b'{"cwd": "<PROJECT>\\u0000", "tool_name": "Read"}',
@@ -285,7 +288,7 @@ def test_a_payload_that_is_odd_has_the_answer_of_the_full_hook(scene: Scene, nam
 
     for event in NOTED:
         if scene.is_fast(content, event):
-            assert run_hook(HOST, event, scene.home, content) == HookResult()
+            assert scene.full(content, event) == HookResult()
 
 
 @pytest.mark.parametrize("name", ["blanks around", "a megabyte"])
@@ -340,22 +343,28 @@ def test_any_payload_has_the_answer_of_the_full_hook(
     scene.agrees(text.encode())
 
 
-def test_what_a_client_really_sends_is_read(scene: Scene) -> None:
-    payloads = Path(__file__).parents[1] / "payloads"
-    events: dict[str, HookEvent] = {
-        "PreToolUse": "pre-tool",
-        "PostToolUse": "post-tool",
-        "PostCompact": "post-compact",
-        "SessionEnd": "session-end",
-    }
+FOR_THE_FULL_HOOK = (
+    *("claude-PostToolUse-ExitPlanMode-approved-auto", "codex-PreToolUse-apply_patch"),
+    *("claude-PostToolUse-ExitPlanMode-no-plan-default", "codex-PreToolUse-Bash"),
+    *("gemini-BeforeTool-write_file-in-plan-mode", "opencode-pre-tool-write-plan"),
+)
+"""A plan, a patch, a command with a variable, and paths that are not plain."""
+
+
+@pytest.mark.parametrize("host", PLAIN_HOSTS)
+def test_what_a_client_really_sends_is_read(
+    app: App, home: Path, tmp_path: Path, host: str
+) -> None:
+    scene = Scene(app, home, tmp_path, host)
     scene.goes_to("coding")
     for event in ("post-tool", "session-end"):
-        run_hook(HOST, event, scene.home, scene.payload("Write"))  # it makes the spool
+        scene.full(scene.payload("Anything"), event)  # it makes the spool
+    scene.full(scene.payload(scene.host.tools["shell"].split()[0], {"command": "ls"}), "post-tool")
     seen: set[str] = set()
-    for path in payloads.glob("claude-*.json"):
-        text = path.read_text().replace("<PROJECT>", str(scene.project))
-        payload = {**json.loads(text), "session_id": "host-1"}
-        if event := events.get(payload["hook_event_name"]):
-            seen.add(event)
-            assert scene.is_fast(json.dumps(payload).encode(), event), path.name
-    assert seen == set(events.values())
+    for name, event in payload_names(host).items():
+        payload = recorded(name, scene.project, session_id="host-1")
+        if event not in fast.EVENTS or name in FOR_THE_FULL_HOOK:
+            continue
+        seen.add(event)
+        assert scene.is_fast(json.dumps(payload).encode(), event), name
+    assert seen == {event.name for event in scene.host.events} & set(fast.EVENTS)

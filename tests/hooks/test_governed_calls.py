@@ -12,31 +12,25 @@ from typing import Any
 
 import pytest
 
+from interlock.agents.hosts.claude_code import HOST
 from interlock.agents.hosts.claude_code_shell import shell_script
 from interlock.agents.hosts.launcher import Program
 from interlock.app.clock import SystemClock
-from interlock.app.context import App
 from interlock.app.gate import trust
 from interlock.app.gate.trust import trust_checkout
 from interlock.app.hosts.install import InstallReport, install
 from interlock.app.hosts.repair import repair
 from interlock.core.gate.state import Mode
 from interlock.hooks import fast
-from interlock.hooks.full_hook import run_hook
-from tests.hooks.test_fast import HOST, Scene
+from tests.hooks.scene import Scene
 
 Answer = str | None
-
-
-@pytest.fixture
-def scene(app: App, home: Path, tmp_path: Path) -> Scene:
-    return Scene(app, home, tmp_path)
 
 
 def answer(scene: Scene, tool: str, given: dict[str, Any], **more: object) -> Answer:
     """The decision of the full hook, None if it lets the call pass; the fast one allows no more."""
     content = scene.payload(tool, given, **more)
-    done = run_hook(HOST, "pre-tool", scene.home, content)
+    done = scene.full(content)
     decision: dict[str, str] = json.loads(done.out)["hookSpecificOutput"] if done.out else {}
     assert done.code == 0
     if scene.is_fast(content):
@@ -232,9 +226,9 @@ def test_a_config_that_somebody_else_changed_leaves_only_reading(scene: Scene, c
 
     content = scene.payload("Write", WRITE)
     assert not scene.is_fast(content)
-    denied = run_hook(HOST, "pre-tool", scene.home, content).out.decode()
+    denied = scene.full(content).out.decode()
     assert change in denied
-    assert "interlock doctor claude-code" in denied
+    assert "interlock doctor" in denied
     assert answer(scene, "Read", {"file_path": "<PROJECT>/a.py"}) is None
     if change != "is gone":
         trust_checkout(scene.home, scene.project, at_ms=SystemClock().now_ms())
@@ -246,14 +240,14 @@ def test_a_new_conversation_where_the_config_is_gone_is_told_and_reads_only(scen
     scene.config.unlink()
 
     content = scene.payload("", session_id="host-2", source="startup")
-    told = json.loads(run_hook(HOST, "session-start", scene.home, content).out)
+    told = json.loads(scene.full(content, "session-start").out)
 
     assert "config.toml` is gone" in told["systemMessage"]
     assert "config.toml` is gone" in told["hookSpecificOutput"]["additionalContext"]
     assert answer(scene, "Write", WRITE, session_id="host-2") == "deny"
     trust.revoke(scene.home, scene.project)
     content = scene.payload("", session_id="host-3", source="startup")
-    assert run_hook(HOST, "session-start", scene.home, content).out == b"", "it is meant so"
+    assert scene.full(content, "session-start").out == b"", "it is meant so"
     assert answer(scene, "Write", WRITE, session_id="host-3") is None
 
 
@@ -268,7 +262,7 @@ def test_a_worktree_without_the_config_of_its_project_says_so(scene: Scene) -> N
 
     def told(directory: Path) -> bytes:
         content = {"session_id": "host-2", "cwd": str(directory), "source": "startup"}
-        return run_hook(HOST, "session-start", scene.home, json.dumps(content).encode()).out
+        return scene.full(json.dumps(content).encode(), "session-start").out
 
     assert b"this worktree of it has not" in told(worktree)
     assert told(scene.base) == b""
@@ -317,7 +311,7 @@ DAMAGES: dict[str, Callable[[Installation], object]] = {
 @pytest.fixture
 def installation(home: Path) -> Installation:
     program = Program(sys.executable, ("-I",), str(home), shell="/bin/bash")
-    assert isinstance(install(home, "user", Path.home(), program, at_ms=1), InstallReport)
+    assert isinstance(install(home, HOST, "user", Path.home(), program, at_ms=1), InstallReport)
     return Installation(home)
 
 
@@ -333,8 +327,8 @@ def test_what_makes_the_gate_work_was_changed_by_somebody_else(
     DAMAGES[damage](installation)
 
     assert not scene.is_fast(content)
-    denied = run_hook(HOST, "pre-tool", scene.home, content).out.decode()
-    assert "interlock doctor claude-code` shows what is different" in denied
+    denied = scene.full(content).out.decode()
+    assert "interlock doctor` shows what is different" in denied
     scene.goes_to("coding")
     assert not scene.is_fast(content), "also if the session is told of it anew"
     if damage == "settings a directory":

@@ -4,9 +4,9 @@ import sys
 from pathlib import Path
 
 import click
-import msgspec
 
-from interlock.agents.hosts.claude_code_hooks import HookPayload
+from interlock.agents.hosts.hook_payload import decode_payload
+from interlock.agents.hosts.registry import NAMES, host_named
 from interlock.app.clock import SystemClock
 from interlock.app.data_home import data_home
 from interlock.app.gate import tool_calls as use
@@ -24,7 +24,6 @@ from interlock.cli.terminal import (
 )
 from interlock.core.gate.own_calls import requested_by_tool
 from interlock.core.gate.tool_call import parse_tool_call
-from interlock.core.gate.tools import HOSTS
 
 
 @click.group()
@@ -84,14 +83,14 @@ def explain(gate_id: str, *, as_json: bool) -> None:
 
 
 @gate.command()
-@click.option("--host", type=click.Choice(HOSTS), default="claude-code", help="The client")
+@click.option("--host", type=click.Choice(NAMES), default="claude-code", help="The client")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def test(host: str, *, as_json: bool) -> None:
     """Say what would be decided about a tool call; its payload comes on stdin"""
-    checked_host = HOSTS[[str(name) for name in HOSTS].index(host)]
+    client = host_named(host)
     try:
-        payload = msgspec.json.decode(sys.stdin.buffer.read(), type=HookPayload)
-    except msgspec.MsgspecError as error:
+        payload = decode_payload(client, sys.stdin.buffer.read())
+    except ValueError as error:
         hint = 'It looks like this: {"tool_name": "Bash", "tool_input": {"command": "make"}}'
         print_error(f"The payload on stdin is not what a client sends: {error}", hint)
         raise Stop(EXIT_MISUSE) from None
@@ -99,7 +98,8 @@ def test(host: str, *, as_json: bool) -> None:
     if root is None:
         print_lines("allow: the project has not opted in")
         return
-    call = parse_tool_call(checked_host, payload.tool_name, payload.tool_input, payload.cwd)
+    tool = payload.tool_name
+    call = parse_tool_call(host, client.class_of(tool), tool, payload.tool_input, payload.cwd)
     is_own = call.kind == "own"
     verdict = use.judge(
         data_home(),

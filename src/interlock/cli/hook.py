@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
+from interlock.agents.hosts.registry import NAMES, host_named
 from interlock.app.data_home import data_home
 from interlock.cli.terminal import Stop, print_message, write_exactly
-from interlock.core.gate.tools import HOSTS
 from interlock.hooks.full_hook import EVENTS, HookEvent, run_hook
 
 BUDGET_SECONDS = 8
@@ -20,17 +20,18 @@ class BudgetUsed(Exception):
 
 
 @click.command()
-@click.option("--host", type=click.Choice(HOSTS), required=True, help="The agent client")
+@click.option("--host", type=click.Choice(NAMES), required=True, help="The agent client")
 @click.option("--event", type=click.Choice(EVENTS), required=True, help="What happens")
 @click.option("--home", type=click.Path(path_type=Path), help="Interlock's data home")
 def hook(host: str, event: str, home: Path | None) -> None:
     """Answer a hook of an agent client (it sends JSON on stdin)"""
-    checked_host = HOSTS[[str(name) for name in HOSTS].index(host)]
     checked_event: HookEvent = next(name for name in EVENTS if name == event)
     signal.signal(signal.SIGALRM, _raise_budget_used)
     # The fast hook has begun to count; without it, the time begins now.
     signal.alarm(signal.alarm(0) or BUDGET_SECONDS)
-    outcome = run_hook(checked_host, checked_event, home or data_home(), sys.stdin.buffer.read())
+    outcome = run_hook(
+        host_named(host), checked_event, home or data_home(), sys.stdin.buffer.read()
+    )
     write_exactly(outcome.out)
     if outcome.err:
         print_message(outcome.err)

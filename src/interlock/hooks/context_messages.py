@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from interlock.agents.hosts.claude_code_hooks import HookPayload
 from interlock.agents.hosts.claude_code_shell import CONFINED_TOOL, is_confined
+from interlock.agents.hosts.hook_payload import HookPayload
+from interlock.agents.hosts.host import Host
 from interlock.app.callers import session_record
 from interlock.app.callers.agent_detection import evidence_against_typing
 from interlock.app.callers.caller import CallerClues, remember_client, resolve_caller
@@ -16,12 +17,16 @@ from interlock.app.context import App, has_store, open_app
 from interlock.app.failures import StoreFailure
 from interlock.app.gate import tool_calls
 from interlock.app.gate.policy import policy_remarks
+from interlock.app.hosts.transcript import count_marks
 from interlock.app.protocol import gated_sessions
-from interlock.app.protocol.bootstrap import MODE_MEANINGS, tell_conversation
+from interlock.app.protocol.bootstrap import (
+    MODE_MEANINGS,
+    notice_cuts,
+    tell_conversation,
+)
 from interlock.app.protocol.presence import end_departed_sessions
 from interlock.app.protocol.publish import publish_outdated_sessions
 from interlock.core.gate.state import MODES, mode_named
-from interlock.core.gate.tools import Host
 from interlock.core.ids import SessionId
 from interlock.core.protocol.gated_session import Actor, Conversation
 from interlock.core.session.state import SessionState
@@ -35,14 +40,16 @@ def begin_session(
     try:
         end_departed_sessions(app)
         source = payload.source or "startup"
-        conversation = Conversation(host, payload.session_id, source)
+        conversation = Conversation(host.name, payload.session_id, source)
         started = gated_sessions.begin(app, root, conversation)
         remember_client(app, conversation)
         remarks = (
             *policy_remarks(home, root, at_ms=app.clock.now_ms()),
             *publish_outdated_sessions(app, root),
         )
-        shell = _describe_shell(app.environment, home)
+        shell = _describe_shell(host, app.environment, home)
+        if host.tells_at_prompt:
+            return "", remarks
         return tell_conversation(app, started.state, (shell, *remarks), conversation), remarks
     finally:
         app.close()
@@ -55,21 +62,69 @@ def reopen_session(home: Path, host: Host, payload: HookPayload) -> None:
             return
         app = open_app(home)
         try:
-            session_of(app, Conversation(host, payload.session_id))
+            session_of(app, Conversation(host.name, payload.session_id))
         finally:
             app.close()
 
 
-def _describe_shell(environment: Mapping[str, str], home: Path) -> str:
+def tell_what_is_new(home: Path, root: Path, host: Host, payload: HookPayload) -> str:
+    """Tell with a prompt what the conversation was not told yet, or has forgotten since."""
+    app = open_app(home)
+    try:
+        conversation = Conversation(host.name, payload.session_id, "resume")
+        if host.cut_mark:
+            path = Path(payload.transcript_path)
+            notice_cuts(home, conversation, count_marks(path, host.cut_mark))
+        started = gated_sessions.begin(app, root, conversation)
+        shell = _describe_shell(host, app.environment, home)
+        remarks = policy_remarks(home, root, at_ms=app.clock.now_ms())
+        return tell_conversation(app, started.state, (shell, *remarks), conversation)
+    finally:
+        app.close()
+
+
+def brief_subagent(home: Path, host: Host, payload: HookPayload) -> str:
+    """Tell a subagent the mode that it works in, and for which session."""
+    state = tool_calls.state_of(home, host.name, payload.session_id)
+    if state is None:
+        return ""
+    shell = _describe_shell(host, os.environ, home)
+    return (
+        f"You work for the Interlock session {state.session}. Its mode is {state.mode}"
+        f" ({MODE_MEANINGS[state.mode]}), and a subagent does not change it. {shell}"
+    )
+
+
+def accept_plan(home: Path, host: Host, payload: HookPayload) -> str:
+    """Go on to coding because the user has approved a plan in the client."""
+    app = open_app(home)
+    try:
+        session = _caller_session(app, host, payload)
+        if session is None:
+            return ""
+        state = session_record.state_of(app, session)
+        if isinstance(state, SessionState) and state.current_mode in ("coding", "disabled"):
+            return ""
+        result = gated_sessions.change_mode(app, session, "coding", by="agent", is_agreed=True)
+    finally:
+        app.close()
+    if isinstance(result, SessionState):
+        return f"The user has approved the plan: the mode is now {result.current_mode}."
+    explanation = result.explain()
+    return f"The mode was not changed. {explanation.error}. {explanation.hint}"
+
+
+def _describe_shell(host: Host, environment: Mapping[str, str], home: Path) -> str:
     """Tell what becomes of shell commands before coding, which depends on client and machine."""
     if is_confined(environment, CONFINED_TOOL, str(home)):
         return (
             "Before coding, shell commands run read-only: they can write to $TMPDIR alone, and only"
             " those that surely read a remote or a daemon reach a network."
         )
+    what = "the user is asked about each" if host.asks else "none may be run"
     return (
-        "Shell commands are not confined in this client on this machine: before coding, the user is"
-        " asked about each that does not surely read."
+        "Shell commands are not confined in this client on this machine: before coding,"
+        f" {what} that does not surely read."
     )
 
 
@@ -97,7 +152,7 @@ def change_typed_mode(
         # Whoever sends the prompt may make the gate stricter; more wants a person who types it.
         evidence = ""
         if mode in ("coding", "disabled"):
-            evidence = evidence_against_typing(home, app.environment, app.process)
+            evidence = evidence_against_typing(host, home, app.environment, app.process)
         actor: Actor = "agent" if evidence else "user"
         result = gated_sessions.change_mode(app, session, mode, by=actor, task=task)
     finally:
@@ -124,7 +179,7 @@ def remind_of_open_runs(home: Path, host: Host, payload: HookPayload) -> str:
     """The reminder of the open runs in the session, given once for each set of runs."""
     app = open_app(home)
     try:
-        session = app.reader.session_of_conversation(host, payload.session_id)
+        session = app.reader.session_of_conversation(host.name, payload.session_id)
         rows = app.reader.rows([session]) if session else []
     finally:
         app.close()
@@ -142,6 +197,6 @@ def remind_of_open_runs(home: Path, host: Host, payload: HookPayload) -> str:
 
 
 def _caller_session(app: App, host: Host, payload: HookPayload) -> SessionId | None:
-    conversation = Conversation(host, payload.session_id)
+    conversation = Conversation(host.name, payload.session_id)
     result = resolve_caller(app, CallerClues(Path(payload.cwd), conversation=conversation))
     return result if isinstance(result, str) else None

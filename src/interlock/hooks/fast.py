@@ -9,57 +9,48 @@ allowed there; `tests/hooks/test_fast.py` compares the two.
 import posix
 import sys
 
-from interlock.agents.hosts import claude_code_shell
+from interlock.agents.hosts import claude_code_shell, registry
+from interlock.agents.hosts.host import as_object
 from interlock.hooks import gate_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as signals
     from typing import Any
+
+    from interlock.agents.hosts.host import Host
 else:
     import _signal as signals  # without the names of `enum`, which take long to import
 
-TOOLS = {
-    "claude-code": {
-        "read": "Read NotebookRead BashOutput TaskOutput TodoRead TodoWrite TaskCreate TaskGet"
-        " TaskList TaskUpdate ToolSearch Skill SlashCommand ListMcpResourcesTool"
-        " ReadMcpResourceTool TaskStop ListAgents CronList ReportFindings StructuredOutput",
-        "search": "Glob Grep LS LSP",
-        "web": "WebFetch WebSearch",
-        "edit": "Edit Write MultiEdit NotebookEdit",
-        "shell": "Bash PowerShell Monitor KillShell KillBash",
-        "agent": "Agent Task",
-        "ask": "AskUserQuestion ExitPlanMode EnterPlanMode",
-    }
-}
-"""As in `core/gate/tools.py`. A host that is not here is for the full hook alone."""
 OWN_TOOLS = (
     "list_workflows inspect_workflow start_workflow continue_workflow checkpoint_workflow"
     " resume_session session search_notes read_note write_note edit_note build_context"
     " recent_activity move_note delete_note"
 )
 OWN_PREFIXES = "mcp__interlock__ mcp__plugin_interlock_interlock__ mcp_interlock_ interlock_"
+"""As in `core/gate/tools.py`, but for the names of hosts that are for the full hook alone."""
 MCP_PREFIXES = ("mcp__", "mcp_", "MCP:")
-EVENTS = ("pre-tool", "post-tool", "post-compact", "session-end")
-MARKERS = ".interlock .git .claude .mcp .codex .gemini .cursor .copilot .opencode"
+EVENTS = ("pre-tool", "post-tool", "tool-failed", "subagent-stop", "session-end")
+MARKERS = ".interlock .git .claude .mcp .codex .gemini .cursor .copilot .opencode .config"
 """The beginnings of path parts, one of which is in every protected path."""
 SECRETS = ("secret", "agent-secret", "keyring")  # as in `core/gate/secret_files.py`
 EXPANSION_CHARACTERS = frozenset("$`\\{}*?[")  # they make words that are not in the command
 PAYLOAD_BYTES_MAX = 8 * 1024 * 1024
 SPOOL_BYTES_MAX = 5 * 1024 * 1024
+COMMAND_CHARS_MAX = 4096
 NUMBER_MAX = 18  # characters: no two readers differ about so short a number
 BUDGET_SECONDS = 8  # less than the client waits before it goes on without an answer
 EINVAL = 22
 
 _TEXTS = (
     *("cwd", "session_id", "tool_name", "permission_mode", "reason", "hook_event_name"),
-    *("tool_use_id", "source", "prompt"),
+    *("tool_use_id", "source", "prompt", "agent_id", "agent_type"),
 )
 PLAN_MODE = "plan"
 _PATHS = ("file_path", "path", "notebook_path", "filePath", "absolute_path", "target_file")
 _EDITS = (
     *("content", "old_string", "new_string", "replace_all", "new_source", "cell_id", "cell_type"),
-    "edit_mode",
+    *("edit_mode", "oldString", "newString", "replaceAll", "instruction"),
 )
 """What else an edit is given, in which no path is looked for."""
 
@@ -84,12 +75,17 @@ def main(host: str, event: str, home: str, *flags: str) -> int:
 
 def run(host: str, event: str, home: str, content: bytes) -> bool:
     """Whether the call is settled; if not, the full hook must be asked."""
-    if host not in TOOLS or event not in EVENTS or not _is_normal(home):
+    if host not in registry.NAMES or event not in EVENTS or not _is_normal(home):
+        return False
+    client = registry.host_named(host)
+    if not client.plain_payload:
         return False
     payload = _payload(content)
-    cwd, session, tool, permission_mode, reason = (payload.get(key, "") for key in _TEXTS[:5])
+    if client.other_client(payload, {}):
+        return False
+    cwd, session, tool, permission_mode = (payload.get(key, "") for key in _TEXTS[:4])
     tool_input: Any = payload.get("tool_input")  # an object, or the full hook is asked
-    kind = class_of(host, tool)
+    kind = class_of(client, tool)
     if event == "pre-tool" and _needs_no_state(kind, tool, tool_input, cwd, home):
         return True
     # Who before where: a session that is bound keeps its gate wherever it goes.
@@ -97,8 +93,7 @@ def run(host: str, event: str, home: str, content: bytes) -> bool:
     if state is None and not gate_state.config_above(cwd):
         return not gate_state.may_have_vanished(cwd, home)  # if not, nobody asked for a gate here
     if event != "pre-tool":
-        line = {"hostSession": session, "tool": tool, "detail": reason}
-        return _append_to_spool(host, event, home, line)
+        return _note(client, event, home, session, payload)
     if not state or not tool or not state.is_settled or not gate_state.is_untouched(state.watched):
         return False
     if state.mode == "disabled" or kind in ("web", "ask", "agent"):
@@ -116,17 +111,17 @@ def run(host: str, event: str, home: str, content: bytes) -> bool:
 
 def _needs_no_state(kind: str, tool: str, tool_input: object, cwd: str, home: str) -> bool:
     if kind == "own":
-        given = repr(tool_input).casefold()
-        is_elsewhere = tool.endswith("_note") and "workspace" in given
-        return not is_elsewhere and not (tool.endswith("session") and "coding" in given)
+        # Names are read as generously as the server reads them.
+        names = {"".join(filter(str.isalnum, name.casefold())) for name in as_object(tool_input)}
+        is_elsewhere = tool.endswith("_note") and any("workspace" in name for name in names)
+        return not is_elsewhere and not (tool.endswith("session") and "mode" in names)
     return kind in ("read", "search") and is_free_read(tool_input, cwd, home)
 
 
-def class_of(host: str, tool: str) -> str:
-    for kind, names in TOOLS[host].items():
-        if tool in names.split():
-            return kind
-    for prefix in (*OWN_PREFIXES.split(), "MCP:interlock "):
+def class_of(client: "Host", tool: str) -> str:
+    if kind := client.class_of(tool):
+        return kind
+    for prefix in OWN_PREFIXES.split():
         if tool.startswith(prefix) and tool.removeprefix(prefix) in OWN_TOOLS.split():
             return "own"
     return "mcp" if tool.startswith(MCP_PREFIXES) else "other"
@@ -220,16 +215,19 @@ def _payload(content: bytes) -> "dict[str, Any]":
     is_odd = text[end:].strip(" \t\r\n") or type(payload.get("stop_hook_active", False)) is not bool
     if is_odd or not all(isinstance(payload.get(key, ""), str) for key in _TEXTS):
         raise FullHookNeeded
-    if "\0" in payload.get("cwd", ""):
+    if "\0" in payload.get("cwd", "") or not isinstance(payload.get("transcript_path") or "", str):
         raise FullHookNeeded
     return payload
 
 
 def _number(text: str) -> int:
-    """Any number as 0, because none is used; `NaN` and what may be too large are odd."""
+    """A number, where one with a fraction is 0, because none is used; what may be too large is odd.
+
+    So is `NaN`.
+    """
     if len(text) > NUMBER_MAX or text.strip("-.0123456789"):
         raise FullHookNeeded
-    return 0
+    return 0 if "." in text else int(text)
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -248,14 +246,31 @@ class _StrictJson:
     parse_float = parse_int = parse_constant = _number
 
 
-def _append_to_spool(host: str, event: str, home: str, fields: dict[str, str]) -> bool:
+def _note(client: "Host", event: str, home: str, session: str, payload: "Any") -> bool:
+    """Note what happened; a plan that the user approved is for the full hook."""
+    if client.is_plan_approval(event, payload):
+        return False
+    tool, tool_input = payload.get("tool_name", ""), payload.get("tool_input")
+    fields = {"hostSession": session, "tool": tool, "detail": payload.get("reason", "")}
+    name = "departures" if event == "session-end" else "gate"
+    command = as_object(tool_input).get("command")
+    if event in ("post-tool", "tool-failed") and class_of(client, tool) == "shell":
+        if type(command) is not str:
+            return False
+        name = "commands"
+        fields["detail"] = command[:COMMAND_CHARS_MAX]
+        fields["outcome"] = client.outcome(event, payload)
+        fields["cwd"] = payload.get("cwd", "")
+    return _append_to_spool(name, client.name, event, home, fields)
+
+
+def _append_to_spool(name: str, host: str, event: str, home: str, fields: dict[str, str]) -> bool:
     """Write a line as `workspace.machine.spool` does; the full hook makes and moves its files."""
     from _json import encode_basestring_ascii as quoted  # noqa: PLC0415 (as above)
 
     at_ms = gate_state.now_ms()
     line = f'{{"id":"{event}-{at_ms}","atMs":{at_ms},"host":"{host}","event":"{event}"'
-    line += "".join(f',"{name}":{quoted(value)}' for name, value in fields.items() if value)
-    name = "departures" if event == "session-end" else "gate"
+    line += "".join(f',"{key}":{quoted(value)}' for key, value in fields.items() if value)
     file = posix.open(f"{home}/spool/{name}.jsonl", posix.O_WRONLY | posix.O_APPEND)
     is_full = posix.fstat(file).st_size > SPOOL_BYTES_MAX
     if not is_full:

@@ -16,12 +16,13 @@ try:
     code = int(entry.main(*arguments))
 except BaseException as error:  # noqa: BLE001 (a crash of a hook would let the tool call pass)
     reason = f"{type(error).__name__}: {error}"
+    host = f" {arguments[0]}" if what == "hook" and arguments else ""
     words = (
         f"The gate cannot say whether this may happen ({reason}), so it may not. The user can look"
-        " with `interlock doctor claude-code`, install again with `interlock install claude-code`,"
-        " or take Interlock's hooks out of Claude Code's settings."
+        f" with `interlock doctor{host}`, install again with `interlock install{host}`, or take"
+        " Interlock's hooks out of the client's files."
     )
-    events = {"post-tool", "pre-compact", "post-compact", "session-end"}
+    events = {"post-tool", "tool-failed", "subagent-stop", "session-end"}
     is_gate = what == "shell" or not events & set(arguments)
     posix.write(2, f"{words if is_gate else f'interlock: {reason}'}\n".encode(errors="replace"))
     code = (126 if what == "shell" else 2) if is_gate else 0

@@ -9,6 +9,7 @@ from itertools import groupby
 from pathlib import Path
 
 from interlock.agents.hosts import recognition
+from interlock.agents.hosts.host import Host
 from interlock.workspace.machine import clients, processes
 from interlock.workspace.machine.processes import Process, ancestors
 
@@ -35,7 +36,9 @@ def evidence_against_person(home: Path, environment: Mapping[str, str], process:
     return "" if processes.can_open_terminal() else "no terminal could be opened"
 
 
-def evidence_against_typing(home: Path, environment: Mapping[str, str], process: int) -> str:
+def evidence_against_typing(
+    host: Host, home: Path, environment: Mapping[str, str], process: int
+) -> str:
     """In a hook: the evidence that no person typed the prompt into the client; empty if one did."""
     lineage = ancestors(process)
     if recognition.is_agents_shell(environment) or environment.get("INTERLOCK_SANDBOX"):
@@ -43,20 +46,21 @@ def evidence_against_typing(home: Path, environment: Mapping[str, str], process:
     client = client_among(lineage)
     if other := _other_client(home, lineage, client):
         return f"the client was started by {other}"
-    return "" if _is_attended(environment, client) else "nobody attends this client"
+    return "" if _is_attended(host, environment, client) else "nobody attends this client"
 
 
-def can_ask(environment: Mapping[str, str], process: int) -> bool:
+def can_ask(host: Host, environment: Mapping[str, str], process: int) -> bool:
     """In a hook: whether the client puts a question to somebody. If not, a question denies."""
-    if recognition.is_agents_shell(environment):
+    if not host.asks or recognition.is_agents_shell(environment):
         return False
-    is_told = recognition.ATTENDED_VARIABLE in environment
-    return _is_attended(environment, None if is_told else client_among(ancestors(process)))
+    is_told = host.attended_variable in environment
+    client = None if is_told else client_among(ancestors(process))
+    return _is_attended(host, environment, client)
 
 
-def _is_attended(environment: Mapping[str, str], client: Process | None) -> bool:
+def _is_attended(host: Host, environment: Mapping[str, str], client: Process | None) -> bool:
     has_terminal, words = processes.terminal_and_words(client) if client else (False, ())
-    return recognition.is_attended(environment, words, has_terminal=has_terminal)
+    return recognition.is_attended(host, environment, words, has_terminal=has_terminal)
 
 
 def client_among(lineage: Sequence[Process]) -> Process | None:

@@ -14,17 +14,19 @@ from typing import NamedTuple
 
 import msgspec
 
-from interlock.agents.hosts import claude_code
+from interlock.agents.hosts.own_entries import own_entries
+from interlock.agents.hosts.registry import host_named
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.files import file_replacement, json_patch
 from interlock.workspace.files.json_patch import UnusableJson
 from interlock.workspace.files.regular_file import stamp_of
 from interlock.workspace.git import state as git
 from interlock.workspace.machine import grants, install_manifest
-from interlock.workspace.machine.install_manifest import Manifest
+from interlock.workspace.machine.install_manifest import InstalledFile, Manifest
+from interlock.workspace.machine.install_manifest import digest as digest_of
 from interlock.workspace.projects import project
 
-REPAIR = "`interlock doctor claude-code` shows what is different, and `--repair` puts it back"
+REPAIR = "`interlock doctor` shows what is different, and `--repair` puts it back"
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -122,7 +124,7 @@ def inspect(home: Path, root: Path, config_stamp: str) -> FileInspection:
     # The stamps first: a change in between must not pass for the content that is looked at.
     manifest = _load_manifest(home)
     paths = [home / name for name in manifest.scripts]
-    paths += [path for path, _ in _settings_entries(manifest, root)]
+    paths += [Path(file.path) for _, file in _watched_files(manifest, root)]
     stamps = {root / project.CONFIG: config_stamp, **{path: stamp_of(path) for path in paths}}
     changed = _differences(home, root, manifest)
     lines = [f"{stamp}\t{path}" for path, stamp in stamps.items()]
@@ -158,23 +160,24 @@ def _client_differences(home: Path, root: Path | None, manifest: Manifest) -> li
             changed.append(Difference(home / name, "was changed since it was installed"))
         elif not os.access(home / name, os.X_OK):
             changed.append(Difference(home / name, "cannot be run any more"))
-    for path, entries in _settings_entries(manifest, root):
-        if _digest_of_entries(_content_of(path) or b"") != entries:
+    for host, file in _watched_files(manifest, root):
+        content = _content_of(Path(file.path)) or b""
+        digest = _digest_of_entries(host, content) if file.entries else digest_of(content)
+        if digest != (file.entries or file.after):
             what = "does not hold Interlock's hooks as they were installed"
-            changed.append(Difference(path, what))
+            changed.append(Difference(Path(file.path), what))
     return changed
 
 
-def _settings_entries(manifest: Manifest, root: Path | None) -> list[tuple[Path, str]]:
-    """The client's settings that count here, with the digests of our entries in them."""
-    found: list[tuple[Path, str]] = []
-    for install in manifest.installs:
-        scope: claude_code.Scope = "project" if install.scope == "project" else "user"
-        path = claude_code.client_files(scope, Path(install.root)).settings
-        entry = install.entry(path)
-        if entry and (scope == "user" or install.root == str(root)):
-            found.append((path, entry.entries))
-    return found
+def _watched_files(manifest: Manifest, root: Path | None) -> list[tuple[str, InstalledFile]]:
+    """The files with our hooks that count here, with their hosts."""
+    return [
+        (install.host, file)
+        for install in manifest.installs
+        if install.scope == "user" or install.root == str(root)
+        for file in install.files
+        if file.is_watched
+    ]
 
 
 def _content_of(path: Path) -> bytes | None:
@@ -184,10 +187,10 @@ def _content_of(path: Path) -> bytes | None:
         return None
 
 
-def _digest_of_entries(content: bytes) -> str:
+def _digest_of_entries(host: str, content: bytes) -> str:
     """The digest of our entries in settings; empty if they cannot be read."""
     text = json_patch.decode(content)
     values = text if isinstance(text, UnusableJson) else json_patch.read(text)
     if isinstance(values, UnusableJson | str):
         return ""
-    return install_manifest.digest_entries(values, claude_code.settings_in(values))
+    return install_manifest.digest_entries(values, own_entries(host_named(host), values))

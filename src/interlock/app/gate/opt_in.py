@@ -14,6 +14,19 @@ class OptedInProject(msgspec.Struct, frozen=True):
     is_new: bool
 
 
+def doubt_about(directory: Path) -> str:
+    """The reason why a directory is perhaps not meant to be a project; empty if there is none."""
+    here = directory.resolve()
+    if here == Path("/"):
+        return "this is the root of all files"
+    if here == Path.home().resolve():
+        return "this is your home directory"
+    if inner := project.repositories_in(here):
+        names = ", ".join(str(path.relative_to(here)) for path in inner)
+        return f"there are repositories inside ({names}), which would not belong to it"
+    return ""
+
+
 def opt_in(directory: Path, profile: str) -> OptedInProject:
     """Opt in the project at `directory`. A config that is there already stays as it is.
 

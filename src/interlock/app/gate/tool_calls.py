@@ -17,7 +17,6 @@ from interlock.core.gate.own_calls import RequestedMode
 from interlock.core.gate.paths import PATH_MAX
 from interlock.core.gate.state import GateRow, GateState, Mode, Policy, UnknownState
 from interlock.core.gate.tool_call import ToolCall
-from interlock.core.gate.tools import Host
 from interlock.store import gate_rows
 from interlock.store.failures import StoreUnusable
 from interlock.workspace.failures import SettingsBroken
@@ -49,7 +48,7 @@ class GateOverride(msgspec.Struct, frozen=True, rename="camel"):
     until_ms: int
 
 
-def governing_project(home: Path, host: Host, host_session: str, cwd: Path) -> Path | None:
+def governing_project(home: Path, host: str, host_session: str, cwd: Path) -> Path | None:
     """The project whose gate governs a conversation; None if there is none.
 
     Who comes before where: a bound conversation stays in its project wherever it goes.
@@ -60,9 +59,10 @@ def governing_project(home: Path, host: Host, host_session: str, cwd: Path) -> P
     return integrity.governed_root(home, cwd)
 
 
-def is_known(home: Path, host: Host, host_session: str) -> bool:
-    """Whether the gate knows the conversation."""
-    return isinstance(gate_rows.read_state(home, host, host_session), GateRow)
+def state_of(home: Path, host: str, host_session: str) -> GateRow | None:
+    """The state of a conversation as the gate knows it; None if it does not."""
+    state = gate_rows.read_state(home, host, host_session)
+    return state if isinstance(state, GateRow) else None
 
 
 def judge(
@@ -292,12 +292,24 @@ def active_override(home: Path) -> GateOverride | None:
 
 
 def journal_event(
-    home: Path, host: str, event: str, host_session: str, *, tool: str = "", detail: str = ""
+    home: Path,
+    host: str,
+    event: str,
+    host_session: str,
+    *,
+    tool: str = "",
+    detail: str = "",
+    outcome: str = "",
+    cwd: str = "",
 ) -> None:
     """Journal an event, if that can be written."""
     at_ms = SystemClock().now_ms()
     line = JournalLine(
-        f"{event}-{at_ms}", at_ms, host, event, host_session, tool=tool, detail=detail
+        *(f"{event}-{at_ms}", at_ms, host, event, host_session),
+        tool=tool,
+        detail=detail,
+        outcome=outcome,
+        cwd=cwd,
     )
     try:
         spool.append_line(home, line)

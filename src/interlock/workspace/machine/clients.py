@@ -63,9 +63,14 @@ def recall(home: Path, process: Process) -> Client | None:
     return _read(home / DIRECTORY / _name(process))
 
 
+def all_clients(home: Path) -> list[Client]:
+    """Return every process of a client that was recorded, whether it runs or not."""
+    return [client for path in _files(home / DIRECTORY) if (client := _read(path))]
+
+
 def look_for_clients(home: Path) -> Presence:
     """Return the conversations that were recorded here, by what became of their processes."""
-    known = [client for path in _files(home / DIRECTORY) if (client := _read(path))]
+    known = all_clients(home)
     running = {(client.pid, client.started) for client in _filter_running(known)}
     held: dict[Key, int] = {}
     unseen: set[Key] = set()

@@ -32,6 +32,8 @@ class InstalledFile(msgspec.Struct, frozen=True, rename="camel"):
     """The directories that had to be created for it, outermost first."""
     entries: str = ""
     """The digest of our entries in it; empty if the whole file is ours."""
+    is_watched: bool = False
+    """Whether the gate depends on it: it holds hooks of ours."""
 
 
 class Install(msgspec.Struct, frozen=True, rename="camel"):

@@ -45,6 +45,19 @@ def running_processes(pids: Iterable[int]) -> list[Process]:
     return [entry.process for pid in pids if (entry := _find_process(pid, table))]
 
 
+def working_in(directory: Path) -> list[Process]:
+    """Return the processes that work in a directory or below; none if the system does not tell."""
+    found: list[Process] = []
+    for folder in PROC.glob("[0-9]*"):
+        try:
+            is_there = Path(os.readlink(folder / "cwd")).is_relative_to(directory)
+        except OSError:
+            continue  # of another user, or gone
+        if is_there and (entry := _find_process(int(folder.name), None)):
+            found.append(entry.process)
+    return found
+
+
 def terminal_and_words(process: Process) -> tuple[bool, tuple[str, ...]]:
     """Return whether the process has a terminal, and its command line; nothing if it is gone."""
     if not _has_proc():
@@ -56,7 +69,13 @@ def terminal_and_words(process: Process) -> tuple[bool, tuple[str, ...]]:
         line = (directory / "cmdline").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return False, ()
-    return fields[_TTY] != "0", tuple(line.rstrip("\0").split("\0"))
+    try:
+        input_path = os.readlink(directory / "fd" / "0")
+        reads_terminal = input_path.startswith(("/dev/pts", "/dev/tty", "/dev/console"))
+    except OSError:
+        reads_terminal = True  # of another user: it cannot be told
+    has_terminal = fields[_TTY] != "0" and reads_terminal
+    return has_terminal, tuple(line.rstrip("\0").split("\0"))
 
 
 def can_open_terminal() -> bool:

@@ -13,6 +13,7 @@ BYTES_MAX = 5 * 1024 * 1024  # then a new file is begun, and one old file is kep
 TAIL_BYTES = 64 * 1024  # some hundred lines, read in well under a millisecond
 _FILE_NAME = "gate.jsonl"
 _DEPARTURES = "departures.jsonl"
+_COMMANDS = "commands.jsonl"
 _DIGEST_BYTES_MAX = 1024
 
 
@@ -37,6 +38,10 @@ class JournalLine(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
     """The bypass that allowed it although the rule denies it, or that the rule is advisory."""
     notice: str = ""
     """The notice to the agent, because it had happened too often."""
+    outcome: str = ""
+    """Of a command that was run: how it ended, as far as the client tells."""
+    cwd: str = ""
+    """Of a command that was run: where."""
     root: str = ""
     """The project, if there is a notice: its users are told."""
 
@@ -48,6 +53,7 @@ def append_line(home: Path, line: JournalLine) -> None:
         OSError: it cannot be written; a decision must not depend on that.
     """
     file_name = _DEPARTURES if line.event == "session-end" else _FILE_NAME
+    file_name = _COMMANDS if line.outcome else file_name
     directory = home / "spool"
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     directory.mkdir(mode=0o700, exist_ok=True)
@@ -117,9 +123,19 @@ def tail(home: Path) -> list[JournalLine]:
     return list(_decode_lines(contents[1:] if start else contents))
 
 
+def commands(home: Path) -> Iterator[JournalLine]:
+    """Yield the commands that agents have run, oldest first."""
+    yield from _lines_of(home, _COMMANDS)
+
+
 def lines(home: Path) -> Iterator[JournalLine]:
-    """Yield all lines, oldest first, without those that cannot be decoded (half-written ones)."""
-    for name in (f"{_FILE_NAME}.1", _FILE_NAME):
+    """Yield what the gate has seen and said, oldest first."""
+    yield from _lines_of(home, _FILE_NAME)
+
+
+def _lines_of(home: Path, file_name: str) -> Iterator[JournalLine]:
+    """Yield all lines but those that cannot be decoded, which are half-written."""
+    for name in (f"{file_name}.1", file_name):
         path = home / "spool" / name
         if not path.exists():
             continue

@@ -1,0 +1,182 @@
+"""The lines that the fast hook leaves are those of the full one, and it imports next to nothing."""
+
+import ast
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from interlock.agents.hosts import claude_code_shell, host, registry
+from interlock.agents.hosts.launcher import STANDALONE
+from interlock.agents.hosts.registry import NAMES
+from interlock.hooks import fast, gate_state
+from interlock.hooks.full_hook import HookEvent, HookResult
+from interlock.workspace.machine import spool
+from interlock.workspace.machine.spool import JournalLine
+from tests.hooks.scene import INPUTS, NOTED, PLAIN_HOSTS, Scene, inputs_of
+
+
+def left_lines(scene: Scene) -> list[JournalLine]:
+    """Every line that a hook has left, wherever."""
+    home = scene.home
+    return [*spool.lines(home), *spool.commands(home), *spool.take_departures(home)]
+
+
+def assert_same_lines(scene: Scene, content: bytes, event: HookEvent) -> JournalLine:
+    """The first line is of the full hook, which makes the file; the second is the same again."""
+    assert not scene.is_fast(content, event), "the full hook makes the file"
+    assert scene.full(content, event) == HookResult()
+
+    assert scene.is_fast(content, event)
+
+    full, ours = left_lines(scene)
+    assert ours.id == f"{event}-{ours.at_ms}"
+    assert 0 <= ours.at_ms - full.at_ms < 60_000
+    assert ours == msgspec.structs.replace(full, id=ours.id, at_ms=ours.at_ms)
+    return full
+
+
+@pytest.mark.parametrize("event", NOTED)
+@pytest.mark.parametrize("fields", [{}, {"session_id": ""}, {"session_id": 'ü"\\\n\0 \U0001f600'}])
+def test_a_line_is_left_as_the_full_hook_would(
+    host_scene: Scene, event: HookEvent, fields: dict[str, str]
+) -> None:
+    tool = host_scene.host.tools["edit"].split()[0]
+    given = inputs_of(host_scene.host.name)["edit"]
+    content = host_scene.payload(tool, given, **fields).replace(b"\\ud83d\\ude00", b"!")
+
+    assert_same_lines(host_scene, content, event)
+
+
+RESPONSES: tuple[Any, ...] = (
+    *({}, None, "", "done", [], 0, {"exit": 0}, {"exit": 3}, {"exit": None}, {"exit": "0"}),
+    *({"stdout": "x", "interrupted": False}, {"stdout": "", "interrupted": True}),
+    *({"stdout": "", "backgroundTaskId": "b1"}, {"stdout": "", "timedOutAfterMs": 1500}),
+    *({"stdout": "", "returnCodeInterpretation": "No matches found"}, {"exitCode": 0}),
+    *({"llmContent": "Output: x\nExit Code: 3\n"}, {"llmContent": "Output: x"}),
+    *({"llmContent": "Output: x", "error": {"message": "no"}}, {"llmContent": [{"text": "x"}]}),
+)
+"""Responses of tools, in the form of any host."""
+COMMANDS: tuple[dict[str, Any], ...] = (
+    {"command": "make test"},
+    {"command": "x" * 5_000, "description": "long"},
+    {"command": 'ü"\\\n\t\0', "run_in_background": True},
+)
+
+
+@pytest.mark.parametrize("event", ["post-tool", "tool-failed"])
+@pytest.mark.parametrize("response", RESPONSES, ids=str)
+def test_a_command_is_recorded_as_the_full_hook_would(
+    host_scene: Scene, event: HookEvent, response: object
+) -> None:
+    tool = host_scene.host.tools["shell"].split()[0]
+    content = host_scene.payload(tool, {"command": "make"}, tool_response=response)
+
+    line = assert_same_lines(host_scene, content, event)
+
+    assert (line.tool, line.detail, line.cwd) == (tool, "make", str(host_scene.project))
+    assert line.outcome in ("success", "failure", "unknown")
+
+
+@pytest.mark.parametrize("given", COMMANDS, ids=range(len(COMMANDS)))
+def test_any_command_is_recorded_as_the_full_hook_would(
+    host_scene: Scene, given: dict[str, Any]
+) -> None:
+    tool = host_scene.host.tools["shell"].split()[0]
+
+    line = assert_same_lines(host_scene, host_scene.payload(tool, given), "post-tool")
+
+    assert line.detail == given["command"][: fast.COMMAND_CHARS_MAX]
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"command": ["ls", "a"]}, {"cmd": "ls"}, {"command": None}, {"script": "ls"}]
+)
+def test_a_command_that_is_written_otherwise_is_for_the_full_hook(
+    host_scene: Scene, given: dict[str, Any]
+) -> None:
+    tool = host_scene.host.tools["shell"].split()[0]
+    host_scene.full(host_scene.payload(tool, {"command": "ls"}), "post-tool")
+
+    assert not host_scene.is_fast(host_scene.payload(tool, given), "post-tool")
+
+
+def test_a_spool_that_is_full_is_for_the_full_hook(scene: Scene) -> None:
+    content = scene.payload("Write")
+    scene.full(content, "post-tool")
+    path = scene.home / "spool" / "gate.jsonl"
+    with path.open("ab") as file:
+        file.truncate(spool.BYTES_MAX + 1)
+
+    assert not scene.is_fast(content, "post-tool")
+    assert path.stat().st_size == spool.BYTES_MAX + 1
+    scene.full(content, "post-tool")
+    assert not path.exists(), "it was moved away"
+    assert fast.SPOOL_BYTES_MAX == spool.BYTES_MAX
+
+
+def test_a_plan_that_the_user_approved_is_for_the_full_hook(scene: Scene) -> None:
+    scene.full(scene.payload("Write", INPUTS["edit"]), "post-tool")
+
+    assert scene.is_fast(scene.payload("Write", INPUTS["edit"]), "post-tool")
+    assert not scene.is_fast(scene.payload("ExitPlanMode"), "post-tool")
+
+
+PACKAGE = Path(fast.__file__).parents[1]
+COMPILED = {"posix", "sys", "time", "_json", "_sqlite3", "_signal"}
+OURS = {"interlock.agents.hosts", "interlock.hooks"}
+OWN_MODULES = {f"interlock.agents.hosts.{name}" for name in ("host", "claude_code_shell")}
+
+
+def module_of(host: str) -> str:
+    return f"agents/hosts/{host.replace('-', '_')}.py"
+
+
+def imports_of(path: Path, *, at_import: bool) -> set[str]:
+    """The modules that a module imports; if so asked, only those that are imported with it.
+
+    An import within a function happens when that is called, and one for types never.
+    """
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    left_out: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            left_out |= {inner for statement in node.body for inner in ast.walk(statement)}
+        if at_import and isinstance(node, ast.FunctionDef):
+            left_out |= set(ast.walk(node))
+    imported: set[str] = set()
+    for node in set(ast.walk(tree)) - left_out:
+        if isinstance(node, ast.Import):
+            imported |= {name.name for name in node.names}
+        if isinstance(node, ast.ImportFrom):
+            imported.add(node.module or "")
+    return imported
+
+
+def test_what_runs_before_a_tool_call_imports_only_what_python_brings_compiled() -> None:
+    imported: set[str] = set()
+    for module in (fast, gate_state, claude_code_shell, registry, host):
+        imported |= imports_of(Path(str(module.__file__)), at_import=False)
+
+    assert imported == COMPILED | OURS | {"interlock.agents.hosts.host"}
+    assert COMPILED - {"_json", "_sqlite3"} <= set(sys.builtin_module_names)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_module_of_a_host_stands_alone(name: str) -> None:
+    imported = imports_of(PACKAGE / module_of(name), at_import=True)
+
+    assert imported <= {"interlock.agents.hosts", "sys"} | OWN_MODULES
+
+
+def test_what_is_imported_before_a_tool_call_is_compiled_by_an_install() -> None:
+    assert {module_of(name) for name in PLAIN_HOSTS} <= set(STANDALONE)
+    for name in STANDALONE:
+        for module in imports_of(PACKAGE / name, at_import=True):
+            if not module.startswith("interlock"):
+                continue
+            inner = module.removeprefix("interlock").strip(".").replace(".", "/")
+            compiled = {f"{inner}.py", f"{inner}/__init__.py".lstrip("/")} & set(STANDALONE)
+            assert compiled, f"{name} imports {module}"
