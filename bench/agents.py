@@ -22,8 +22,8 @@ class Played(msgspec.Struct, frozen=True):
 
 
 class _Agent:
-    def __init__(self, port: int, bearer: str, number: int) -> None:
-        self._port, self._number = port, number
+    def __init__(self, port: int, bearer: str, workspace: str, number: int) -> None:
+        self._port, self._workspace, self._number = port, workspace, number
         self._head = (
             f"POST /mcp HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nauthorization: Bearer {bearer}\r\n"
             f"mcp-session-id: {number}\r\ncontent-type: application/json\r\ncontent-length: "
@@ -33,7 +33,8 @@ class _Agent:
     async def begin(self) -> None:
         self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
         goal = f"Agent {self._number} {time.time_ns()}"
-        self._answer = await self._call("start_workflow", {"workflowId": "line", "goal": goal})
+        begin = {"workflowId": "line", "goal": goal, "workspacePath": self._workspace}
+        self._answer = await self._call("start_workflow", begin)
 
     async def advance(self, calls: int) -> None:
         for number in range(calls):
@@ -58,8 +59,8 @@ class _Agent:
         return result
 
 
-async def play(port: int, bearer: str, *, agents: int, calls: int) -> Played:
-    all_of_them = [_Agent(port, bearer, number) for number in range(agents)]
+async def play(port: int, bearer: str, workspace: str, *, agents: int, calls: int) -> Played:
+    all_of_them = [_Agent(port, bearer, workspace, number) for number in range(agents)]
     for agent in all_of_them:
         await agent.begin()
     begun = time.perf_counter()
@@ -69,8 +70,8 @@ async def play(port: int, bearer: str, *, agents: int, calls: int) -> Played:
 
 
 def main() -> None:
-    port, bearer, agents, calls = sys.argv[1:]
-    played = uvloop.run(play(int(port), bearer, agents=int(agents), calls=int(calls)))
+    port, bearer, workspace, agents, calls = sys.argv[1:]
+    played = uvloop.run(play(int(port), bearer, workspace, agents=int(agents), calls=int(calls)))
     sys.stdout.buffer.write(msgspec.json.encode(played))
 
 

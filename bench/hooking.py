@@ -14,11 +14,11 @@ from interlock.agents.hosts import claude_code
 from interlock.agents.hosts.claude_code_shell import (
     CALLER_VARIABLE,
     CLIENT_VARIABLE,
-    LAUNCHER,
     SESSION_VARIABLE,
     SHELL_VARIABLE,
     shell_script,
 )
+from interlock.agents.hosts.host import LAUNCHER
 from interlock.agents.hosts.launcher import Program, launcher_text, shell_script_text
 from interlock.app.context import open_app
 from interlock.app.gate.opt_in import opt_in
@@ -40,14 +40,14 @@ def hooking(base: Path) -> list[Row]:
     app = open_app(home)
     modes: dict[str, Mode] = {"host-1": "coding", "host-2": "planning"}
     for conversation, mode in modes.items():
-        began = begin_recorded(app, project, Conversation(claude_code.HOST, conversation))
+        began = begin_recorded(app, project, Conversation(claude_code.HOST.name, conversation))
         gated_sessions.change_mode(app, began.session, mode, by="user", task="bench")
     app.close()
     program, _ = find_program(home)
     (home / LAUNCHER).write_text(launcher_text(program))
     words = {
-        hook.name: ["/bin/sh", "-c", claude_code.hook_command(str(home), hook, "user")]
-        for hook in claude_code.HOOKS
+        event.name: ["/bin/sh", "-c", claude_code.HOST.command(event, str(home), "user")]
+        for event in claude_code.HOST.events
     }
 
     def payload(tool: str = "", **tool_input: object) -> bytes:
@@ -63,7 +63,7 @@ def hooking(base: Path) -> list[Row]:
         "pre-tool hook, an edit in coding": (words["pre-tool"], edit),
         "pre-tool hook, a plain command in coding": (words["pre-tool"], shell),
         "pre-tool hook, a denial (full hook)": (words["pre-tool"], denied),
-        "post-tool hook": (words["post-tool"], edit),
+        "post-tool hook": (words["post-tool"], shell),
         "session-end hook": (words["session-end"], payload()),
         "session-start hook, no server": (words["session-start"], payload()),
     }

@@ -34,7 +34,8 @@ def agents_over_http(base: Path) -> tuple[list[Row], list[str]]:
     with serving(base / "served-home", workspace) as port:
         for agents, calls in AGENTS:
             command = [sys.executable, "-m", "bench.agents", str(port)]
-            command += [load_secret(base / "served-home").bearer, str(agents), str(calls)]
+            command += [load_secret(base / "served-home").bearer, str(workspace)]
+            command += [str(agents), str(calls)]
             done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
             played = msgspec.json.decode(done.stdout, type=Played)
             row = Row(f"advance over HTTP, {agents} agents", against=rows[1] if rows[1:] else None)

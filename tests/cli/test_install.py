@@ -1,7 +1,6 @@
-"""`interlock install`, `uninstall` and `doctor`, as typed."""
+"""`interlock install` and `uninstall`, as typed."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,10 +9,12 @@ from typing import Any
 import pytest
 
 from interlock.agents.hosts import claude_code
-from interlock.agents.hosts.claude_code_shell import LAUNCHER
+from interlock.agents.hosts.host import LAUNCHER, JsonPart, OwnFile
+from interlock.agents.hosts.registry import NAMES, all_hosts, host_named
 from interlock.app.hosts import install as use
 from tests.app.hosts.configurations import SETTINGS
-from tests.app.hosts.test_install import settings_of, tree, write
+from tests.app.hosts.conftest import PLACE_VARIABLES
+from tests.app.hosts.installs import settings_of, tree, write
 from tests.cli.conftest import Said, Terminal
 
 
@@ -22,6 +23,8 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that can confine commands."""
     monkeypatch.setattr(use, "landlock_abi", lambda: use.ABI_MIN)
     monkeypatch.setenv("SHELL", "/bin/bash")
+    for name in PLACE_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
 
 
 def plain(said: Said) -> list[str]:
@@ -39,7 +42,7 @@ def test_what_was_written_is_told_and_how_to_undo_it(typed: Terminal, tmp_path: 
     assert plain(typed("install", "claude-code")) == [
         "interlock/launch          the launcher, by which clients start us",
         "interlock/launch-bash     the shell for an agent's commands",
-        ".claude/settings.json     8 hooks, the shell for commands",
+        ".claude/settings.json     10 hooks, the shell for commands",
         ".claude.json              the MCP server `interlock`",
         ".claude/commands/mode.md  the command `/mode`",
         "",
@@ -55,10 +58,14 @@ def test_what_was_written_is_told_and_how_to_undo_it(typed: Terminal, tmp_path: 
         "interlock/launch-bash     removed: no client needs it any more",
     ]
     assert plain(typed("uninstall", "claude-code")) == [
-        f"Nothing of Interlock is in claude-code's files of {Path.home()}."
+        f"Nothing of Interlock is in Claude Code's files of {Path.home()}."
     ]
     assert tree(tmp_path) == {}
-    assert sorted(tree(Path.home())) == ["interlock", "interlock/installed.lock"]
+    assert files_of_user() == ["interlock/installed.lock"]
+
+
+def files_of_user() -> list[str]:
+    return [name for name in tree(Path.home()) if (Path.home() / name).is_file()]
 
 
 def test_an_upgrade_is_told_though_only_the_launcher_changes(typed: Terminal, home: Path) -> None:
@@ -80,7 +87,8 @@ def test_a_project_has_it_in_its_own_files_and_is_opted_in(
     assert said["root"] == str(tmp_path)
     assert said["optsIn"]
     assert [(change["path"], change["what"]) for change in said["changes"][1:]] == [
-        (f"{tmp_path}/.claude/settings.json", "8 hooks"),
+        (f"{tmp_path}/.interlock/launch", "the launcher for everybody who works on the project"),
+        (f"{tmp_path}/.claude/settings.json", "10 hooks"),
         (f"{tmp_path}/.mcp.json", "the MCP server `interlock`"),
         (f"{tmp_path}/.claude/commands/mode.md", "the command `/mode`"),
     ]
@@ -160,7 +168,7 @@ def test_our_own_notes_that_cannot_be_used_are_told(typed: Terminal, home: Path)
     assert said.err.startswith(f"error: `{home}/installed.json` cannot be used: ")
 
 
-@pytest.mark.parametrize("command", ["install", "uninstall"])
+@pytest.mark.parametrize("command", ["install", "uninstall", "doctor"])
 def test_an_agent_may_not_do_it(
     command: str, typed: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,42 +185,130 @@ def test_another_client_is_not_known_yet(typed: Terminal) -> None:
     assert typed("install", "emacs").code == 2
 
 
-def test_a_plugin_says_the_same_as_the_settings(
-    typed: Terminal, tmp_path: Path, home: Path
+@pytest.mark.parametrize("host", NAMES)
+def test_the_user_is_told_what_is_left_to_be_done(host: str, typed: Terminal) -> None:
+    client = host_named(host)
+
+    lines = plain(typed("install", host))
+
+    sentences = [f"note: {sentence}" for sentence in client.after_install]
+    untried = f"note: {client.title} is supported by its documentation; nobody tried it."
+    assert lines[lines.index("") + 1 :] == [
+        *sentences,
+        *([] if client.is_tried else [untried]),
+        f"Next: start {client.title} anew, then `interlock doctor {host}`.",
+        f"To undo: interlock uninstall {host} --scope user",
+    ]
+
+
+def test_all_clients_and_projects_are_left_at_once(
+    typed: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = plain(typed("install", "claude-code", "--plugin", "made/plugin"))
+    mine = write(settings_of(Path.home()), SETTINGS["two spaces"])
+    other = tmp_path / "other"
+    other.mkdir()
+    for client in all_hosts():
+        typed("install", client.name)
+        typed("install", client.name, "--scope", "project")
+    monkeypatch.chdir(other)
+    typed("init")
+    typed("install", "codex", "--scope", "project")
+    before = (tree(tmp_path), files_of_user())
 
-    assert said[-1] == "Next: claude --plugin-dir made/plugin. To undo, remove the directory."
-    plugin = tmp_path / "made" / "plugin"
+    dry = typed("uninstall", "--all", "--dry-run")
+
+    assert (tree(tmp_path), files_of_user()) == before
+    assert f"--- {other}/.codex/hooks.json" in plain(dry)
+    assert typed("uninstall", "--all").code == 0
+    assert tree(other) == {}
+    left = [name for name in tree(tmp_path) if (tmp_path / name).is_file()]
+    assert left == ["other/.interlock/config.toml"]
+    left = [name for name in files_of_user() if not name.startswith("interlock/")]
+    assert left == [".claude/settings.json"]
+    assert mine.read_text() == SETTINGS["two spaces"]
+    assert plain(typed("uninstall", "--all")) == ["Interlock is installed nowhere."]
+
+
+def test_an_uninstall_of_all_is_told_as_one_json_value(typed: Terminal) -> None:
+    for host in ("codex", "cursor"):
+        typed("install", host)
+
+    said = typed("uninstall", "--all", "--json")
+
+    assert said.code == 0
+    assert ".codex/hooks.json" in str(json.loads(said.out))
+    assert ".cursor/hooks.json" in str(json.loads(said.out))
+
+
+@pytest.mark.parametrize("words", [(), ("claude-code", "--all")])
+def test_an_uninstall_is_of_one_client_or_of_all(typed: Terminal, words: tuple[str, ...]) -> None:
+    assert typed("uninstall", *words).code == 2
+
+
+def test_a_plugin_says_the_same_as_the_settings(typed: Terminal, home: Path) -> None:
+    said = plain(typed("install", "claude-code", "--plugin"))
+
+    market = home / "claude-code-plugin"
+    assert said[-2:] == [
+        f"Next: claude plugin install interlock --marketplace {market}",
+        "To undo: claude plugin uninstall interlock@interlock-local",
+    ]
+    plugin = market / "plugin"
     about = json.loads((plugin / ".claude-plugin" / "plugin.json").read_text())
-    assert about["name"] == "interlock"
-    assert json.loads((plugin / "hooks" / "hooks.json").read_text())["hooks"] == claude_code.hooks(
-        str(home), "user"
+    listed = json.loads((market / ".claude-plugin" / "marketplace.json").read_text())
+    assert (about["name"], listed["name"]) == ("interlock", "interlock-local")
+    assert (market / listed["plugins"][0]["source"]).resolve() == plugin
+    parts = claude_code.HOST.parts("user", "/root", str(home), {})
+    settings, servers, command = parts
+    assert isinstance(settings, JsonPart)
+    assert isinstance(servers, JsonPart)
+    assert isinstance(command, OwnFile)
+    hooks = (plugin / "hooks" / "hooks.json").read_text()
+    assert (
+        json.loads(hooks.replace("export INTERLOCK_SHARED=1; ", ""))["hooks"]
+        == (settings.addition["hooks"])
     )
-    assert json.loads((plugin / ".mcp.json").read_text()) == claude_code.servers(str(home))
-    assert (plugin / "commands" / "mode.md").read_text() == claude_code.COMMANDS["mode.md"]
+    assert hooks.count("export INTERLOCK_SHARED=1; ") == len(claude_code.HOST.events)
+    assert json.loads((plugin / ".mcp.json").read_text()) == servers.addition
+    assert (plugin / "commands" / "mode.md").read_text() == command.content
     assert (home / LAUNCHER).exists()
-    assert not (tmp_path / ".interlock").exists()
-    (plugin / "hooks" / "hooks.json").write_text("old")
-    again = shown(typed, "install", "claude-code", "--plugin", str(plugin))
-    assert [change["path"] for change in again["changes"]] == [str(plugin / "hooks" / "hooks.json")]
+    assert not (home / f"{LAUNCHER}-bash").exists(), "a plugin has no settings"
+    assert plain(typed("install", "claude-code", "--plugin")) == ["Nothing to change."]
 
 
-def test_a_plugin_is_not_written_over_something_else(typed: Terminal, tmp_path: Path) -> None:
-    write(tmp_path / "theirs" / ".claude-plugin" / "plugin.json", '{"name": "other"}')
-    before = tree(tmp_path)
+def test_a_plugin_of_an_older_interlock_is_written_anew(typed: Terminal, home: Path) -> None:
+    typed("install", "claude-code", "--plugin")
+    hooks = home / "claude-code-plugin" / "plugin" / "hooks" / "hooks.json"
+    text = hooks.read_text()
+    hooks.write_text(text.replace('"timeout"', '"older"'))
 
-    said = typed("install", "claude-code", "--plugin", "theirs")
+    typed("install", "claude-code", "--plugin")
 
-    assert said.err.startswith(f"error: `{tmp_path}/theirs` is not empty")
-    assert tree(tmp_path) == before
+    assert hooks.read_text() == text
 
 
-def test_a_dry_run_of_a_plugin_writes_nothing(typed: Terminal, tmp_path: Path) -> None:
-    said = typed("install", "claude-code", "--plugin", "new", "--dry-run")
+def test_a_plugin_keeps_its_launcher_when_the_settings_lose_theirs(
+    typed: Terminal, home: Path
+) -> None:
+    typed("install", "claude-code", "--plugin")
+    typed("install", "claude-code")
 
-    assert f"+++ {tmp_path}/new/hooks/hooks.json" in plain(said)
-    assert list(tmp_path.iterdir()) == []
+    typed("uninstall", "claude-code")
+
+    assert (home / LAUNCHER).exists()
+
+
+def test_a_dry_run_of_a_plugin_writes_nothing(typed: Terminal, home: Path) -> None:
+    said = typed("install", "claude-code", "--plugin", "--dry-run")
+
+    assert f"+++ {home}/claude-code-plugin/plugin/hooks/hooks.json" in plain(said)
+    assert not home.exists()
+
+
+@pytest.mark.parametrize("host", [name for name in NAMES if name != "claude-code"])
+def test_only_claude_code_has_plugins(host: str, typed: Terminal, home: Path) -> None:
+    assert typed("install", host, "--plugin").code == 2
+    assert not home.exists()
 
 
 def test_the_program_is_this_one_whatever_lies_in_the_project(tmp_path: Path, home: Path) -> None:
@@ -239,68 +335,3 @@ def test_a_python_that_needs_variables_to_find_us_is_told(
 
     assert program.flags == ("-P",)
     assert "PYTHONPATH" in note
-
-
-def test_the_doctor_proves_that_what_was_installed_blocks(
-    typed: Terminal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With the real hook and the real server, through the files as they were written."""
-    monkeypatch.setenv("PATH", "/usr/bin:/bin")  # the client of who runs the tests may be any
-    write(settings_of(Path.home()), SETTINGS["crlf"])
-    typed("init")
-    typed("install", "claude-code")
-
-    said = typed("doctor", "claude-code")
-
-    assert said.code == 0, said.out
-    rows = [line.split(None, 2) for line in said.out.splitlines()]
-    assert [(row[0], row[1]) for row in rows] == [
-        ("ok", "project"),
-        ("ok", "settings"),
-        ("ok", "hooks"),
-        ("ok", "program"),
-        ("ok", "sandbox"),
-        ("ok", "server"),
-        ("ok", "gate"),
-        ("ok", "block"),
-        ("ok", "pass"),
-        ("ok", "heard"),
-    ]
-
-
-def test_the_doctor_sees_that_a_gate_was_switched_off(
-    typed: Terminal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    typed("init")
-    typed("install", "claude-code")
-    assert typed("mode", "disabled", "--force").code == 0
-
-    said = typed("doctor", "claude-code", "--json")
-
-    assert said.code == 1
-    found = json.loads(said.out)
-    problems = {check["name"]: check["what"] for check in found["checks"] if not check["isOk"]}
-    assert not found["isOk"]
-    assert set(problems) == {"gate", "block"}
-    assert problems["block"].endswith("because the gate is off")
-
-
-def test_the_doctor_says_what_to_do_where_nothing_was_installed(
-    typed: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", "/usr/bin:/bin")
-
-    said = typed("doctor", "claude-code")
-
-    assert said.code == 1
-    assert said.out == (
-        f"PROBLEM  project  `{tmp_path}` has not opted in, so hooks stay silent there\n"
-        "                  -> `interlock init` opts it in.\n"
-        "PROBLEM  hooks    No hook of Interlock is in Claude Code's settings\n"
-        "                  -> Run `interlock install claude-code`.\n"
-        "PROBLEM  server   Claude Code knows no MCP server `interlock`\n"
-        "                  -> Run `interlock install claude-code`.\n"
-        "ok       gate     The gate is on\n"
-    )
-    assert os.listdir(tmp_path) == []

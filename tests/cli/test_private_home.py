@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from interlock.agents.hosts import claude_code
 from interlock.app.context import App
 from interlock.hooks.full_hook import run_hook
 from tests.cli.conftest import Terminal
@@ -25,7 +26,7 @@ sources add ../repository --ref HEAD
 note write A --content text
 keys rotate"""
 
-WRITTEN = """bypasses.json gate-off installed.json one.json gate.jsonl trusted.json mine.json
+WRITTEN = """bypasses.json gate-off installed.json one.json departures.jsonl trusted.json mine.json
 workflow.schema.json logs told sources.json gate.db"""
 
 
@@ -52,7 +53,7 @@ def test_what_is_written_there_is_for_its_owner_alone(
     started(app, project)
     stop = {"session_id": desk.session, "cwd": str(project)}
     for event in ("stop", "session-end"):
-        run_hook("claude-code", event, home, json.dumps(stop).encode())
+        run_hook(claude_code.HOST, event, home, json.dumps(stop).encode())
     monkeypatch.setattr("interlock.cli.workflow.data_home", int)
     assert typed("workflow", "list").code == 3
 

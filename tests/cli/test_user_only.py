@@ -92,7 +92,7 @@ def test_an_agents_shell_is_refused_it_too(path: tuple[str, ...]) -> None:
     command = " ".join(("interlock", *path, *ARGUMENTS[path]))
     for mode in MODES:
         row = GateRow("ses_1", mode, is_started=True, task="T-1")
-        call = parse_tool_call("claude-code", "Bash", {"command": command}, "/work")
+        call = parse_tool_call("claude-code", "shell", "Bash", {"command": command}, "/work")
 
         decision = decide(row, Policy(), call, home="/home/interlock")
 
@@ -157,7 +157,7 @@ def test_notes_are_read_in_every_mode_and_what_writes_is_not_known() -> None:
             ("interlock note write T --content x", answers),
             ("interlock migrate handoff HANDOFF.md", answers),
         ):
-            call = parse_tool_call("claude-code", "Bash", {"command": command}, "/work")
+            call = parse_tool_call("claude-code", "shell", "Bash", {"command": command}, "/work")
 
             decision = decide(row, Policy(), call, home="/home/interlock")
 

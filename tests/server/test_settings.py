@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from interlock.agents.hosts import claude_code
 from interlock.agents.hosts.launcher import Program
+from interlock.agents.hosts.registry import all_hosts
 from interlock.app.admin import data_inventory
 from interlock.app.admin.access import load_secret
 from interlock.app.context import open_app
@@ -136,7 +138,11 @@ def test_everything_that_interlock_makes_in_its_home_is_of_a_known_kind(
     tool_calls.journal_event(home, "claude-code", "stop", "talk")
     opt_in(tmp_path, "light")
     trust.trust_checkout(home, tmp_path, at_ms=1)
-    install.install(home, "project", tmp_path, Program(sys.executable, (), str(home)), at_ms=1)
+    program = Program(sys.executable, (), str(home), shell="/bin/bash")
+    for client in all_hosts():
+        install.install(home, client, "project", tmp_path, program, at_ms=1)
+        install.install(home, client, "user", Path.home(), program, at_ms=1)
+    install.write_plugin(program)
     app = open_app(home)
     begin_recorded(app, tmp_path, Conversation("claude-code", "talk"))
     app.close()
@@ -166,7 +172,7 @@ def test_what_was_put_into_a_client_is_named_and_the_command_takes_all_of_it_awa
     project = tmp_path / "my project"
     project.mkdir()
     program = Program(sys.executable, (), str(home))
-    install.install(home, "project", project, program, at_ms=1)
+    install.install(home, claude_code.HOST, "project", project, program, at_ms=1)
     settings = project / ".claude" / "settings.json"
     assert settings.exists()
     with Server(home) as server:

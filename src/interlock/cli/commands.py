@@ -45,6 +45,7 @@ _COMMANDS = {
     "session": "interlock.cli.session:session",
     "sources": "interlock.cli.sources:sources",
     "status": "interlock.cli.server:status",
+    "statusline": "interlock.cli.statusline:statusline",
     "stop": "interlock.cli.server:stop",
     "store": "interlock.cli.store:store",
     "trust": "interlock.cli.trust:trust",

@@ -9,10 +9,15 @@ from typing import NoReturn
 
 import click
 
+from interlock.agents.hosts import claude_code
+from interlock.agents.hosts.host import Host
+from interlock.agents.hosts.launcher import Program
+from interlock.agents.hosts.registry import NAMES, host_named
 from interlock.app.clock import SystemClock
 from interlock.app.data_home import data_home
 from interlock.app.hosts import doctor as examining
 from interlock.app.hosts import install as use
+from interlock.app.hosts.check import Check
 from interlock.app.hosts.install import (
     FileChange,
     InstallFailed,
@@ -33,9 +38,7 @@ from interlock.cli.terminal import (
 )
 from interlock.core.visible_text import make_visible_line
 
-HOSTS = (use.HOST,)
-
-_host_argument = click.argument("host", type=click.Choice(HOSTS))
+_host_argument = click.argument("host", type=click.Choice(NAMES))
 _scope_option = click.option(
     "--scope",
     type=click.Choice(("user", "project")),
@@ -51,95 +54,144 @@ _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON"
 @click.command()
 @_host_argument
 @_scope_option
-@click.option("--plugin", type=click.Path(path_type=Path), help="Write a plugin directory instead")
+@click.option("--plugin", is_flag=True, help="For Claude Code: as a plugin of it instead")
 @_dry_run_option
 @_json_option
-def install(host: str, scope: Scope, plugin: Path | None, *, dry_run: bool, as_json: bool) -> None:
+def install(host: str, scope: Scope, *, plugin: bool, dry_run: bool, as_json: bool) -> None:
     """Tell an agent client of Interlock: hooks, MCP server, slash commands
 
     What its files hold already stays as it is, and `interlock uninstall` takes ours out again. In
     your own files it works from every directory, in each project that has opted in (`interlock
-    init`). In the project's it names the launcher of this machine: it holds here, disturbs nobody
-    elsewhere, and the project is opted in too.
+    init`). In the project's it is for a team: the files can be committed, hold for everybody who
+    has Interlock, and disturb nobody else; and the project is opted in.
     """
     require_user("Installing")
+    client = host_named(host)
+    if plugin and client is not claude_code.HOST:
+        raise click.UsageError("Only Claude Code has plugins.")
     program, note = use.find_program(data_home())
     with _stop_on_install_failure(as_json=as_json):
-        if plugin is not None:
-            outcome = use.write_plugin(plugin.absolute(), program, is_dry=dry_run)
+        if plugin:
+            outcome = use.write_plugin(program, is_dry=dry_run)
         else:
             root = use.root_for(scope, Path.cwd())
             at_ms = SystemClock().now_ms()
-            outcome = use.install(data_home(), scope, root, program, at_ms=at_ms, is_dry=dry_run)
+            outcome = use.install(
+                *(data_home(), client, scope, root, program), at_ms=at_ms, is_dry=dry_run
+            )
     report = _print_changes(outcome, note, is_dry=dry_run, as_json=as_json)
     if report is None:
         return
-    if plugin is not None:
-        print_lines("", f"Next: claude --plugin-dir {plugin}. To undo, remove the directory.")
+    if plugin:
+        print_lines("", f"Next: claude plugin install interlock --marketplace {report.root}")
+        print_lines("To undo: claude plugin uninstall interlock@interlock-local")
         return
-    print_lines("", f"Next: start Claude Code anew, then `interlock doctor {host}`.")
+    print_lines("", *(f"note: {sentence}" for sentence in client.after_install))
+    if not client.is_tried:
+        print_lines(f"note: {client.title} is supported by its documentation; nobody tried it.")
+    print_lines(f"Next: start {client.title} anew, then `interlock doctor {host}`.")
     print_lines(f"To undo: interlock uninstall {host} --scope {scope}")
 
 
 @click.command()
-@_host_argument
+@click.argument("host", type=click.Choice(NAMES), required=False)
 @_scope_option
+@click.option("--all", "everywhere", is_flag=True, help="Out of every client and project")
 @_dry_run_option
 @_json_option
-def uninstall(host: str, scope: Scope, *, dry_run: bool, as_json: bool) -> None:
+def uninstall(
+    host: str | None, scope: Scope, *, everywhere: bool, dry_run: bool, as_json: bool
+) -> None:
     """Take Interlock out of an agent client's files
 
     They are left as they were before, with what was changed in them since. A project stays opted
     in: remove `.interlock/config.toml` to end that.
     """
     require_user("Uninstalling")
+    if (host is None) != everywhere:
+        raise click.UsageError("Name a client, or say --all.")
+    reports: list[dict[str, object]] = []
     with _stop_on_install_failure(as_json=as_json):
-        root = use.root_for(scope, Path.cwd())
-        outcome = use.uninstall(data_home(), scope, root, is_dry=dry_run)
-    if (
-        isinstance(outcome, InstallReport)
-        and not outcome.changes
-        and not outcome.notes
-        and not as_json
-    ):
-        print_lines(f"Nothing of Interlock is in {host}'s files of {root}.")
-        return
-    _print_changes(outcome, "", is_dry=dry_run, as_json=as_json)
+        if host is None:
+            targets = use.known_installs(data_home())
+        else:
+            targets: list[tuple[Host, Scope, Path]] = [
+                (host_named(host), scope, use.root_for(scope, Path.cwd()))
+            ]
+        for client, where, root in targets:
+            outcome = use.uninstall(data_home(), client, where, root, is_dry=dry_run)
+            is_nothing = isinstance(outcome, InstallReport) and not (
+                outcome.changes or outcome.notes
+            )
+            if as_json and everywhere and isinstance(outcome, InstallReport):
+                reports.append({"host": client.name, **_report_json(outcome, [], is_dry=dry_run)})
+            elif is_nothing and not as_json:
+                print_lines(f"Nothing of Interlock is in {client.title}'s files of {root}.")
+            else:
+                _print_changes(outcome, "", is_dry=dry_run, as_json=as_json)
+    if everywhere and as_json:
+        print_json(reports)
+    elif not targets:
+        print_lines("Interlock is installed nowhere.")
 
 
 @click.command()
-@_host_argument
+@click.argument("host", type=click.Choice(NAMES), required=False)
 @click.option("--repair", "repairs", is_flag=True, help="Put back what somebody else has changed")
 @_json_option
-def doctor(host: str, *, repairs: bool, as_json: bool) -> None:
+def doctor(host: str | None, *, repairs: bool, as_json: bool) -> None:
     """Check that an agent client and Interlock work together, and prove that the gate blocks
 
-    The exit code is 1 if something is wrong.
+    Without a name: every client in which it is installed. The exit code is 1 if something is wrong.
     """
     require_user("Examining an installation")
+    program, _ = use.find_program(data_home())
     if repairs:
-        program, _ = use.find_program(data_home())
         with _stop_on_install_failure(as_json=as_json):
             restored = repair(data_home(), Path.cwd(), program, at_ms=SystemClock().now_ms())
         for path in restored if not as_json else ():
             print_lines(f"Put back: {path}")
-    checks = examining.examine(data_home(), Path.cwd(), os.environ, SystemClock())
-    is_ok = all(check.is_ok for check in checks)
+    with _stop_on_install_failure(as_json=as_json):
+        installed = [client.name for client, _, _ in use.known_installs(data_home())]
+    names = [host] if host else [name for name in NAMES if name in installed] or [NAMES[0]]
+    results = {name: _examine(name, program) for name in names}
+    is_ok = all(check.is_ok for checks in results.values() for check in checks)
     if as_json:
-        entries = [
-            {"name": check.name, "isOk": check.is_ok, "what": check.what, "hint": check.hint}
-            for check in checks
+        reports = [
+            {
+                "host": name,
+                "isOk": all(check.is_ok for check in checks),
+                "checks": [
+                    {"name": x.name, "isOk": x.is_ok, "what": x.what, "hint": x.hint}
+                    for x in checks
+                ],
+            }
+            for name, checks in results.items()
         ]
-        print_json({"host": host, "isOk": is_ok, "checks": entries})
+        print_json(reports[0] if host else {"isOk": is_ok, "hosts": reports})
     else:
-        rows: list[tuple[str, ...]] = []
-        for check in checks:
-            rows.append(("ok" if check.is_ok else "PROBLEM", check.name, check.what))
-            rows += [] if check.is_ok else [("", "", f"-> {check.hint}")]
-            rows += [("", "", f"   {line}") for line in check.diff]
-        print_table(rows)
+        for name, checks in results.items():
+            print_lines(*([f"{host_named(name).title}:"] if len(results) > 1 else []))
+            _print_checks(checks)
     if not is_ok:
         raise Stop(EXIT_REFUSED)
+
+
+def _examine(name: str, program: Program) -> list[Check]:
+    return examining.examine(
+        *(host_named(name), data_home(), Path.cwd(), program),
+        environment=os.environ,
+        now_ms=SystemClock().now_ms(),
+    )
+
+
+def _print_checks(checks: list[Check]) -> None:
+    rows: list[tuple[str, ...]] = []
+    for check in checks:
+        rows.append(("ok" if check.is_ok else "PROBLEM", check.name, check.what))
+        rows += [] if check.is_ok else [("", "", f"-> {check.hint}")]
+        rows += [("", "", f"   {line}") for line in check.diff]
+    print_table(rows)
 
 
 def _print_changes(
@@ -150,23 +202,7 @@ def _print_changes(
         _stop_with_error(outcome.what, outcome.hint, as_json=as_json)
     notes = [*outcome.notes, *([note] if note and outcome.changes else [])]
     if as_json:
-        changes = [
-            {
-                "path": str(change.path),
-                "what": change.what,
-                "diff": _diff(change) if is_dry else None,
-            }
-            for change in outcome.changes
-        ]
-        print_json(
-            {
-                "root": str(outcome.root),
-                "isDryRun": is_dry,
-                "optsIn": outcome.opts_in,
-                "changes": changes,
-                "notes": notes,
-            }
-        )
+        print_json(_report_json(outcome, notes, is_dry=is_dry))
         return None
     if is_dry:
         for change in outcome.changes:
@@ -184,6 +220,24 @@ def _print_changes(
         print_lines("Nothing to change.")
         return None
     return None if is_dry else outcome
+
+
+def _report_json(report: InstallReport, notes: list[str], *, is_dry: bool) -> dict[str, object]:
+    changes = [
+        {
+            "path": str(change.path),
+            "what": change.what,
+            "diff": _diff(change) if is_dry else None,
+        }
+        for change in report.changes
+    ]
+    return {
+        "root": str(report.root),
+        "isDryRun": is_dry,
+        "optsIn": report.opts_in,
+        "changes": changes,
+        "notes": notes,
+    }
 
 
 def _display_path(path: Path, root: Path) -> str:

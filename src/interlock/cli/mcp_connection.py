@@ -16,20 +16,19 @@ from interlock.cli.terminal import (
     print_json,
     print_text,
 )
-from interlock.core.gate.tools import HOSTS, Host
 
 
 @click.command()
 @click.option(
     "--print-config",
     "host",
-    type=click.Choice(HOSTS),
+    type=click.Choice(mcp_config.CLIENTS),
     help="Print the lines that connect this client, and do not serve",
 )
 @click.option("--toolsets", help="Only these, with commas between (workflow,session)")
 @click.option("--http", is_flag=True, help="With --print-config: to the server that runs now")
 @click.option("--json", "as_json", is_flag=True, help="With --print-config: as JSON")
-def mcp(host: Host | None, toolsets: str | None, *, http: bool, as_json: bool) -> int:
+def mcp(host: str | None, toolsets: str | None, *, http: bool, as_json: bool) -> int:
     """Serve the tools to an agent client over stdin and stdout"""
     if http and (host is None or toolsets is not None):
         raise click.UsageError(
@@ -43,7 +42,7 @@ def mcp(host: Host | None, toolsets: str | None, *, http: bool, as_json: bool) -
         _print_http_config(host, as_json=as_json)
         return EXIT_DONE
     command = mcp_config.command(toolsets)
-    config = mcp_config.config(host, command)
+    config = mcp_config.config(host, command, data_home())
     if as_json:
         print_json({"host": host, "command": command, "config": config})
     else:
@@ -51,7 +50,7 @@ def mcp(host: Host | None, toolsets: str | None, *, http: bool, as_json: bool) -
     return EXIT_DONE
 
 
-def _print_http_config(host: Host, *, as_json: bool) -> None:
+def _print_http_config(host: str, *, as_json: bool) -> None:
     home = data_home()
     server = find_server(home)
     if not isinstance(server, RunningServer):

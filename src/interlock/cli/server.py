@@ -13,7 +13,8 @@ from typing import NoReturn
 
 import click
 
-from interlock.agents.hosts.mcp_config import claude_command
+from interlock.agents.hosts.mcp_config import http_command
+from interlock.agents.hosts.registry import NAMES
 from interlock.app.admin.access import agent_secret_file, load_secret
 from interlock.app.admin.server_process import (
     DEFAULT_PORT,
@@ -200,7 +201,7 @@ def _print_ready(server: RunningServer, home: Path, *, as_json: bool) -> None:
         "", "Agents need no server: `interlock install claude-code` connects one over stdio."
     )
     print_lines("Over HTTP instead:")
-    print_lines(f"  {claude_command(server.url, agent_secret_file(home))}")
+    print_lines(f"  {http_command(NAMES[0], server.url, agent_secret_file(home))}")
     print_lines("  other clients: `interlock mcp --print-config HOST --http`")
     flush_output()
 

@@ -1,7 +1,10 @@
-"""Files of Claude Code as people have them: what an install must leave alone."""
+"""Files of agent clients as people have them: what an install must leave alone."""
 
 import json
 from typing import Any
+
+from interlock.agents.hosts import claude_code
+from interlock.agents.hosts.host import Host
 
 BOM = "\ufeff"
 
@@ -16,9 +19,9 @@ _BUSY: dict[str, Any] = {
 _LOOKALIKES = [
     "echo interlock hook --host claude-code",
     "/bin/sh /home/me/launch hook claude-code pre-tool",
-    'L=/h/launch; /bin/sh "$L" hook claude-code pre-tool; exit 0',
-    'L=/h/launch; [ -r "$L" ] && exec /bin/sh "$L" hook codex pre-tool; exit 0',
-    'L=\'/h/launch; [ -r "$L" ] && exec /bin/sh "$L" hook claude-code stop; exit 0',
+    'L=/h/launch; /bin/sh "$L" hook claude-codex pre-tool; exit 0',
+    'L=/h/launch; [ -r "$L" ] && exec /bin/sh "$L" hook opencode pre-tool; exit 0',
+    '/bin/sh "/h/launcher" hook claude-code stop; exit 0',
     "",
 ]
 _DEEP = '{"a": ' * 200 + "0" + "}" * 200
@@ -120,3 +123,78 @@ REFUSED: dict[str, str | bytes] = {
     "an event is a text": '{"hooks": {"PreToolUse": "x"}}',
 }
 """Settings that must be refused and left alone."""
+
+
+def settings_for(host: Host) -> dict[str, str]:
+    """The same settings with the words of another host: its events, and its name."""
+    return {name: _translate(text, host) for name, text in SETTINGS.items()}
+
+
+def refused_for(host: Host) -> dict[str, str | bytes]:
+    """What must be refused of the same, where the host has nothing but hooks in its settings."""
+    return {
+        name: _translate(text, host) if isinstance(text, str) else text
+        for name, text in REFUSED.items()
+        if not name.startswith("variables ")
+    }
+
+
+def servers_for(key: str) -> dict[str, str]:
+    """The same files for a host that has its servers under another key."""
+    return {name: text.replace('"mcpServers"', f'"{key}"') for name, text in SERVERS.items()}
+
+
+def _translate(text: str, host: Host) -> str:
+    for event in claude_code.HOST.events:
+        native = host.native_event(event.name) or event.native
+        text = text.replace(f'"{event.native}"', f'"{native}"')
+    return text.replace(" claude-code ", f" {host.name} ")
+
+
+_OTHER = '[mcp_servers.other]\ncommand = "other"\nargs = ["interlock", "/h/launch"]\n'
+TOML: dict[str, str] = {
+    "empty": "",
+    "newline": "\n",
+    "newlines": "\n\n\n",
+    "comment": "# mine\n",
+    "comment without a newline": "# mine",
+    "keys": 'model = "gpt"\napproval_policy = "never"\n',
+    "no newline at the end": 'model = "gpt"',
+    "many newlines at the end": 'model = "gpt"\n\n\n',
+    "spaces at the end": 'model = "gpt"\n  \n\t',
+    "crlf": 'model = "gpt"\r\n\r\n[tui]\r\nx = 1\r\n',
+    "crlf without one at the end": 'model = "gpt"\r\n[tui]\r\nx = 1',
+    "mixed line ends": 'model = "gpt"\r\n[tui]\nx = 1\n',
+    "mixed line ends the other way": 'model = "gpt"\n[tui]\nx = 1\r\n',
+    "other tables": '# top\n[tui]\nx = 1 # one\n\n[[profiles]]\nname = "a"\n[[profiles]]\n',
+    "comment at the end": '[projects."/p"]\ntrust_level = "trusted"\n\n# the end\n',
+    "another server": _OTHER,
+    "another server in dotted keys": 'mcp_servers.other.command = "x"\n',
+    "servers without one": "[mcp_servers]\n",
+    "a server with a longer name": _OTHER.replace("other", "interlock-like"),
+    "our header in a comment": "# [mcp_servers.interlock]\n# command = 1\n",
+    "our header in a text": 'x = """\n[mcp_servers.interlock]\n"""\n',
+    "texts and arrays over lines": 'x = [\n  [1],\n  [2],\n]\ny = """\n[z]\n"""\n',
+    "unicode": 'name = "Zoë 🔒"\n["ключ"]\n"ü" = "\\u00fc"\n',
+}
+"""Settings of Codex into which a server can be put."""
+
+TOML_REFUSED: dict[str, str | bytes] = {
+    "not TOML": "model = ",
+    "a key twice": "a = 1\na = 2\n",
+    "not utf-8": b'a = "\xff"',
+    "bom": f"{BOM}a = 1\n",
+    "servers in braces": "mcp_servers = { }\n",
+    "servers are a number": "mcp_servers = 1\n",
+    "servers are an array": "[[mcp_servers]]\n",
+}
+"""Those that must be refused and left alone."""
+
+TOML_TAKEN: dict[str, str] = {
+    "a program": '[mcp_servers.interlock]\ncommand = "/mine/interlock"\nargs = ["mcp"]\n',
+    "an address": '[mcp_servers.interlock]\nurl = "http://127.0.0.1:3100/mcp"\n',
+    "in braces": 'mcp_servers = { interlock = { command = "mine" } }\n',
+    "in dotted keys": 'mcp_servers.interlock.command = "mine"\n',
+    "with a table in it": f'{_OTHER}[mcp_servers.interlock.env]\nA = "1"\n',
+}
+"""Those with a server of somebody else under our name, which must stay."""

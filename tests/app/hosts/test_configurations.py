@@ -1,4 +1,4 @@
-"""Every configuration of the corpus: into it and out again, the same bytes, the same files."""
+"""Every configuration of Claude Code in the corpus: into it and out again, the same bytes."""
 
 import json
 from pathlib import Path
@@ -7,19 +7,16 @@ from typing import Any
 import pytest
 
 from interlock.agents.hosts import claude_code
-from interlock.agents.hosts.claude_code import Scope
 from interlock.agents.hosts.launcher import Program
+from interlock.agents.hosts.own_entries import own_entries
 from interlock.app.hosts import install as use
-from interlock.app.hosts.install import InstallRefusal
+from interlock.app.hosts.install import InstallRefusal, Scope
 from interlock.workspace.machine import install_manifest
 from tests.app.hosts.configurations import REFUSED, SERVERS, SETTINGS
-from tests.app.hosts.test_install import (
+from tests.app.hosts.installs import (
     is_installed,
-    machine,
-    program,
     put,
     read,
-    root,
     settings_of,
     take,
     tree,
@@ -27,8 +24,6 @@ from tests.app.hosts.test_install import (
 )
 
 pytestmark = pytest.mark.slow
-
-__all__ = ["machine", "program", "root"]  # fixtures
 
 
 def test_the_corpus_is_large_enough() -> None:
@@ -52,9 +47,10 @@ def test_settings_are_the_same_after_an_install_and_an_uninstall(
         "mode.md",
     ]
     found = read(path)
-    assert is_installed(path, home)
+    assert is_installed(path, root, program)
     old = json.loads(SETTINGS[name].removeprefix("\ufeff").strip() or "{}")
-    assert {**found, "hooks": 0, "env": 0} == {**old, "hooks": 0, "env": 0}
+    ours = {"hooks": 0, "env": 0, "statusLine": 0}
+    assert {**found, **ours} == {**old, **ours}
     assert {**found["env"], **old.get("env", {})} == found["env"]
     for event, groups in old.get("hooks", {}).items():
         assert found["hooks"][event][: len(groups)] == groups
@@ -81,7 +77,7 @@ def test_without_our_notes_the_same_settings_mean_the_same_afterwards(
 
     found = read(path)
     assert without_emptied(found) == without_emptied(old)
-    assert claude_code.installed_hooks(found) == []
+    assert own_entries(claude_code.HOST, found) == []
     assert not (root / ".claude" / "commands" / "mode.md").exists()
 
 
@@ -97,18 +93,26 @@ def without_emptied(settings: dict[str, Any]) -> dict[str, Any]:
 def test_servers_are_the_same_after_an_install_and_an_uninstall(
     name: str, scope: Scope, home: Path, root: Path, program: Program
 ) -> None:
-    path = write(claude_code.client_files(scope, root).servers, SERVERS[name])
+    path = write(root / (".mcp.json" if scope == "project" else ".claude.json"), SERVERS[name])
     before = tree(root)
 
     put(home, root, program, scope)
 
-    assert read(path)["mcpServers"]["interlock"] == {
+    entry = read(path)["mcpServers"]["interlock"]
+    assert {**entry, "args": 0, "env": 0} == {
         "type": "stdio",
         "command": "/bin/sh",
-        "args": [f"{home}/launch", "mcp"],
-        "env": {"INTERLOCK_HOME": str(home)},
+        "args": 0,
+        "env": 0,
         "alwaysLoad": True,
     }
+    if scope == "user":
+        assert (entry["args"], entry["env"]) == (
+            [f"{home}/launch", "mcp"],
+            {"INTERLOCK_HOME": str(home)},
+        )
+    else:
+        assert str(home) not in path.read_text(), "a project's files are for everybody"
     assert put(home, root, program, scope).changes == ()
     take(home, root, scope)
     assert tree(root) == before
@@ -121,7 +125,7 @@ def test_settings_that_cannot_be_operated_on_are_refused_and_left_alone(
     path = write(settings_of(root), REFUSED[name])
     before = tree(root)
 
-    refused = use.install(home, "user", root, program, at_ms=1)
+    refused = use.install(home, claude_code.HOST, "user", root, program, at_ms=1)
 
     assert isinstance(refused, InstallRefusal)
     assert refused.what.startswith(f"`{path}` ")
@@ -136,7 +140,7 @@ def test_servers_that_cannot_be_operated_on_are_refused_before_the_settings_are_
     write(root / ".claude.json", '{"mcpServers": []}')
     before = tree(root)
 
-    refused = use.install(home, "user", root, program, at_ms=1)
+    refused = use.install(home, claude_code.HOST, "user", root, program, at_ms=1)
 
     what = f"`{root}/.claude.json` has an array at `mcpServers`, where an object was expected"
     assert isinstance(refused, InstallRefusal)

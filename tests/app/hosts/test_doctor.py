@@ -1,95 +1,35 @@
 """The doctor finds each fault that is seeded, and nothing where there is none."""
 
 import json
-import os
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from interlock.agents.hosts import claude_code
-from interlock.agents.hosts.claude_code_shell import LAUNCHER, SHELL_VARIABLE
+from interlock.agents.hosts.claude_code_shell import SHELL_VARIABLE
+from interlock.agents.hosts.host import LAUNCHER, matcher_groups
 from interlock.agents.hosts.launcher import STANDALONE, Program
+from interlock.agents.hosts.own_entries import home_in
 from interlock.app.clock import SystemClock
 from interlock.app.context import open_app
 from interlock.app.gate import tool_calls
-from interlock.app.gate.opt_in import opt_in
-from interlock.app.hosts import doctor
+from interlock.app.hosts import clients, doctor, proofs
 from interlock.app.hosts import install as installing
-from interlock.app.hosts.doctor import Check
-from interlock.app.hosts.install import InstallReport, install
+from interlock.app.hosts.check import Check
+from interlock.app.hosts.install import InstallReport, install, uninstall, write_plugin
 from interlock.workspace.machine import install_manifest
+from tests.app.hosts.doctor_scene import Scene
 from tests.scenes import started
-
-DENIED = (
-    '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny",'
-    '"permissionDecisionReason":"no"}}'
-)
-STAND_IN = """\
-#!/bin/sh
-# Answers as Interlock would, and sooner.
-case "$*" in
-*--version) echo interlock 0 ;;
-*mcp) cat >/dev/null; echo '{"id":1,"result":{}}'; echo '{"id":2,"result":{"tools":[{},{}]}}' ;;
-*" pre-tool "*) case "$(cat)" in *'"Write"'*) echo '%s' ;; esac ;;
-esac
-"""
-
-
-class Scene:
-    """A project with everything installed; the interpreter and the client are stand-ins."""
-
-    def __init__(self, home: Path, base: Path) -> None:
-        self.home, self.root = home, base / "project"
-        self.interpreter, self.client = base / "bin of ours" / "python", base / "bin" / "claude"
-        self.interpreter.parent.mkdir()
-        self.client.parent.mkdir()
-        self.root.mkdir()
-        opt_in(self.root, "standard")
-        self.answers(STAND_IN % DENIED)
-        self.has_client("2.1.325")
-        self.settings = Path.home() / ".claude" / "settings.json"
-        self.servers = Path.home() / ".claude.json"
-        self.launcher = home / LAUNCHER
-        self.install(at_ms=SystemClock().now_ms() - 1000)
-
-    def install(self, *, at_ms: int, flags: tuple[str, ...] = ("-I",)) -> None:
-        program = Program(str(self.interpreter), flags, str(self.home), shell="/bin/bash")
-        done = install(self.home, "user", Path.home(), program, at_ms=at_ms)
-        assert isinstance(done, InstallReport)
-
-    def has_client(self, version: str) -> None:
-        self.client.write_text(f"#!/bin/sh\necho '{version} (Claude Code)'\n", encoding="utf-8")
-        self.client.chmod(0o755)
-
-    def answers(self, script: str) -> None:
-        self.interpreter.write_text(script, encoding="utf-8")
-        self.interpreter.chmod(0o755)
-
-    def change(self, path: Path, change: Callable[[Any], object]) -> None:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        change(found)
-        path.write_text(json.dumps(found), encoding="utf-8")
-
-    def write_project_settings(self, text: str) -> None:
-        (self.root / ".claude").mkdir()
-        (self.root / ".claude" / "settings.json").write_text(text, encoding="utf-8")
-
-    def checks(self) -> list[Check]:
-        path = f"{self.client.parent}:/usr/bin:/bin"
-        return doctor.examine(self.home, self.root, {**os.environ, "PATH": path}, SystemClock())
-
-    def problems(self) -> dict[str, str]:
-        return {check.name: check.what for check in self.checks() if not check.is_ok}
 
 
 @pytest.fixture
 def scene(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
     monkeypatch.setattr(doctor, "landlock_abi", lambda: 7)
-    monkeypatch.setattr(installing, "STANDALONE", ())
     return Scene(home, tmp_path)
 
 
@@ -101,10 +41,10 @@ def test_where_nothing_is_wrong_everything_is_checked(scene: Scene) -> None:
     assert [(check.name, check.what, check.hint) for check in checks] == [
         ("project", f"`{scene.root}` has opted in (profile standard)", ""),
         ("settings", f"`{scene.settings}` can be read", ""),
-        ("hooks", f"8 hooks in {scene.settings}", ""),
+        ("hooks", "10 hooks in files of Claude Code, yours", ""),
         ("program", f"`{scene.launcher}` starts interlock 0", ""),
         ("sandbox", "In analysis and planning commands cannot write (Landlock 7)", ""),
-        ("client", "Claude Code 2.1.325: a hook that fails blocks the tool call", ""),
+        ("client", f"Claude Code 2.1.325: {claude_code.HOST.enforcement}", ""),
         ("server", "The MCP server starts and has 2 tools", ""),
         ("gate", "The gate is on", ""),
         ("block", "A write of an unknown session was denied", ""),
@@ -115,7 +55,7 @@ def test_where_nothing_is_wrong_everything_is_checked(scene: Scene) -> None:
 
 
 def test_exit_code_2_with_a_reason_denies_too(scene: Scene) -> None:
-    scene.answers((STAND_IN % DENIED).replace(f"echo '{DENIED}'", "echo no >&2; exit 2"))
+    scene.answers(scene.stand_in.replace(f"echo '{scene.denial}'", "echo no >&2; exit 2"))
 
     assert scene.problems() == {}
 
@@ -174,42 +114,54 @@ FAULTS: dict[str, tuple[Callable[[Scene], object], str]] = {
         lambda s: s.answers("#!/bin/sh\necho No module named interlock >&2; exit 1\n"),
         "program server pass",
     ),
-    "the launcher is gone": (lambda s: s.launcher.unlink(), "program server pass integrity"),
+    "the launcher is gone": (
+        lambda s: s.launcher.unlink(),
+        "hooks program server pass integrity",
+    ),
     "another data home": (
         lambda s: s.settings.write_text(s.settings.read_text().replace(str(s.home), f"{s.home}x")),
-        "program home pass integrity",
+        "hooks program home pass integrity",
     ),
-    "no shell of ours": (lambda s: s.change(s.settings, without("env")), "sandbox integrity"),
+    "no shell of ours": (
+        lambda s: s.change(s.settings, without("env")),
+        "hooks sandbox integrity",
+    ),
     "our shell is gone": (
         lambda s: s.launcher.with_name(f"{LAUNCHER}-bash").unlink(),
-        "sandbox integrity",
+        "hooks sandbox integrity",
     ),
-    "a client that lets pass what fails": (lambda s: s.has_client("2.1.197"), "client"),
-    "no server": (lambda s: s.servers.unlink(), "server"),
-    "servers are not JSON": (lambda s: s.servers.write_text("["), "server"),
+    "a client that lets pass what fails": (
+        lambda s: s.has_client("2.1.197 (Claude Code)"),
+        "client",
+    ),
+    "no server": (lambda s: s.servers.unlink(), "hooks server"),
+    "servers are not JSON": (lambda s: s.servers.write_text("["), "hooks server"),
     "a server without a command": (
         lambda s: s.change(s.servers, without("mcpServers", "interlock", "command")),
-        "server",
+        "hooks server",
     ),
     "a server that says nothing": (
-        lambda s: s.answers((STAND_IN % DENIED).replace("*mcp)", "*mcp) exit 1;;\n*none)")),
+        lambda s: s.answers(s.stand_in.replace("*mcp)", "*mcp) exit 1;;\n*none)")),
         "server",
     ),
     "a gate that denies nothing": (
-        lambda s: s.answers((STAND_IN % DENIED).replace(f"echo '{DENIED}'", ":")),
+        lambda s: s.answers(s.stand_in.replace(f"echo '{s.denial}'", ":")),
         "block",
     ),
     "a gate that only asks": (
-        lambda s: s.answers(STAND_IN % DENIED.replace('"deny"', '"ask"')),
+        lambda s: s.answers(s.stand_in.replace('"deny"', '"ask"')),
         "block",
     ),
-    "a gate that talks": (lambda s: s.answers(STAND_IN % "denied, I think"), "block"),
+    "a gate that talks": (
+        lambda s: s.answers(s.stand_in.replace(s.denial, "denied, I think")),
+        "block",
+    ),
     "a gate that denies in silence": (
-        lambda s: s.answers((STAND_IN % DENIED).replace(f"echo '{DENIED}'", "exit 2")),
+        lambda s: s.answers(s.stand_in.replace(f"echo '{s.denial}'", "exit 2")),
         "block",
     ),
     "a gate that denies everything": (
-        lambda s: s.answers((STAND_IN % DENIED).replace("""*'"Write"'*)""", "*)")),
+        lambda s: s.answers(s.stand_in.replace("""*'"Write"'*)""", "*)")),
         "pass",
     ),
     "a gate that was switched off": (lambda s: tool_calls.start_override(s.home), "gate"),
@@ -225,7 +177,7 @@ FAULTS: dict[str, tuple[Callable[[Scene], object], str]] = {
     ),
     "notes that are not ours": (
         lambda s: (s.home / install_manifest.FILE).write_text("{}"),
-        "heard",
+        "hooks heard",
     ),
 }
 
@@ -245,21 +197,22 @@ def test_a_fault_is_found_and_comes_with_what_to_do(scene: Scene, fault: str) ->
 def test_a_hook_or_a_server_that_hangs_is_not_waited_for(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doctor, "HOOK_SECONDS", 1)
-    monkeypatch.setattr(doctor, "SERVER_SECONDS", 1)
+    monkeypatch.setattr(clients, "HOOK_SECONDS", 1)
+    monkeypatch.setattr(proofs, "HOOK_SECONDS", 1)
+    monkeypatch.setattr(proofs, "SERVER_SECONDS", 1)
     scene.answers("#!/bin/sh\nsleep 60 & wait\n")
     begun = time.monotonic()
 
     problems = scene.problems()
 
-    assert problems["block"] == "The PreToolUse hook has not answered within 1 s"
+    assert problems["block"] == "The hook before tool calls has not answered within 1 s"
     assert problems["server"].endswith("has not answered within 1 s")
     assert time.monotonic() - begun < 30
 
 
 def test_a_gate_that_is_off_explains_why_nothing_was_denied(scene: Scene) -> None:
     tool_calls.start_override(scene.home)
-    scene.answers((STAND_IN % DENIED).replace(f"echo '{DENIED}'", ":"))
+    scene.answers(scene.stand_in.replace(f"echo '{scene.denial}'", ":"))
 
     problems = scene.problems()
 
@@ -269,12 +222,13 @@ def test_a_gate_that_is_off_explains_why_nothing_was_denied(scene: Scene) -> Non
 
 def test_a_gate_that_comes_from_two_files_is_proved_twice(scene: Scene) -> None:
     scene.write_project_settings(
-        json.dumps({"hooks": claude_code.hooks(f"{scene.home}/../elsewhere", "project")})
+        json.dumps({"hooks": matcher_groups(scene.host, f"{scene.home}/../elsewhere", "user")})
     )
 
     checks = scene.checks()
 
-    assert [check.is_ok for check in checks if check.name == "block"] == [True, False]
+    assert [check.is_ok for check in checks if check.name == "block"] == [True, True]
+    assert [check.is_ok for check in checks if check.name == "pass"] == [True, False]
     assert [check.what for check in checks if check.name == "program" and not check.is_ok] == [
         f"The hooks name `{scene.home}/../elsewhere/launch`, which is not there"
     ]
@@ -311,25 +265,17 @@ def test_a_server_that_only_this_project_has_in_the_users_file_counts(scene: Sce
     found = {"projects": {str(scene.root): {"mcpServers": entry}}}
     (Path.home() / ".claude.json").write_text(json.dumps(found))
 
-    assert scene.problems() == {}
+    assert "server" not in scene.problems()
 
 
-def test_work_without_a_word_from_the_hooks_is_found(scene: Scene) -> None:
-    app = open_app(scene.home)
-    started(app, scene.root)
-    app.close()
+def test_a_plugin_alone_is_proved_as_the_settings_are(scene: Scene) -> None:
+    assert isinstance(uninstall(scene.home, scene.host, "user", Path.home()), InstallReport)
+    assert isinstance(write_plugin(scene.program), InstallReport)
 
-    assert scene.problems() == {
-        "heard": "1 sessions went on here, and no hook of Claude Code was heard of"
-    }
-    # What a doctor asks is not what a client says.
-    tool_calls.journal_event(
-        scene.home, "claude-code", "post-tool", f"{doctor.PROBE_SESSION_PREFIX}1", tool="Write"
-    )
-    tool_calls.journal_event(scene.home, "codex", "post-tool", "other", tool="Write")
-    assert "heard" in scene.problems()
-    tool_calls.journal_event(scene.home, "claude-code", "post-tool", "theirs", tool="Write")
-    assert scene.problems() == {}
+    checks = scene.checks()
+
+    assert [check.what for check in checks if not check.is_ok] == []
+    assert "A write of an unknown session was denied" in [check.what for check in checks]
 
 
 def test_work_from_before_the_install_needs_no_hooks(scene: Scene, tmp_path: Path) -> None:
@@ -337,7 +283,8 @@ def test_work_from_before_the_install_needs_no_hooks(scene: Scene, tmp_path: Pat
     started(app, scene.root)
     started(app, tmp_path)
     app.close()
-    scene.install(at_ms=SystemClock().now_ms() + 1, flags=("-P",))
+    scene.program = msgspec.structs.replace(scene.program, flags=("-P",))
+    scene.install(at_ms=SystemClock().now_ms() + 1)
 
     assert scene.problems() == {}
 
@@ -352,6 +299,7 @@ def test_a_store_that_cannot_be_read_is_told(scene: Scene) -> None:
 def test_an_install_compiles_whatever_the_variables_say(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(installing, "STANDALONE", STANDALONE)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path / "elsewhere"))
     sources = [tmp_path / "site" / name for name in STANDALONE]
@@ -360,34 +308,39 @@ def test_an_install_compiles_whatever_the_variables_say(
         source.write_text("x = 1\n")
     program = Program(sys.executable, ("-P",), str(home), str(tmp_path / "site"))
 
-    done = install(home, "user", tmp_path, program, at_ms=1)
+    done = install(home, claude_code.HOST, "user", tmp_path, program, at_ms=1)
 
     assert isinstance(done, InstallReport)
     assert done.notes == ()
     for source in sources:
         assert list((source.parent / "__pycache__").glob(f"{source.stem}.*.pyc"))
     sources[-1].write_text("x =\n")
-    done = install(home, "user", tmp_path, program, at_ms=1)
+    done = install(home, claude_code.HOST, "user", tmp_path, program, at_ms=1)
     assert isinstance(done, InstallReport)
     assert "cannot be compiled now" in done.notes[0]
 
 
 _CALL = '[ -r "$L" ] && exec /bin/sh "$L" hook'
+_SHARED = 'd=$PWD; exec /bin/sh "$d/.interlock/launch" hook'
 
 
 @pytest.mark.parametrize(
-    ("command", "home"),
+    ("command", "is_own", "home"),
     [
-        (f"L=/h/launch; {_CALL} claude-code stop; exit 0", "/h"),
-        (f"L='/my h/launch'; {_CALL} claude-code pre-tool; exit 2", "/my h"),
-        (f"L=/h/launch; {_CALL} codex stop; exit 0", ""),
-        (f"L=/h /launch; {_CALL} claude-code stop; exit 0", ""),
-        (f"L='/h/launch; {_CALL} claude-code stop; exit 0", ""),
-        (f"{_CALL} claude-code stop; exit 0", ""),
-        ("/bin/sh /h/launch hook claude-code stop", ""),
-        ("python -m interlock hook --host claude-code --event stop", ""),
-        ("", ""),
+        (f"L='/h/launch'; {_CALL} claude-code stop; exit 0", True, "/h"),
+        (f"L='/my h/launch'; {_CALL} claude-code pre-tool; exit 2", True, "/my h"),
+        (f"L='/O'\\''Brien/launch'; {_CALL} claude-code stop; exit 0", True, "/O'Brien"),
+        (f"L=/h/launch; {_CALL} claude-code stop; exit 0", True, ""),  # as it once was
+        (f"export INTERLOCK_SHARED=1; L='/h/launch'; {_CALL} claude-code stop", True, "/h"),
+        (f"{_SHARED} claude-code stop; exit 0", True, ""),
+        (f"L='/h/launch'; {_CALL} codex stop; exit 0", False, "/h"),
+        (f"L='/h/launch'; {_CALL} claude-codex stop; exit 0", False, "/h"),
+        ("/bin/sh /h/launch hook claude-code stop", False, ""),
+        ('/bin/sh "/h/launcher" hook claude-code stop', False, ""),
+        ("python -m interlock hook --host claude-code --event stop", False, ""),
+        ("", False, ""),
     ],
 )
-def test_only_what_starts_our_launcher_is_ours(command: str, home: str) -> None:
-    assert claude_code.home_in(command) == home
+def test_only_what_starts_our_launcher_is_ours(command: str, is_own: object, home: str) -> None:
+    assert claude_code.HOST.is_own_command(command) == is_own
+    assert home_in(command) == home

@@ -10,81 +10,25 @@ import msgspec
 import pytest
 
 from interlock.agents.hosts import claude_code
-from interlock.agents.hosts.claude_code import Scope
-from interlock.agents.hosts.claude_code_shell import LAUNCHER
+from interlock.agents.hosts.host import LAUNCHER, matcher_groups
 from interlock.agents.hosts.launcher import Program
 from interlock.app.hosts import install as use
-from interlock.app.hosts.install import InstallFailed, InstallRefusal, InstallReport
+from interlock.app.hosts.install import InstallFailed, InstallRefusal, Scope
 from interlock.workspace.machine import install_manifest
 from tests.app.hosts.configurations import SERVERS, SETTINGS
+from tests.app.hosts.installs import (
+    holds,
+    is_installed,
+    json_part,
+    put,
+    read,
+    settings_of,
+    take,
+    tree,
+    write,
+)
 
-CONFIG = ".interlock"
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    found = tmp_path / "project"
-    found.mkdir()
-    return found
-
-
-@pytest.fixture(autouse=True)
-def machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that needs no time to compile."""
-    monkeypatch.setattr(use, "STANDALONE", ())
-
-
-@pytest.fixture
-def program(home: Path) -> Program:
-    return Program("/opt/py thon/bin/python", ("-I",), str(home), shell="/bin/bash")
-
-
-def tree(root: Path) -> dict[str, object]:
-    """Everything below a directory but the project's own config, which stays by intention."""
-    found: dict[str, object] = {}
-    for path in sorted(root.rglob("*")):
-        name = str(path.relative_to(root))
-        if name.startswith(CONFIG):
-            continue
-        mode = stat.filemode(path.lstat().st_mode)
-        if path.is_symlink():
-            found[name] = (mode, os.readlink(path))
-        else:
-            found[name] = (mode, path.read_bytes() if path.is_file() else None)
-    return found
-
-
-def put(
-    home: Path, root: Path, program: Program, scope: Scope = "user", *, is_dry: bool = False
-) -> InstallReport:
-    done = use.install(home, scope, root, program, at_ms=1, is_dry=is_dry)
-    assert isinstance(done, InstallReport), done
-    return done
-
-
-def take(home: Path, root: Path, scope: Scope = "user") -> InstallReport:
-    done = use.uninstall(home, scope, root)
-    assert isinstance(done, InstallReport), done
-    return done
-
-
-def write(path: Path, content: str | bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
-
-
-def settings_of(root: Path) -> Path:
-    return root / ".claude" / "settings.json"
-
-
-def read(path: Path) -> Any:
-    return json.loads(path.read_text(encoding="utf-8-sig"))
-
-
-def is_installed(path: Path, home: Path, scope: Scope = "user") -> bool:
-    script = f"{home}/{LAUNCHER}-bash" if scope == "user" else ""
-    return claude_code.has_settings(read(path), claude_code.settings(str(home), scope, script))
+HOST = claude_code.HOST
 
 
 @pytest.mark.parametrize("scope", ["project", "user"])
@@ -100,12 +44,13 @@ def test_nothing_is_left_where_nothing_was(
         ".claude/commands",
         ".claude/commands/mode.md",
         ".claude/settings.json",
-        *([".mcp.json"] if scope == "project" else []),
+        *([".interlock/launch", ".mcp.json"] if scope == "project" else []),
     ]
     take(home, root, scope)
     assert tree(root) == {}
-    assert (root / CONFIG / "config.toml").exists() == (scope == "project")
-    assert sorted(path.name for path in home.iterdir()) == ["installed.lock"]
+    assert (root / ".interlock" / "config.toml").exists() == (scope == "project")
+    left = [path for path in home.rglob("*") if not path.is_dir()]
+    assert [path.name for path in left] == ["installed.lock"]
 
 
 def test_a_directory_that_was_there_stays(home: Path, root: Path, program: Program) -> None:
@@ -189,7 +134,9 @@ def test_another_data_home_replaces_our_entries_and_no_others(
         moved.mkdir()
         (moved / install_manifest.FILE).write_bytes((home / install_manifest.FILE).read_bytes())
 
-    done = put(moved, root, msgspec.structs.replace(program, home=str(moved)))
+    moved_program = msgspec.structs.replace(program, home=str(moved))
+
+    done = put(moved, root, moved_program)
 
     assert [change.path.name for change in done.changes] == [
         LAUNCHER,
@@ -197,7 +144,7 @@ def test_another_data_home_replaces_our_entries_and_no_others(
         "settings.json",
         ".claude.json",
     ]
-    assert is_installed(path, moved)
+    assert is_installed(path, root, moved_program)
     assert str(home) not in path.read_text()
     put(home, root, program)
     assert tree(root) == once
@@ -221,7 +168,7 @@ def test_an_install_that_stopped_half_way_is_completed_or_taken_back(
         patched.setattr(os, "rename", failing)
         patched.setattr(Path, "replace", failing)
         with pytest.raises(InstallFailed, match="No space left"):
-            use.install(home, "user", root, program, at_ms=1)
+            use.install(home, HOST, "user", root, program, at_ms=1)
     assert tree(root) != before
     take(home, root)
 
@@ -232,7 +179,7 @@ def test_an_install_that_stopped_half_way_is_completed_or_taken_back(
     "entry",
     [
         '{"command": "/mine/interlock", "args": ["mcp"]}',
-        '{"command": "/bin/sh", "args": ["/mine/launch", "mcp"]}',
+        '{"command": "/bin/sh", "args": ["/mine/launcher", "mcp"]}',
         '{"command": "/bin/sh", "args": []}',
         '{"type": "http", "url": "http://127.0.0.1:3100/mcp"}',
         "null",
@@ -259,7 +206,9 @@ def test_a_command_of_the_users_own_stays_and_is_told(
 
     done = put(home, root, program)
 
-    assert "did not put there" in done.notes[0]
+    assert done.notes == (
+        f"`{path}` is there already, and Interlock did not write it; it stays as it is.",
+    )
     assert take(home, root).notes == ()
     assert path.read_text() == "My own mode"
 
@@ -287,7 +236,7 @@ def test_a_link_stays_and_what_it_leads_to_is_written(
     put(home, root, program)
 
     assert settings_of(root).is_symlink()
-    assert is_installed(real, home)
+    assert is_installed(real, root, program)
     assert stat.S_IMODE(real.stat().st_mode) == 0o600
     take(home, root)
     assert tree(tmp_path) == before
@@ -310,7 +259,7 @@ def test_a_file_that_cannot_be_replaced_is_refused(
             write(root / ".claude", "a file")
     before = tree(root)
 
-    refused = use.install(home, "user", root, program, at_ms=1)
+    refused = use.install(home, HOST, "user", root, program, at_ms=1)
 
     assert isinstance(refused, InstallRefusal)
     assert str(root / ".claude") in refused.what
@@ -324,7 +273,7 @@ def test_an_uninstall_from_a_file_that_became_read_only_is_refused_as_a_whole(
     settings_of(root).chmod(0o444)
     before = tree(root)
 
-    refused = use.uninstall(home, "user", root)
+    refused = use.uninstall(home, HOST, "user", root)
 
     assert refused == InstallRefusal(
         f"`{settings_of(root)}` is read-only",
@@ -343,10 +292,10 @@ def test_a_dry_run_writes_nothing_and_shows_the_same_changes(
 
     assert tree(root) == before
     assert not home.exists()
-    assert not (root / CONFIG).exists()
+    assert not (root / ".interlock").exists()
     assert put(home, root, program) == dry
     after = tree(root)
-    taken = use.uninstall(home, "user", root, is_dry=True)
+    taken = use.uninstall(home, HOST, "user", root, is_dry=True)
     assert tree(root) == after
     assert take(home, root) == taken
 
@@ -362,8 +311,9 @@ def test_two_scopes_know_nothing_of_each_other(home: Path, root: Path, program: 
         "user",
     }
     take(home, root, "project")
-    assert is_installed(settings_of(user), home)
-    assert claude_code.has_server(read(user / ".claude.json"), str(home))
+    assert is_installed(settings_of(user), user, program)
+    servers = json_part(program, HOST, "user", user, ".claude.json")
+    assert holds(read(user / ".claude.json"), servers.addition)
     take(home, user)
 
     files = sorted(str(path) for path in user.rglob("*") if home not in path.parents)
@@ -376,10 +326,10 @@ def test_hooks_of_ours_from_another_time_are_cleared_away(
     put(home, root, program)
     path = settings_of(root)
     found = read(path)
-    found["hooks"]["Stop"] += claude_code.hooks("/old/home", "user")["Stop"]
+    found["hooks"]["Stop"] += matcher_groups(HOST, "/old/home", "user")["Stop"]
     path.write_text(json.dumps(found, indent=2), encoding="utf-8")
 
     put(home, root, program)
 
-    assert is_installed(path, home)
+    assert is_installed(path, root, program)
     assert "/old/home" not in path.read_text()

@@ -9,21 +9,11 @@ import msgspec
 import pytest
 
 from interlock.agents.hosts import claude_code
-from interlock.agents.hosts.claude_code_shell import LAUNCHER, SHELL_VARIABLE
+from interlock.agents.hosts.claude_code_shell import SHELL_VARIABLE
+from interlock.agents.hosts.host import LAUNCHER
 from interlock.agents.hosts.launcher import Program
-from tests.app.hosts.test_install import (
-    machine,
-    program,
-    put,
-    read,
-    root,
-    settings_of,
-    take,
-    tree,
-    write,
-)
-
-__all__ = ["machine", "program", "root"]  # fixtures
+from interlock.agents.hosts.own_entries import home_in, own_hooks
+from tests.app.hosts.installs import put, read, settings_of, take, tree, write
 
 
 def test_another_interpreter_changes_the_launcher_alone(
@@ -107,9 +97,8 @@ def test_a_data_home_of_any_name_can_be_used_and_what_cannot_is_told(
     assert read(settings_of(root)).get("env") == (
         {SHELL_VARIABLE: f"{home}/{LAUNCHER}-bash"} if is_clear else None
     )
-    assert {hook.home for hook in claude_code.installed_hooks(read(settings_of(root)))} == {
-        str(home)
-    }
+    hooks = own_hooks(claude_code.HOST, read(settings_of(root)))
+    assert {home_in(command) for _, command in hooks} == {str(home)}
     assert put(home, tmp_path, program, "project").notes == (), "a project's files name none"
     assert put(home, root, program).changes == ()
     take(home, root)

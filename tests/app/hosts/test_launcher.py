@@ -1,124 +1,83 @@
-"""The launcher, by the command lines that a client runs: what happens where something is gone."""
+"""The user's launcher, by the command lines that a client runs, and where something is gone."""
 
 import os
 import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import pytest
 
-from interlock.agents.hosts import claude_code
-from interlock.agents.hosts.claude_code import Scope
 from interlock.agents.hosts.claude_code_shell import (
     CALLER_VARIABLE,
     CLIENT_VARIABLE,
-    LAUNCHER,
     SHELL_VARIABLE,
     is_confined,
 )
-from interlock.agents.hosts.launcher import CANNOT_START, START, Program
+from interlock.agents.hosts.host import LAUNCHER, cannot_start
+from interlock.agents.hosts.launcher import START
+from interlock.agents.hosts.own_entries import home_in
+from interlock.agents.hosts.registry import NAMES
 from interlock.app.clock import SystemClock
-from interlock.app.hosts import install as use
-from interlock.app.hosts.install import InstallReport
+from tests.app.hosts.launching import SILENT, Machine, Outcome, hook_commands
 
 Caller = Literal["agent", "harness"]
 SCRIPT = f"{LAUNCHER}-bash"
 TEXT = 'echo "it\'s $0 $SHELL"'
-
-
-class Outcome(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-SILENT = Outcome(0, "", "")
-DENIED = Outcome(2, "", f"{CANNOT_START}\n")
-NOT_RUN = Outcome(126, "", f"{CANNOT_START}\n")
+FULL_EVENTS = ("session-start", "prompt-submit", "stop", "subagent-start", "pre-compact")
+"""Those for which the fast hook has nothing to say."""
+NOT_RUN = Outcome(126, "", f"{cannot_start('claude-code')}\n")
 RUN = Outcome(0, "it's /bin/bash /bin/bash\n", "")
 
-
-class Machine:
-    """An interpreter and a package that say that they were started, and a project."""
-
-    def __init__(self, base: Path, home: Path) -> None:
-        self.home, self.project = home, base / "my project"
-        self.interpreter, self.package = base / "bin of ours" / "python", base / "site" / "it's"
-        (self.project / "src").mkdir(parents=True)
-        (self.package / START).parent.mkdir(parents=True)
-        (self.package / START).write_text("")
-        self.interpreter.parent.mkdir()
-        self.answers('echo "started $*"')
-        package = str(self.package)
-        program = Program(str(self.interpreter), ("-I",), str(home), package, "/bin/bash")
-        assert isinstance(use.install(home, "user", base, program, at_ms=1), InstallReport)
-
-    def answers(self, script: str) -> None:
-        self.interpreter.write_text(f"#!/bin/sh\n{script}\n")
-        self.interpreter.chmod(0o755)
-
-    def opt_in(self) -> None:
-        (self.project / ".interlock").mkdir()
-        (self.project / ".interlock" / "config.toml").write_text("")
-
-    def hook(self, name: str, scope: Scope = "user") -> Outcome:
-        (hook,) = [hook for hook in claude_code.HOOKS if hook.name == name]
-        line = claude_code.hook_command(str(self.home), hook, scope)
-        return self._run(["/bin/sh", "-c", line], "harness")
-
-    def shell(self, caller: Caller) -> Outcome:
-        """As the client does: where the script is gone, it takes the user's shell."""
-        script = self.home / SCRIPT
-        shell = str(script) if os.access(script, os.X_OK) else "/bin/bash"
-        return self._run([shell, "-c", TEXT], caller, SHELL=shell)
-
-    def _run(self, words: list[str], caller: Caller, **variables: str) -> Outcome:
-        done = subprocess.run(
-            words,
-            cwd=self.project / "src",
-            env={
-                "PATH": os.environ["PATH"],
-                CALLER_VARIABLE: f"claude-code_2-1-325_{caller}",
-                **variables,
-            },
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return Outcome(done.returncode, done.stdout, done.stderr)
-
-
-@pytest.fixture(autouse=True)
-def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(use, "STANDALONE", ())
+for_each_host = pytest.mark.parametrize("host", NAMES)
 
 
 @pytest.fixture
 def machine(tmp_path: Path, home: Path) -> Machine:
-    return Machine(tmp_path, home)
+    return installed(tmp_path, home)
 
 
-def test_where_everything_is_there_it_is_started(machine: Machine) -> None:
+def installed(base: Path, home: Path, host: str = "claude-code") -> Machine:
+    made = Machine(base, home, host)
+    made.install()
+    return made
+
+
+def denied(host: str) -> Outcome:
+    return Outcome(2, "", f"{cannot_start(host)}\n")
+
+
+def shell(machine: Machine, caller: Caller) -> Outcome:
+    """As the client does: where the script is gone, it takes the user's shell."""
+    script = machine.home / SCRIPT
+    program = str(script) if os.access(script, os.X_OK) else "/bin/bash"
+    variables = {CALLER_VARIABLE: f"claude-code_2-1-325_{caller}", "SHELL": program}
+    return machine.run([program, "-c", TEXT], variables)
+
+
+@for_each_host
+def test_where_everything_is_there_it_is_started(host: str, tmp_path: Path, home: Path) -> None:
+    machine = installed(tmp_path, home, host)
+    start = machine.package / START
+
+    for event in machine.host.events:
+        slow = f"-I -m interlock hook --host {host} --event {event.name} --home {home}"
+        fast = f"-I -S {start} hook {host} {event.name} {home} -I"
+        words = slow if event.name in FULL_EVENTS else fast
+        assert machine.hook(event.name) == Outcome(0, f"started {words}\n", "")
+    assert machine.server() == Outcome(0, "started -I -m interlock mcp\n", "")
+
+
+def test_the_shell_of_an_agent_is_started_and_that_of_the_client_is_the_users(
+    machine: Machine,
+) -> None:
     start, home = machine.package / START, machine.home
 
-    assert machine.hook("pre-tool") == Outcome(
-        0, f"started -I -S {start} hook claude-code pre-tool {home} -I\n", ""
-    )
-    assert machine.hook("session-start") == Outcome(
-        0,
-        f"started -I -m interlock hook --host claude-code --event session-start --home {home}\n",
-        "",
-    )
-    assert machine.shell("agent") == Outcome(
+    assert shell(machine, "agent") == Outcome(
         0, f"started -I -S {start} shell {home} -I /bin/bash -c {TEXT}\n", ""
     )
-    assert machine.shell("harness") == RUN
-    entry = claude_code.start_of(claude_code.server(str(home)))
-    assert entry is not None
-    assert subprocess.check_output(entry[0]) == b"started -I -m interlock mcp\n"
+    assert shell(machine, "harness") == RUN
 
 
 FAULTS: dict[str, Callable[[Machine], object]] = {
@@ -130,32 +89,61 @@ FAULTS: dict[str, Callable[[Machine], object]] = {
 
 
 @pytest.mark.parametrize("gone", FAULTS)
+@for_each_host
 def test_where_something_is_gone_nobody_notices_who_has_not_opted_in(
-    gone: str, machine: Machine
+    host: str, gone: str, tmp_path: Path, home: Path
 ) -> None:
+    machine = installed(tmp_path, home, host)
     FAULTS[gone](machine)
 
-    assert {machine.hook(hook.name) for hook in claude_code.HOOKS} == {SILENT}
-    assert machine.hook("pre-tool", "project") == SILENT
-    assert machine.shell("agent") == machine.shell("harness") == RUN
+    assert {machine.hook(event.name) for event in machine.host.events} == {SILENT}
 
 
 @pytest.mark.parametrize("gone", FAULTS)
+@for_each_host
 def test_where_something_is_gone_a_project_that_has_opted_in_is_guarded_and_told_so(
+    host: str, gone: str, tmp_path: Path, home: Path
+) -> None:
+    machine = installed(tmp_path, home, host)
+    machine.opt_in()
+    FAULTS[gone](machine)
+
+    assert machine.hook("pre-tool") == denied(host)
+    others = [event.name for event in machine.host.events if event.name != "pre-tool"]
+    assert {machine.hook(name) for name in others} == {SILENT}
+
+
+@pytest.mark.parametrize("gone", ["interpreter", "launcher"])
+@for_each_host
+def test_a_repository_inside_a_project_belongs_to_itself(
+    host: str, gone: str, tmp_path: Path, home: Path
+) -> None:
+    """As where Interlock runs; a worktree and a submodule have a file there, and belong to it."""
+    machine = installed(tmp_path, home, host)
+    machine.opt_in()
+    (machine.project / ".git").mkdir()
+    FAULTS[gone](machine)
+    inner = machine.project / "src" / ".git"
+
+    inner.mkdir()
+    assert machine.hook("pre-tool") == SILENT
+    inner.rmdir()
+    inner.write_text("gitdir: elsewhere")
+    assert machine.hook("pre-tool") == denied(host)
+
+
+@pytest.mark.parametrize("gone", FAULTS)
+def test_where_something_is_gone_the_shell_of_an_agent_is_guarded_too(
     gone: str, machine: Machine
 ) -> None:
-    machine.opt_in()
     FAULTS[gone](machine)
     has_launcher = gone in ("interpreter", "package")
 
-    assert machine.hook("pre-tool") == DENIED
-    others = [hook.name for hook in claude_code.HOOKS if hook.name != "pre-tool"]
-    assert {machine.hook(name) for name in others} == {SILENT}
-    # A colleague who has never installed Interlock has no launcher either.
-    assert machine.hook("pre-tool", "project") == (DENIED if has_launcher else SILENT)
+    assert shell(machine, "agent") == shell(machine, "harness") == RUN
+    machine.opt_in()
     # Without a launcher nothing but the hook can deny, and it has.
-    assert machine.shell("agent") == (NOT_RUN if has_launcher else RUN)
-    assert machine.shell("harness") == RUN
+    assert shell(machine, "agent") == (NOT_RUN if has_launcher else RUN)
+    assert shell(machine, "harness") == RUN
 
 
 @pytest.mark.parametrize(("code", "outcome"), [(0, 0), (1, 2), (2, 2), (127, 2), (142, 2)])
@@ -167,24 +155,37 @@ def test_an_interpreter_that_fails_denies_only_where_a_project_has_opted_in(
     assert machine.hook("pre-tool").code == (2 if code == 2 else 0)
     machine.opt_in()
     assert machine.hook("pre-tool").code == outcome
-    assert machine.hook("post-tool").code == (2 if code == 2 else 0)
+    for name in ("post-tool", "tool-failed", "subagent-stop", "session-end"):
+        assert machine.hook(name).code == (2 if code == 2 else 0)
 
 
 @pytest.mark.parametrize("name", ["with space", "O'Brien", 'say "$HOME" `x` \\', "two\nlines"])
-def test_a_data_home_may_have_any_name(name: str, tmp_path: Path) -> None:
-    machine = Machine(tmp_path, tmp_path / name)
+@for_each_host
+def test_a_data_home_may_have_any_name(host: str, name: str, tmp_path: Path) -> None:
+    machine = installed(tmp_path, tmp_path / name, host)
     machine.opt_in()
 
     assert str(machine.home) in machine.hook("pre-tool").out
-    assert str(machine.home) in machine.shell("agent").out
-    command = claude_code.hook_command(str(machine.home), claude_code.HOOKS[0], "user")
-    assert claude_code.home_in(command) == str(machine.home)
+    assert machine.server().out == "started -I -m interlock mcp\n"
+    commands = hook_commands(machine.host, "user", str(machine.home))
+    assert {home_in(command) for command in commands.values()} == {str(machine.home)}
+    assert all(machine.host.is_own_command(command) for command in commands.values())
     machine.interpreter.unlink()
-    assert machine.hook("pre-tool") == DENIED
-    assert machine.shell("agent") == NOT_RUN
+    assert machine.hook("pre-tool") == denied(host)
     (machine.home / LAUNCHER).unlink()
-    assert machine.hook("pre-tool") == DENIED
-    assert machine.shell("agent") == RUN
+    assert machine.hook("pre-tool") == denied(host)
+
+
+@pytest.mark.parametrize("name", ["with space", "O'Brien", 'say "$HOME" `x` \\', "two\nlines"])
+def test_a_shell_of_ours_works_from_a_data_home_of_any_name(name: str, tmp_path: Path) -> None:
+    machine = installed(tmp_path, tmp_path / name)
+    machine.opt_in()
+
+    assert str(machine.home) in shell(machine, "agent").out
+    machine.interpreter.unlink()
+    assert shell(machine, "agent") == NOT_RUN
+    (machine.home / LAUNCHER).unlink()
+    assert shell(machine, "agent") == RUN
 
 
 def test_a_client_that_began_before_the_install_is_not_taken_for_confined(

@@ -107,9 +107,9 @@ DATA_KINDS = (
     DataKind(
         "Journal of the gate",
         ("spool",),
-        "What hooks saw: names of tools, and of calls that were denied or asked about the path or"
-        " the first 200 characters of the command.",
-        "At most 10 MB; the oldest lines go first. Deleting a session does not reach it.",
+        "What hooks saw: names of tools; of calls that were denied or asked about the path or the"
+        " first 200 characters of the command; the commands that agents ran, and how they ended.",
+        "At most 30 MB; the oldest lines go first. Deleting a session does not reach it.",
         "rm -r {home}/spool",
     ),
     DataKind(
@@ -135,7 +135,7 @@ DATA_KINDS = (
     ),
     DataKind(
         "What was installed",
-        ("installed.json", "installed.lock", "launch*"),
+        ("installed.json", "installed.lock", "launch*", "hosts", "claude-code-plugin"),
         "Which files of agent clients were changed, and how to put them back to the byte; the"
         " scripts that those files name.",
         "It goes when you take Interlock out of the client; see below.",

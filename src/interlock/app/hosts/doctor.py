@@ -1,87 +1,86 @@
-"""Check that the installation in Claude Code works, and prove it by a call that must fail."""
+"""Check that the installation in a client works, and prove it by a call that must fail."""
 
 import os
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from shutil import which
 from typing import NamedTuple
 
 import msgspec
 
 from interlock.agents.hosts import claude_code
-from interlock.agents.hosts.claude_code import InstalledHook
-from interlock.agents.hosts.claude_code_shell import LAUNCHER, SHELLS, shell_script
-from interlock.app.clock import Clock
-from interlock.app.context import has_store, open_app
-from interlock.app.failures import SettingsBroken, StoreFailure
+from interlock.agents.hosts.claude_code_shell import SHELLS, shell_script
+from interlock.agents.hosts.host import Host, JsonPart, OwnFile, TomlPart
+from interlock.agents.hosts.launcher import Program
+from interlock.agents.hosts.own_entries import home_in, own_hooks, server_in, shell_in
+from interlock.app.failures import SettingsBroken
 from interlock.app.gate import integrity, policy, tool_calls
-from interlock.app.hosts.install import HOST
-from interlock.app.hosts.probe import CompletedCommand, last_line, run_with_timeout
-from interlock.app.hosts.tool_listing import LISTING, tools_in
+from interlock.app.hosts import clients, proofs
+from interlock.app.hosts.check import Check
+from interlock.app.hosts.install import PLUGIN, Scope, install, parts_of
+from interlock.app.hosts.install_plan import InstallRefusal, Part
+from interlock.app.hosts.markers import is_installed_for_user
+from interlock.app.hosts.proofs import install_hint
 from interlock.core.canonical import Json
 from interlock.sandbox.confinement import ABI_MIN, landlock_abi
-from interlock.workspace.files import file_replacement, json_patch
+from interlock.workspace.files import file_replacement, json_patch, toml_patch
 from interlock.workspace.files.json_patch import UnusableJson
-from interlock.workspace.machine import install_manifest, spool
+from interlock.workspace.files.toml_patch import UnusableToml
 from interlock.workspace.projects import project
 
-HOOK_SECONDS = 10
-SERVER_SECONDS = 20
-DAY_MS = 86_400_000
-RUNS_MAX = 200
-PROBE_SESSION_PREFIX = "interlock-doctor-"
-"""The beginning of the names of the sessions of our own test calls."""
-HOST_PROGRAM = "claude"
-_INSTALL = f"Run `interlock install {HOST}`."
 
+class _ScopeInstall(NamedTuple):
+    """An install in one scope, as it was found."""
 
-class Check(msgspec.Struct, frozen=True):
-    name: str
-    what: str
-    """The fact that was found."""
-    hint: str = ""
-    """The next step; empty if all is well."""
-    diff: tuple[str, ...] = ()
-    """The lines that tell a file from what it should be."""
-
-    @property
-    def is_ok(self) -> bool:
-        return not self.hint
-
-
-class _Settings(NamedTuple):
-    path: Path
-    content: dict[str, Json]
+    scope: Scope
+    root: Path
+    parts: list[Part]
+    commands: list[str]
+    """The hooks before tool calls, as the client would run them."""
 
 
 def examine(
-    home: Path, directory: Path, environment: Mapping[str, str], clock: Clock
+    host: Host,
+    home: Path,
+    directory: Path,
+    program: Program,
+    *,
+    environment: Mapping[str, str],
+    now_ms: int,
 ) -> list[Check]:
     """Every check for the project around `directory`, and for the user. Repairs nothing."""
     root = integrity.governed_root(home, directory)
     around = root or Path(os.path.realpath(directory))
-    now_ms = clock.now_ms()
     checks = [_project(root, around), *_check_policy(home, root, now_ms)]
     checks += _check_integrity(home, root)
-    files: list[_Settings] = []
-    for path in _settings_files(around):
-        settings = _read(path)
-        if isinstance(settings, Check):
-            checks.append(settings)
-        elif settings is not None:
-            files.append(_Settings(path, settings))
-            checks.append(_switches(path, settings))
-    hooks = [(file, hook) for file in files for hook in claude_code.installed_hooks(file.content)]
-    checks.append(_hooks(hooks))
-    checks += _programs([hook for _, hook in hooks], home, around, environment)
-    checks += [_check_sandbox(files, home)] if hooks else []
-    checks += _check_client(environment)
-    checks.append(_server(around, environment))
+    checks += _check_settings(host, around, environment)
+    places: tuple[tuple[Scope, Path], ...] = (("user", Path.home()), ("project", around))
+    found = [_find_installed(host, program, *place) for place in places]
+    installed = [each for each in found if each.commands]
+    checks += _check_files(host, home, program, installed, directory)
+    commands = [command for each in installed for command in each.commands]
+    plugin = home / PLUGIN / "plugin"
+    if host is claude_code.HOST and plugin.exists() and not installed:
+        values = _read(host, plugin / "hooks" / "hooks.json")
+        hooks = own_hooks(host, values) if isinstance(values, dict) else ()
+        commands = [command for _, command in hooks if " pre-tool" in command]
+        servers = JsonPart(f"{plugin}/.mcp.json", "", {}, servers="mcpServers")
+        found.append(_ScopeInstall("user", home, [servers], commands))
+    checks += proofs.check_launchers(host, commands, home, around, environment)
+    scopes = [each.scope for each in installed]
+    checks += _check_sandbox(host, around, home) if "user" in scopes else []
+    checks += clients.check_version(host, environment)
+    checks += clients.check_trust(host, around, environment) if installed else []
+    checks.append(proofs.check_server(host, _server(found, around), around, environment))
     override = _check_override(home, now_ms)
     checks.append(override)
     if root is not None:
-        checks += _proofs([hook for _, hook in hooks], root, environment, is_off=not override.is_ok)
-        checks.append(_check_hooks_heard(home, root, environment, now_ms))
+        is_off = not override.is_ok
+        is_users = is_installed_for_user(home, host.name)
+        answering = [x for x in commands if home_in(x) or not is_users]
+        checks += proofs.prove_gate(host, answering, root, environment, is_off=is_off)
+        checks.append(clients.check_hooks_heard(host, home, root, environment, now_ms))
+        checks += clients.check_running(host, home, root)
     return checks
 
 
@@ -115,220 +114,156 @@ def _check_policy(home: Path, root: Path | None, now_ms: int) -> list[Check]:
 
 def _check_integrity(home: Path, root: Path | None) -> list[Check]:
     """Checks for the files that somebody else has changed."""
-    hint = f"`interlock doctor {HOST} --repair` puts it back."
+    hint = "`interlock doctor --repair` puts it back."
     return [
         Check("integrity", f"`{changed.path}` {changed.what}", hint, integrity.diff(changed))
         for changed in integrity.differences(home, root)
     ]
 
 
-def _settings_files(around: Path) -> tuple[Path, ...]:
-    shared = claude_code.client_files("project", around).settings
-    return (
-        claude_code.client_files("user", Path.home()).settings,
-        shared,
-        shared.with_name("settings.local.json"),
-    )
+def _check_settings(host: Host, around: Path, environment: Mapping[str, str]) -> Iterator[Check]:
+    """Whether the client's settings can be read, and do not switch us off."""
+    for path in host.settings_files(str(Path.home()), str(around), environment):
+        values = _read(host, Path(path))
+        if isinstance(values, Check):
+            yield values
+        elif values is not None:
+            what, hint = host.obstacle(values)
+            yield Check("settings", f"`{path}` {what or 'can be read'}", hint)
 
 
-def _read(path: Path) -> dict[str, Json] | Check | None:
+def _read(host: Host, path: Path) -> dict[str, Json] | Check | None:
     """The content of a file of the client; None if there is none."""
     try:
         content = file_replacement.content_of(path)
     except OSError as error:
-        return Check(
-            "settings",
-            f"`{path}` cannot be read: {error.strerror}",
-            "Make it a file that can be read.",
-        )
+        hint = "Make it a file that can be read."
+        return Check("settings", f"`{path}` cannot be read: {error.strerror}", hint)
     if content is None:
         return None
-    text = json_patch.decode(content)
-    values = text if isinstance(text, UnusableJson) else json_patch.read(text)
+    if path.suffix == ".toml":
+        found = toml_patch.read(content)
+        values = UnusableJson(found.what) if isinstance(found, UnusableToml) else found[1]
+    else:
+        text = json_patch.decode(content)
+        values = text if isinstance(text, UnusableJson) else json_patch.read(text)
     if isinstance(values, UnusableJson):
-        hint = "Correct the file: Claude Code takes nothing from it as it is."
+        hint = f"Correct the file: {host.title} takes nothing from it as it is."
         return Check("settings", f"`{path}` {values.what}", hint)
     assert not isinstance(values, str), "a text was read into what it holds"
     return values
 
 
-def _switches(path: Path, content: Mapping[str, Json]) -> Check:
-    if content.get("disableAllHooks"):
-        what = f"`{path}` says `disableAllHooks`, so no hook runs"
-        return Check("settings", what, "Take that out of the file.")
-    refused = content.get("disabledMcpjsonServers")
-    if isinstance(refused, list) and claude_code.NAME in refused:
-        what = f"`{path}` lists `{claude_code.NAME}` under `disabledMcpjsonServers`"
-        return Check("settings", what, "Take it out of that list.")
-    return Check("settings", f"`{path}` can be read")
+def _find_installed(host: Host, program: Program, scope: Scope, root: Path) -> _ScopeInstall:
+    parts = parts_of(program, host, scope, root)
+    commands: list[str] = []
+    for part in parts:
+        values = _values_of(host, part)
+        hooks = [command for _, command in own_hooks(host, values)]
+        commands += [command for command in hooks if " pre-tool" in command]
+        if isinstance(part, OwnFile) and part.is_watched and not values:
+            # A plugin: it starts the same launcher with the same words.
+            content = _content_of(part.path)
+            is_there = b"Written by `interlock install" in content
+            gate = next(event for event in host.events if event.name == "pre-tool")
+            commands += [host.command(gate, program.home, scope)] if is_there else []
+    return _ScopeInstall(scope, root, parts, commands)
 
 
-def _hooks(hooks: Sequence[tuple[_Settings, InstalledHook]]) -> Check:
-    if not hooks:
-        return Check("hooks", "No hook of Interlock is in Claude Code's settings", _INSTALL)
-    there = {hook.event for _, hook in hooks}
-    if missing := [hook.event for hook in claude_code.HOOKS if hook.event not in there]:
-        return Check("hooks", f"Hooks are missing: {', '.join(missing)}", _INSTALL)
-    for file, hook in hooks:
-        if hook.event == "PreToolUse" and (fault := claude_code.weakness(file.content, hook)):
-            return Check("hooks", f"In `{file.path}` the PreToolUse hook {fault}", _INSTALL)
-    paths = dict.fromkeys(str(file.path) for file, _ in hooks)
-    return Check("hooks", f"{len(claude_code.HOOKS)} hooks in {', '.join(paths)}")
+def _content_of(path: str) -> bytes:
+    try:
+        return file_replacement.content_of(Path(path)) or b""
+    except OSError:
+        return b""
 
 
-def _programs(
-    hooks: Sequence[InstalledHook], home: Path, around: Path, environment: Mapping[str, str]
+def _values_of(host: Host, part: Part) -> dict[str, Json]:
+    if isinstance(part, OwnFile) and isinstance(part.content, str):
+        return {}
+    values = _read(host, Path(part.path))
+    return values if isinstance(values, dict) else {}
+
+
+def _check_files(
+    host: Host, home: Path, program: Program, installed: Sequence[_ScopeInstall], directory: Path
 ) -> Iterator[Check]:
-    for other in dict.fromkeys(hook.home for hook in hooks):
-        yield _check_launcher(f"{other}/{LAUNCHER}", around, environment)
-        if os.path.realpath(other) != os.path.realpath(home):
-            what = f"The hooks use the data home `{other}`, and this command `{home}`"
-            yield Check("home", what, f"Set INTERLOCK_HOME to the right one. {_INSTALL}")
+    """Whether everything is as an install would leave it."""
+    has_plugin = host is claude_code.HOST and (home / PLUGIN).exists()
+    if not installed and not has_plugin:
+        what = f"No hook of Interlock is in the files of {host.title}"
+        yield Check("hooks", what, install_hint(host))
+    for each in installed:
+        scope, root = each.scope, each.root
+        try:
+            report = install(home, host, scope, root, program, at_ms=0, is_dry=True)
+        except SettingsBroken as broken:
+            yield Check("hooks", str(broken), "Correct the file, or move it away.")
+            continue
+        again = f"Run `interlock install {host.name} --scope {scope}`."
+        if isinstance(report, InstallRefusal):
+            yield Check("hooks", report.what, report.hint)
+        elif report.changes:
+            changed = ", ".join(f"`{change.path}`" for change in report.changes)
+            yield Check("hooks", f"Not as an install leaves it: {changed}", again)
+        else:
+            whose = "yours" if scope == "user" else "the project's"
+            yield Check("hooks", f"{len(host.events)} hooks in files of {host.title}, {whose}")
+    scopes = [each.scope for each in installed]
+    if scopes == ["project"] and os.path.realpath(directory) != str(installed[0].root):
+        what = f"Only the project's files name Interlock, and this is not `{installed[0].root}`"
+        hint = f"Start {host.title} there, or run `interlock install {host.name}` for all places."
+        yield Check("start", what, hint)
+    if len(scopes) > 1:
+        yield Check("twice", "Installed for you and in the project: the project's stay silent")
 
 
-def _check_launcher(launcher: str, around: Path, environment: Mapping[str, str]) -> Check:
-    if not os.access(launcher, os.R_OK):
-        return Check("program", f"The hooks name `{launcher}`, which is not there", _INSTALL)
-    command = ["/bin/sh", launcher, "--version"]
-    ran = run_with_timeout(command, b"", around, environment, HOOK_SECONDS)
-    if not isinstance(ran, str) and ran.code == 0:
-        return Check("program", f"`{launcher}` starts {last_line(ran.out)}")
-    why = ran if isinstance(ran, str) else f"does not start Interlock: {last_line(ran.err)}"
-    return Check("program", f"`{launcher}` {why}", _INSTALL)
+def _server(found: Sequence[_ScopeInstall], around: Path) -> Mapping[str, Json] | None:
+    """The entry of the server that the client would start: a project's comes first."""
+    for each in reversed(found):
+        for part in each.parts:
+            entry = _server_of(part, around)
+            if entry:
+                return entry
+    return None
 
 
-def _check_sandbox(files: Sequence[_Settings], home: Path) -> Check:
+def _server_of(part: Part, around: Path) -> Mapping[str, Json] | None:
+    try:
+        content = file_replacement.content_of(Path(part.path)) or b""
+        if isinstance(part, TomlPart):
+            return toml_patch.find_table(tomllib.loads(content.decode()), part.table)
+        if isinstance(part, JsonPart) or isinstance(part.content, dict):
+            values = msgspec.json.decode(content, type=dict[str, Json]) if content else {}
+            key = part.servers if isinstance(part, JsonPart) else "mcpServers"
+            return server_in(values, key, str(around)) if key else None
+    except (OSError, ValueError):
+        pass  # reported already
+    return None
+
+
+def _check_sandbox(host: Host, around: Path, home: Path) -> list[Check]:
     """Whether commands run where they cannot write. Without it, the gate asks about them."""
+    if host is not claude_code.HOST:
+        return []
     asked = "so the gate asks before a command that may write"
     if (abi := landlock_abi()) < ABI_MIN:
-        return Check("sandbox", f"This machine cannot confine commands, {asked}")
+        return [Check("sandbox", f"This machine cannot confine commands, {asked}")]
     own_shells = [shell_script(str(home), name) for name in SHELLS]
     if not all(own_shells):
-        return Check("sandbox", f"The path `{home}` contains the name of a shell, {asked}")
-    shells = [name for file in files if (name := claude_code.shell_in(file.content)) is not None]
+        return [Check("sandbox", f"The path `{home}` contains the name of a shell, {asked}")]
+    settings = host.settings_files(str(Path.home()), str(around), os.environ)
+    files = [_read(host, Path(path)) for path in settings]
+    shells = [name for file in files if isinstance(file, dict) and (name := shell_in(file))]
     if not shells:
-        hint = f"Run `interlock install {HOST}` (for the user, not for the project)."
-        return Check("sandbox", f"Claude Code's commands are not confined, {asked}", hint)
+        hint = f"Run `interlock install {host.name}` (for the user, not for the project)."
+        return [Check("sandbox", f"Claude Code's commands are not confined, {asked}", hint)]
     # Those of a project come later, and win.
     if shells[-1] not in own_shells:
-        return Check("sandbox", f"The settings name a shell (`{shells[-1]}`), {asked}")
+        return [Check("sandbox", f"The settings name a shell (`{shells[-1]}`), {asked}")]
     if not os.access(shells[-1], os.X_OK):
-        return Check("sandbox", f"The shell `{shells[-1]}` is not there, {asked}", _INSTALL)
-    return Check("sandbox", f"In analysis and planning commands cannot write (Landlock {abi})")
-
-
-def _check_client(environment: Mapping[str, str]) -> list[Check]:
-    """The client's version, and whether it blocks tool calls when a hook fails."""
-    program = which(HOST_PROGRAM, path=environment.get("PATH"))
-    if program is None:
-        return []
-    ran = run_with_timeout([program, "--version"], b"", Path("/"), environment, HOOK_SECONDS)
-    version = last_line(ran.out).partition(" ")[0] if not isinstance(ran, str) else ""
-    numbers = tuple(int(part) for part in version.split(".") if part.isdecimal())
-    if not numbers:
-        return []
-    if numbers < claude_code.BLOCKS_ON_FAILURE:
-        known = ".".join(map(str, claude_code.BLOCKS_ON_FAILURE))
-        what = f"Claude Code {version}: a hook that takes too long lets the tool call pass"
-        return [Check("client", what, f"Update it: {known} is known to block then.")]
-    return [Check("client", f"Claude Code {version}: a hook that fails blocks the tool call")]
-
-
-def _server(around: Path, environment: Mapping[str, str]) -> Check:
-    entry = None
-    for path in (
-        claude_code.client_files("project", around).servers,
-        claude_code.client_files("user", Path.home()).servers,
-    ):
-        content = _read(path)
-        if isinstance(content, Check):
-            return msgspec.structs.replace(content, name="server")
-        if content and (entry := claude_code.server_in(content, around)):
-            break
-    if not entry:
-        return Check("server", "Claude Code knows no MCP server `interlock`", _INSTALL)
-    words = claude_code.start_of(entry)
-    if words is None:
-        return Check("server", f"The entry of the MCP server in `{path}` has no command", _INSTALL)
-    command, more = words
-    ran = run_with_timeout(command, LISTING, around, {**environment, **more}, SERVER_SECONDS)
-    if isinstance(ran, str):
-        return Check("server", f"The MCP server in `{path}` {ran}", _INSTALL)
-    count = tools_in(ran.out)
-    if not count:
-        what = (
-            f"The MCP server in `{path}` does not answer: {last_line(ran.err) or 'it says nothing'}"
-        )
-        return Check("server", what, _INSTALL)
-    return Check("server", f"The MCP server starts and has {count} tools")
-
-
-def _proofs(
-    hooks: Sequence[InstalledHook], root: Path, environment: Mapping[str, str], *, is_off: bool
-) -> Iterator[Check]:
-    """Run the gate as the client would: a writing call must be denied, a reading one passed."""
-    env = {**environment, "CLAUDE_PROJECT_DIR": str(root)}
-    commands = dict.fromkeys(hook.command for hook in hooks if hook.event == "PreToolUse")
-    for command in commands:
-        session = f"{PROBE_SESSION_PREFIX}{os.urandom(8).hex()}"
-        path = str(root / f"{session}.txt")
-        for tool, tool_input in (
-            ("Write", {"file_path": path, "content": "x"}),
-            ("Read", {"file_path": path}),
-        ):
-            payload = {
-                "session_id": session,
-                "cwd": str(root),
-                "permission_mode": "default",
-                "hook_event_name": "PreToolUse",
-                "tool_name": tool,
-                "tool_input": tool_input,
-                "tool_use_id": f"toolu_{session}",
-            }
-            content = msgspec.json.encode(payload)
-            ran = run_with_timeout(["/bin/sh", "-c", command], content, root, env, HOOK_SECONDS)
-            yield (
-                _check_write_denied(ran, is_off=is_off)
-                if tool == "Write"
-                else _check_read_passes(ran)
-            )
-
-
-def _check_write_denied(ran: CompletedCommand | str, *, is_off: bool) -> Check:
-    if isinstance(ran, str):
-        return Check("block", f"The PreToolUse hook {ran}", _INSTALL)
-    if ran.code == 2 and ran.err.strip():  # noqa: PLR2004 (the code with which a hook denies)
-        return Check("block", "A write of an unknown session was denied")
-    try:
-        decision = msgspec.json.decode(ran.out, type=_Answer).hook_specific_output
-    except msgspec.MsgspecError:
-        decision = _Decision()
-    if ran.code == 0 and decision.permission_decision == "deny":
-        return Check("block", "A write of an unknown session was denied")
-    if is_off:
-        what = "A write of an unknown session was not denied, because the gate is off"
-        return Check("block", what, "Look again when the gate is on.")
-    what = f"A write of an unknown session was NOT denied (exit code {ran.code})"
-    hint = f"{last_line(ran.err) or 'The hook said nothing.'} {_INSTALL}"
-    return Check("block", what, hint)
-
-
-class _Decision(msgspec.Struct, frozen=True, rename="camel"):
-    permission_decision: str = ""
-
-
-class _Answer(msgspec.Struct, frozen=True, rename="camel"):
-    hook_specific_output: _Decision = _Decision()
-
-
-def _check_read_passes(ran: CompletedCommand | str) -> Check:
-    if isinstance(ran, str):
-        return Check("pass", f"The PreToolUse hook {ran}", _INSTALL)
-    if ran.code == 0 and not ran.out.strip():
-        return Check("pass", "A read passed")
-    message = last_line(ran.err) or last_line(ran.out)
-    what = f"A read did not pass silently (exit code {ran.code}): {message}"
-    return Check("pass", what, _INSTALL)
+        what = f"The shell `{shells[-1]}` is not there, {asked}"
+        return [Check("sandbox", what, install_hint(host))]
+    return [Check("sandbox", f"In analysis and planning commands cannot write (Landlock {abi})")]
 
 
 class _StoredOverride(msgspec.Struct, frozen=True, rename="camel"):
@@ -349,44 +284,3 @@ def _check_override(home: Path, now_ms: int) -> Check:
     minutes = -((now_ms - stored.until_ms) // 60_000)  # rounded up
     what = f"The gate was switched off by {stored.who}, for {minutes} more minutes"
     return Check("gate", what, f"It comes back by itself, or at once without `{path}`.")
-
-
-def _check_hooks_heard(
-    home: Path, root: Path, environment: Mapping[str, str], now_ms: int
-) -> Check:
-    """Whether the client's hooks have run while there was work."""
-    since = now_ms - DAY_MS
-    try:
-        known_installs = install_manifest.load(home)
-        for scope, place in (("project", root), ("user", Path.home())):
-            if known := install_manifest.find_install(known_installs, HOST, scope, place):
-                since = max(since, known.at_ms)
-        if any(
-            line.host == HOST
-            and line.at_ms >= since
-            and not line.host_session.startswith(PROBE_SESSION_PREFIX)
-            for line in spool.lines(home)
-        ):
-            return Check("heard", "Hooks were heard of within the last day")
-        count = _sessions_since(home, root, environment, since)
-    except SettingsBroken as broken:
-        return Check("heard", str(broken), "Correct the file, or move it away.")
-    except StoreFailure as failure:
-        return Check("heard", str(failure), failure.hint)
-    if count:
-        what = f"{count} sessions went on here, and no hook of Claude Code was heard of"
-        hint = "Restart Claude Code; `/hooks` in it shows which hooks it has taken up."
-        return Check("heard", what, hint)
-    return Check("heard", "No work went on here within the last day")
-
-
-def _sessions_since(home: Path, root: Path, environment: Mapping[str, str], since_ms: int) -> int:
-    if not has_store(home, environment):
-        return 0
-    app = open_app(home)
-    try:
-        rows = app.reader.newest_runs(limit=RUNS_MAX)
-    finally:
-        app.close()
-    recent = [row for row in rows if row.updated_ms >= since_ms]
-    return len({row.session for row in recent if f"{row.workspace}/".startswith(f"{root}/")})

@@ -1,4 +1,4 @@
-"""Put Interlock into Claude Code's own files, and take it out again to the byte."""
+"""Put Interlock into the files of an agent client, and take it out again to the byte."""
 
 import os
 import subprocess
@@ -6,35 +6,39 @@ import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 import interlock
-from interlock.agents.hosts import claude_code
-from interlock.agents.hosts.claude_code import Scope
-from interlock.agents.hosts.claude_code_shell import LAUNCHER, SHELLS, shell_script
+from interlock.agents.hosts import claude_code, host
+from interlock.agents.hosts.claude_code_shell import SHELL_VARIABLE, SHELLS, shell_script
+from interlock.agents.hosts.host import LAUNCHER, Host, JsonPart
 from interlock.agents.hosts.launcher import (
     STANDALONE,
     Program,
     launcher_text,
+    shared_launcher_text,
     shell_script_text,
 )
+from interlock.agents.hosts.registry import host_named
 from interlock.app.gate import opt_in
 from interlock.app.hosts.install_plan import (
     REPAIR_HINT,
+    UNCONFINED,
     FileChange,
     FilePlan,
     InstallRefusal,
-    Job,
+    Part,
+    content_of_own_file,
+    put_part,
     put_script,
-    put_server,
-    put_settings,
     put_text,
-    take_json,
+    take_part,
     take_script,
     take_text,
 )
-from interlock.core.canonical import Json
+from interlock.app.hosts.markers import mark_installed
 from interlock.sandbox.confinement import ABI_MIN, landlock_abi
 from interlock.store.lock import WriteLock
 from interlock.workspace.files import file_replacement
@@ -43,9 +47,11 @@ from interlock.workspace.machine import install_manifest
 from interlock.workspace.machine.install_manifest import Install, InstalledFile, Manifest
 from interlock.workspace.projects import project
 
-HOST = claude_code.HOST
+Scope = Literal["user", "project"]
 LOOK_SECONDS = 30
 SCRIPTS = (LAUNCHER, *(f"{LAUNCHER}-{name}" for name in SHELLS))
+PLUGIN = "claude-code-plugin"
+"""The directory in the data home from which Claude Code installs us as a plugin."""
 
 
 class InstallReport(msgspec.Struct, frozen=True):
@@ -84,8 +90,8 @@ def find_program(home: Path) -> tuple[Program, str]:
         if _import_location(flags) == own:
             return Program(sys.executable, flags, str(home), shell=shell), ""
     note = (
-        "Python finds this Interlock only by the variables of this shell (PYTHONPATH): Claude Code"
-        " must be started with the same ones."
+        "Python finds this Interlock only by the variables of this shell (PYTHONPATH): clients must"
+        " be started with the same ones."
     )
     return Program(sys.executable, ("-P",), str(home), shell=shell), note
 
@@ -110,7 +116,14 @@ def _import_location(flags: tuple[str, ...]) -> str:
 
 
 def install(
-    home: Path, scope: Scope, root: Path, program: Program, *, at_ms: int, is_dry: bool = False
+    home: Path,
+    client: Host,
+    scope: Scope,
+    root: Path,
+    program: Program,
+    *,
+    at_ms: int,
+    is_dry: bool = False,
 ) -> InstallReport | InstallRefusal:
     """Tell the client of Interlock; what is so already stays as it is.
 
@@ -119,27 +132,29 @@ def install(
         SettingsBroken: our own notes about installs, or the project's config, cannot be used.
     """
     if is_dry:
-        return _plan_install(home, scope, root, program)[0]
+        return _plan_install(home, client, scope, root, program)[0]
     with _install_lock(home):
-        report, files = _plan_install(home, scope, root, program)
+        report, files = _plan_install(home, client, scope, root, program)
         if isinstance(report, InstallRefusal):
             return report
         if report.opts_in:
             opt_in.opt_in(root, "standard")
         known = install_manifest.load(home)
-        old = install_manifest.find_install(known, HOST, scope, root)
-        new = Install(HOST, scope, str(root), at_ms, files)
-        scripts = {**known.scripts, **_script_digests(program, scope)}
+        old = install_manifest.find_install(known, client.name, scope, root)
+        new = Install(client.name, scope, str(root), at_ms, files)
+        scripts = {**known.scripts, **_script_digests(program, client, scope)}
         if report.changes or old is None or scripts != known.scripts:
             # Before the files: with a note of what never came to be, taking it out is a no-op.
             others = (x for x in known.installs if x != old)
             _remember(home, Manifest(1, (*others, new), scripts))
-        _carry_out(report.changes)
+        _carry_out(report.changes, client)
+        if scope == "user":
+            mark_installed(home, client.name, is_installed=True)
     return _compile_standalone(report, program)
 
 
 def uninstall(
-    home: Path, scope: Scope, root: Path, *, is_dry: bool = False
+    home: Path, client: Host, scope: Scope, root: Path, *, is_dry: bool = False
 ) -> InstallReport | InstallRefusal:
     """Take out what is ours; what the user has changed since stays.
 
@@ -148,14 +163,16 @@ def uninstall(
         SettingsBroken: our own notes about installs cannot be used.
     """
     if is_dry:
-        return _plan_uninstall(home, scope, root)
+        return _plan_uninstall(home, client, scope, root)
     with _install_lock(home):
-        report = _plan_uninstall(home, scope, root)
+        report = _plan_uninstall(home, client, scope, root)
         if isinstance(report, InstallRefusal):
             return report
-        _carry_out(report.changes)
+        _carry_out(report.changes, client)
+        if scope == "user":
+            mark_installed(home, client.name, is_installed=False)
         known = install_manifest.load(home)
-        old = install_manifest.find_install(known, HOST, scope, root)
+        old = install_manifest.find_install(known, client.name, scope, root)
         if old is not None:
             _remove_directories(old)
             others = tuple(x for x in known.installs if x != old)
@@ -163,62 +180,77 @@ def uninstall(
     return report
 
 
-def write_plugin(
-    directory: Path, program: Program, *, is_dry: bool = False
-) -> InstallReport | InstallRefusal:
-    """Write the same as a plugin directory, or overwrite ours there.
+def known_installs(home: Path) -> list[tuple[Host, Scope, Path]]:
+    """Everything that was installed, to take it out.
+
+    Raises:
+        SettingsBroken: our own notes about installs cannot be used.
+    """
+    return [
+        (host_named(x.host), "user" if x.scope == "user" else "project", Path(x.root))
+        for x in install_manifest.load(home).installs
+    ]
+
+
+def write_plugin(program: Program, *, is_dry: bool = False) -> InstallReport | InstallRefusal:
+    """Write a directory from which Claude Code installs us as a plugin. It stays in use there.
 
     Raises:
         InstallFailed: a file could not be written.
     """
-    files = {
-        directory / name: text
-        for name, text in claude_code.plugin(program.home, interlock.__version__).items()
-    }
-    steps = _plan_scripts(program, "project")  # the shell is a setting that no plugin has
-    try:
-        about = file_replacement.content_of(directory / ".claude-plugin" / "plugin.json")
-        is_ours = about is not None and _name_in(about) == claude_code.NAME
-        if directory.exists() and not is_ours and any(directory.iterdir()):
-            what = f"`{directory}` is not empty, and is not Interlock's plugin"
-            return InstallRefusal(what, "Name a directory that is not there yet.")
-        for path, text in files.items():
-            content = file_replacement.content_of(path)
-            if content != text.encode():
-                steps.append(
-                    FilePlan(FileChange(path, content, text.encode(), "part of the plugin"))
-                )
-    except OSError as error:
-        return InstallRefusal(
-            f"`{directory}` cannot be used: {error.strerror}", "Name another directory."
-        )
-    report = _build_report(directory, steps)
+    home = Path(program.home)
+    files = claude_code.plugin(program.home, interlock.__version__)
+    # The shell is a setting, which no plugin has.
+    steps = _plan_scripts(program, claude_code.HOST, "project")
+    for name, content in files.items():
+        part = host.OwnFile(str(home / PLUGIN / name), "part of the plugin", content)
+        text = content_of_own_file(part)
+        steps.append(put_script(Path(part.path), text, part.what, mode=0o600))
+    report = _build_report(home / PLUGIN, steps)
     if isinstance(report, InstallReport) and not is_dry:
-        home = Path(program.home)
         _make_home(home)
         known = install_manifest.load(home)
-        scripts = {**known.scripts, **_script_digests(program, "project")}
+        scripts = {**known.scripts, **_script_digests(program, claude_code.HOST, "project")}
         _remember(home, Manifest(1, known.installs, scripts))
-        _carry_out(report.changes)
+        _carry_out(report.changes, claude_code.HOST)
         return _compile_standalone(report, program)
     return report
 
 
-def _scripts(program: Program, scope: Scope) -> dict[Path, tuple[str, str]]:
-    """The scripts in the data home that a scope needs: the text of each, and what it is."""
+def _scripts(program: Program, client: Host, scope: Scope) -> dict[Path, tuple[str, str]]:
+    """The scripts in the data home that an install needs: the text of each, and what it is."""
     launcher = (launcher_text(program), "the launcher, by which clients start us")
     scripts: dict[Path, tuple[str, str]] = {Path(program.home) / LAUNCHER: launcher}
-    if scope == "user" and program.shell and (path := shell_script(program.home, program.shell)):
+    if path := _own_shell(program, client, scope):
         scripts[Path(path)] = (shell_script_text(program), "the shell for an agent's commands")
     return scripts
 
 
-def _plan_scripts(program: Program, scope: Scope) -> list[FilePlan | InstallRefusal]:
-    return [put_script(path, *script) for path, script in _scripts(program, scope).items()]
+def _own_shell(program: Program, client: Host, scope: Scope) -> str:
+    """The script that stands in for the user's shell, where a client lets us have one."""
+    if client is not claude_code.HOST or scope != "user" or not program.shell:
+        return ""
+    return shell_script(program.home, program.shell)
 
 
-def _script_digests(program: Program, scope: Scope) -> dict[str, str]:
-    scripts = _scripts(program, scope).items()
+def parts_of(program: Program, client: Host, scope: Scope, root: Path) -> list[Part]:
+    """The parts of an install."""
+    environment = {key: text for key, text in os.environ.items() if key != SHELL_VARIABLE}
+    if script := _own_shell(program, client, scope):
+        environment[SHELL_VARIABLE] = script
+    return [
+        part
+        for part in client.parts(scope, str(root), program.home, environment)
+        if not (isinstance(part, JsonPart) and part.is_optional) or Path(part.path).parent.is_dir()
+    ]
+
+
+def _plan_scripts(program: Program, client: Host, scope: Scope) -> list[FilePlan | InstallRefusal]:
+    return [put_script(path, *script) for path, script in _scripts(program, client, scope).items()]
+
+
+def _script_digests(program: Program, client: Host, scope: Scope) -> dict[str, str]:
+    scripts = _scripts(program, client, scope).items()
     return {path.name: install_manifest.digest(text.encode()) for path, (text, _) in scripts}
 
 
@@ -238,40 +270,45 @@ def _compile_standalone(report: InstallReport, program: Program) -> InstallRepor
 
 
 def _plan_install(
-    home: Path, scope: Scope, root: Path, program: Program
+    home: Path, client: Host, scope: Scope, root: Path, program: Program
 ) -> tuple[InstallReport | InstallRefusal, tuple[InstalledFile, ...]]:
-    places = claude_code.client_files(scope, root)
-    old = install_manifest.find_install(install_manifest.load(home), HOST, scope, root)
-    steps = [
-        *_plan_scripts(program, scope),  # first, so that the files name none that is not there
-        put_settings(Job(places.settings, claude_code.settings_in), program, scope, old),
-        put_server(Job(places.servers, claude_code.servers_in), program.home, old),
-        *(
-            put_text(places.commands / name, text, old)
-            for name, text in claude_code.COMMANDS.items()
-        ),
-    ]
+    old = install_manifest.find_install(install_manifest.load(home), client.name, scope, root)
+    # The scripts come first, so that the files name none that is not there.
+    steps = _plan_scripts(program, client, scope)
+    if scope == "project":
+        what = "the launcher for everybody who works on the project"
+        steps.append(put_text(_shared_launcher(root), shared_launcher_text(), what, old))
+    steps += [put_part(client, part, old) for part in parts_of(program, client, scope, root)]
     report = _build_report(root, steps)
     if isinstance(report, InstallReport):
         opts_in = scope == "project" and project.root_of(root) is None
-        report = msgspec.structs.replace(report, opts_in=opts_in)
+        notes = report.notes
+        if program.shell and client is claude_code.HOST and scope == "user":
+            is_confined = bool(_own_shell(program, client, scope))
+            reason = f"The path `{home}` contains the name of a shell: {UNCONFINED}"
+            notes = notes if is_confined else (*notes, reason)
+        report = msgspec.structs.replace(report, opts_in=opts_in, notes=notes)
     entries = [step.entry for step in steps if isinstance(step, FilePlan)]
     return report, tuple(entry for entry in entries if entry)
 
 
-def _plan_uninstall(home: Path, scope: Scope, root: Path) -> InstallReport | InstallRefusal:
-    places = claude_code.client_files(scope, root)
+def _shared_launcher(root: Path) -> Path:
+    return (root / project.CONFIG).with_name(LAUNCHER)
+
+
+def _plan_uninstall(
+    home: Path, client: Host, scope: Scope, root: Path
+) -> InstallReport | InstallRefusal:
     known = install_manifest.load(home)
-    old = install_manifest.find_install(known, HOST, scope, root)
-    steps = [
-        take_json(Job(places.settings, claude_code.settings_in), old),
-        take_json(Job(places.servers, claude_code.servers_in), old),
-        *(
-            take_text(places.commands / name, text, old)
-            for name, text in claude_code.COMMANDS.items()
-        ),
-        *((take_script(home / name) for name in SCRIPTS) if known.installs == (old,) else ()),
-    ]
+    old = install_manifest.find_install(known, client.name, scope, root)
+    others = [x for x in known.installs if x != old]
+    program = Program("", (), str(home), shell="/bin/bash")  # whose parts are not compared
+    steps = [take_part(client, part, old) for part in parts_of(program, client, scope, root)]
+    is_last_of_project = not any(x.scope == "project" and x.root == str(root) for x in others)
+    if scope == "project" and is_last_of_project:
+        steps.append(take_text(_shared_launcher(root), shared_launcher_text(), old))
+    is_last = not others and not (home / PLUGIN).exists()
+    steps += [take_script(home / name) for name in SCRIPTS] if old and is_last else []
     return _build_report(root, steps)
 
 
@@ -290,7 +327,7 @@ def _build_report(
     return InstallReport(root, tuple(changes), tuple(notes))
 
 
-def _carry_out(changes: Sequence[FileChange]) -> None:
+def _carry_out(changes: Sequence[FileChange], client: Host) -> None:
     for change in changes:
         try:
             if change.after is not None:
@@ -306,7 +343,7 @@ def _carry_out(changes: Sequence[FileChange]) -> None:
             raise InstallFailed(
                 f"`{change.path}` cannot be written: {error.strerror}",
                 "Put that right and repeat the command, or take back what was done with"
-                f" `interlock uninstall {HOST}`.",
+                f" `interlock uninstall {client.name}`.",
             ) from error
 
 
@@ -352,11 +389,3 @@ def _make_home(home: Path) -> None:
     except OSError as error:
         hint = "Point INTERLOCK_HOME at a directory that you can write."
         raise InstallFailed(f"`{home}` cannot be made: {error.strerror}", hint) from error
-
-
-def _name_in(content: bytes) -> Json:
-    try:
-        value = msgspec.json.decode(content)
-    except (msgspec.MsgspecError, RecursionError):
-        return None
-    return value.get("name") if isinstance(value, dict) else None  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]

@@ -1,24 +1,39 @@
 """Plan the change of each file of the client for an install or uninstall. Writes nothing."""
 
 import os
-from collections.abc import Callable, Mapping
+import tomllib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from interlock.agents.hosts import claude_code
-from interlock.agents.hosts.claude_code import JsonPath, Scope
-from interlock.agents.hosts.claude_code_shell import shell_script
-from interlock.agents.hosts.launcher import Program
+from interlock.agents.hosts.host import SERVER, Host, JsonPart, OwnFile, TomlPart
+from interlock.agents.hosts.own_entries import (
+    has_own_shell,
+    is_own_server,
+    own_entries,
+    server_in,
+    shell_in,
+)
 from interlock.core.canonical import Json
-from interlock.workspace.files import file_replacement, json_patch
+from interlock.workspace.files import file_replacement, json_patch, toml_patch
 from interlock.workspace.files.json_patch import UnusableJson
+from interlock.workspace.files.toml_patch import UnusableToml
 from interlock.workspace.machine import install_manifest
 from interlock.workspace.machine.install_manifest import Install, InstalledFile
 
+Part: TypeAlias = JsonPart | TomlPart | OwnFile
+
 UNCONFINED = "commands are asked about, instead of running where they cannot write."
 REPAIR_HINT = "Nothing was written. Correct the file or move it away, and repeat."
+
+
+_MARKS = (
+    *(b"Written by `interlock install", b"# Part of Interlock,"),
+    *(rb"/launch\" hook ", rb"\"$L\" hook ", b'/launch",'),
+)
+"""Texts by which a file of ours is known where no notes tell."""
 
 
 class FileChange(msgspec.Struct, frozen=True):
@@ -40,13 +55,6 @@ class InstallRefusal(msgspec.Struct, frozen=True):
     hint: str
 
 
-class Job(NamedTuple):
-    """A JSON file of the client, and the function that finds our entries in it."""
-
-    path: Path
-    ours: Callable[[Mapping[str, Json]], list[JsonPath]]
-
-
 class _File(NamedTuple):
     content: bytes | None
     text: str
@@ -59,85 +67,189 @@ class FilePlan(NamedTuple):
     note: str = ""
 
 
-def put_settings(
-    job: Job, program: Program, scope: Scope, old: Install | None
-) -> FilePlan | InstallRefusal:
-    file = _open(job.path)
+def put_part(host: Host, part: Part, old: Install | None) -> FilePlan | InstallRefusal:
+    """Plan to put a part of an install where it belongs; what is so already stays as it is."""
+    match part:
+        case JsonPart():
+            return _put_json(host, part, old)
+        case TomlPart():
+            return _put_toml(part, old)
+        case _:
+            return put_text(
+                *(Path(part.path), content_of_own_file(part), part.what, old),
+                is_watched=part.is_watched,
+            )
+
+
+def take_part(host: Host, part: Part, old: Install | None) -> FilePlan | InstallRefusal:
+    """Plan to take a part of an install out; what the user has changed since stays."""
+    match part:
+        case JsonPart():
+            return _take_json(host, part, old)
+        case TomlPart():
+            return _take_toml(part, old)
+        case _:
+            return take_text(Path(part.path), content_of_own_file(part), old)
+
+
+def content_of_own_file(part: OwnFile) -> str:
+    if isinstance(part.content, str):
+        return part.content
+    return msgspec.json.format(msgspec.json.encode(part.content), indent=2).decode() + "\n"
+
+
+def _put_json(host: Host, part: JsonPart, old: Install | None) -> FilePlan | InstallRefusal:
+    path = Path(part.path)
+    file = _open(path)
     if isinstance(file, InstallRefusal):
         return file
-    script = note = ""
-    if program.shell and scope == "user":
-        script = shell_script(program.home, program.shell)
-        foreign = (
-            None if claude_code.has_own_shell(file.values) else claude_code.shell_in(file.values)
-        )
-        reason = "" if script else f"The path `{program.home}` contains the name of a shell"
-        if foreign is not None:
-            script, reason = "", f"`{job.path}` names a shell (`{foreign}`), which stays"
-        note = f"{reason}: {UNCONFINED}" if reason else ""
-    addition = claude_code.settings(program.home, scope, script)
-    if claude_code.has_settings(file.values, addition):
-        return FilePlan(entry=_known_entry(job, file, old), note=note)
-    what = f"{len(claude_code.HOOKS)} hooks{', the shell for commands' if script else ''}"
-    plan = _plan_insertion(job, file, addition, old, what)
+    addition, notes = _what_may_be_added(host, part, file.values)
+    expected = install_manifest.digest_entries(addition, own_entries(host, addition))
+    present = install_manifest.digest_entries(file.values, own_entries(host, file.values))
+    note = " ".join(notes)
+    if expected == present:
+        if not own_entries(host, addition):
+            return FilePlan(note=note)
+        return FilePlan(entry=_known_entry(path, file, present, old), note=note)
+    plan = _plan_insertion(host, part, file, old)
     return plan if isinstance(plan, InstallRefusal) else plan._replace(note=note)
 
 
-def put_server(job: Job, home: str, old: Install | None) -> FilePlan | InstallRefusal:
-    file = _open(job.path)
-    if isinstance(file, InstallRefusal):
-        return file
-    if claude_code.has_server(file.values, home):
-        return FilePlan(entry=_known_entry(job, file, old))
-    if claude_code.server_in(file.values) is not None and not job.ours(file.values):
-        return FilePlan(
-            note=f"`{job.path}` has a server `{claude_code.NAME}` that Interlock did not put there;"
-            " it stays as it is."
-        )
-    return _plan_insertion(
-        job, file, claude_code.servers(home), old, f"the MCP server `{claude_code.NAME}`"
-    )
+def _what_may_be_added(
+    host: Host, part: JsonPart, values: Mapping[str, Json]
+) -> tuple[dict[str, Json], list[str]]:
+    """The entries that are put in, and notes about what others have in their place."""
+    addition: dict[str, Json] = dict(part.addition)
+    notes: list[str] = []
+    for key, value in part.addition.items():
+        if (
+            key == part.servers
+            and server_in(values, key) is not None
+            and (key, SERVER) not in own_entries(host, values)
+        ):
+            del addition[key]
+            notes.append(
+                f"`{part.path}` has a server `{SERVER}` that Interlock did not put there; it stays"
+                " as it is."
+            )
+        elif key == "env" and not has_own_shell(values) and shell_in(values) is not None:
+            del addition[key]
+            notes.append(
+                f"`{part.path}` names a shell (`{shell_in(values)}`), which stays: {UNCONFINED}"
+            )
+        elif key == "statusLine" and values.get(key) and (key,) not in own_entries(host, values):
+            del addition[key]
+            notes.append(f"`{part.path}` has a status line, which stays as it is.")
+        elif not isinstance(value, dict | list) and key in values:
+            del addition[key]  # the version of the file: it has one already
+    return addition, notes
 
 
 def _plan_insertion(
-    job: Job, file: _File, addition: Mapping[str, Json], old: Install | None, what: str
+    host: Host, part: JsonPart, file: _File, old: Install | None
 ) -> FilePlan | InstallRefusal:
-    known = old.entry(job.path) if old else None
-    base, _ = _without_ours(job, file, known)
+    path = Path(part.path)
+    known = old.entry(path) if old else None
+    base, _ = _without_ours(host, part, file, known)
+    rest = json_patch.read(base)
+    assert not isinstance(rest, UnusableJson), "it could be read with us in it"
+    addition, _ = _what_may_be_added(host, part, rest)
     edit = json_patch.insert(base, addition)
     if isinstance(edit, UnusableJson):
-        return _refuse_unusable(job.path, edit)
-    existed = file.content is not None and (known is None or known.existed)
+        return _refuse(path, edit.what)
     after = edit.text.encode()
     values = json_patch.read(edit.text)
     assert not isinstance(values, UnusableJson), "what was written can be read"
-    made = [str(directory) for directory in file_replacement.missing_directories(job.path)]
+    entry = _new_entry(path, file.content, base, after, known)
     return FilePlan(
-        FileChange(job.path, file.content, after, what),
-        InstalledFile(
-            path=str(job.path),
-            existed=existed,
-            before=install_manifest.digest(base.encode()) if existed else "",
-            after=install_manifest.digest(after),
+        FileChange(path, file.content, after, part.what),
+        msgspec.structs.replace(
+            entry,
+            is_watched="hooks" in addition,
             splices=edit.splices,
             made=edit.created_paths,
-            directories=(*(known.directories if known else ()), *made),
-            entries=install_manifest.digest_entries(values, job.ours(values)),
+            entries=install_manifest.digest_entries(values, own_entries(host, values)),
         ),
     )
 
 
-def put_script(path: Path, text: str, what: str) -> FilePlan | InstallRefusal:
+def _new_entry(
+    path: Path, content: bytes | None, base: str, after: bytes, known: InstalledFile | None
+) -> InstalledFile:
+    existed = content is not None and (known is None or known.existed)
+    made = [str(directory) for directory in file_replacement.missing_directories(path)]
+    return InstalledFile(
+        path=str(path),
+        existed=existed,
+        before=install_manifest.digest(base.encode()) if existed else "",
+        after=install_manifest.digest(after),
+        directories=(*(known.directories if known else ()), *made),
+    )
+
+
+def _put_toml(part: TomlPart, old: Install | None) -> FilePlan | InstallRefusal:
+    path = Path(part.path)
+    file = _open_toml(path)
+    if isinstance(file, InstallRefusal):
+        return file
+    known = old.entry(path) if old else None
+    table = toml_patch.find_table(file.values, part.table)
+    if table is not None and not is_own_server(table):
+        note = (
+            f"`{path}` has a server `{SERVER}` that Interlock did not put there; it stays as it is."
+        )
+        return FilePlan(note=note)
+    expected = toml_patch.find_table(tomllib.loads(part.text), part.table)
+    if table == expected:
+        digest = install_manifest.digest(file.content or b"")
+        entry = known or InstalledFile(str(path), existed=True, before="", after=digest)
+        return FilePlan(entry=msgspec.structs.replace(entry, entries=table_digest(table)))
+    base = file.text if table is None else toml_patch.remove_table(file.text, part.table)
+    after = None if base is None else toml_patch.append_table(base, part.text)
+    if base is None or after is None:
+        return _refuse(path, "cannot take another table at its end")
+    entry = _new_entry(path, file.content, base, after.encode(), known)
+    change = FileChange(path, file.content, after.encode(), part.what)
+    return FilePlan(change, msgspec.structs.replace(entry, entries=table_digest(expected)))
+
+
+def _take_toml(part: TomlPart, old: Install | None) -> FilePlan | InstallRefusal:
+    path = Path(part.path)
+    known = old.entry(path) if old else None
+    file = _open_toml(path)
+    if isinstance(file, InstallRefusal):
+        return file
+    if not is_own_server(toml_patch.find_table(file.values, part.table)):
+        return FilePlan()
+    rest = toml_patch.remove_table(file.text, part.table)
+    if rest is None:
+        return _refuse(path, f"has the table `{part.table}` where it cannot be taken out")
+    if known and not known.existed and not rest.strip():
+        return FilePlan(FileChange(path, file.content, None, "removed: it was not there before"))
+    what = "ours was taken out, and what was changed since stays"
+    if known and install_manifest.digest(rest.encode()) == known.before:
+        what = "as it was before"
+    return FilePlan(FileChange(path, file.content, rest.encode(), what))
+
+
+def table_digest(table: object) -> str:
+    """The digest of a table of ours."""
+    return install_manifest.digest(msgspec.json.encode(table, order="deterministic"))
+
+
+def put_script(path: Path, text: str, what: str, *, mode: int = 0o700) -> FilePlan | InstallRefusal:
     """Scripts of the data home have no entries of their own: all its installs need them."""
     content, after = _read(path), text.encode()
     if isinstance(content, InstallRefusal):
         return content
-    if content == after and os.access(path, os.X_OK):
+    if content == after and os.access(path, os.X_OK if mode & 0o100 else os.R_OK):
         return FilePlan()
-    return FilePlan(FileChange(path, content, after, what, mode=0o700))
+    return FilePlan(FileChange(path, content, after, what, mode=mode))
 
 
-def put_text(path: Path, text: str, old: Install | None) -> FilePlan | InstallRefusal:
+def put_text(
+    path: Path, text: str, what: str, old: Install | None, *, is_watched: bool = False
+) -> FilePlan | InstallRefusal:
     known = old.entry(path) if old else None
     content = _read(path)
     if isinstance(content, InstallRefusal):
@@ -150,36 +262,40 @@ def put_text(path: Path, text: str, old: Install | None) -> FilePlan | InstallRe
         before="",
         after=install_manifest.digest(after),
         directories=(*(known.directories if known else ()), *made),
+        is_watched=is_watched,
     )
     if content == after:
         return FilePlan(entry=entry)
-    if content is not None and (known is None or known.after != install_manifest.digest(content)):
-        note = f"`{path}` holds a command that Interlock did not put there; it stays as it is."
+    is_ours = known is not None and (
+        is_watched or known.after == install_manifest.digest(content or b"")
+    )
+    is_ours = is_ours or any(mark in (content or b"") for mark in _MARKS)
+    if content is not None and not is_ours:
+        note = f"`{path}` is there already, and Interlock did not write it; it stays as it is."
         return FilePlan(entry=known, note=note)
-    return FilePlan(FileChange(path, content, after, f"the command `/{path.stem}`"), entry)
+    return FilePlan(FileChange(path, content, after, what), entry)
 
 
-def take_json(job: Job, old: Install | None) -> FilePlan | InstallRefusal:
-    known = old.entry(job.path) if old else None
-    file = _open(job.path)
+def _take_json(host: Host, part: JsonPart, old: Install | None) -> FilePlan | InstallRefusal:
+    path = Path(part.path)
+    known = old.entry(path) if old else None
+    file = _open(path)
     if isinstance(file, InstallRefusal):
         return file
     if file.content is None:
         return FilePlan()
-    rest, is_by_name = _without_ours(job, file, known)
+    rest, is_by_name = _without_ours(host, part, file, known)
     if rest == file.text:
         return FilePlan()
     if known and not known.existed and json_patch.is_blank(rest):
-        return FilePlan(
-            FileChange(job.path, file.content, None, "removed: it was not there before")
-        )
+        return FilePlan(FileChange(path, file.content, None, "removed: it was not there before"))
     after = rest.encode()
     what = "ours was taken out, and what was changed since stays"
     if known and install_manifest.digest(after) == known.before:
         what = "as it was before"
     elif is_by_name:
         what = "not as it was left, so our entries were found by what they say and taken out"
-    return FilePlan(FileChange(job.path, file.content, after, what))
+    return FilePlan(FileChange(path, file.content, after, what))
 
 
 def take_text(path: Path, text: str, old: Install | None) -> FilePlan | InstallRefusal:
@@ -203,14 +319,26 @@ def take_script(path: Path) -> FilePlan | InstallRefusal:
     return FilePlan(FileChange(path, content, None, "removed: no client needs it any more"))
 
 
-def _without_ours(job: Job, file: _File, known: InstalledFile | None) -> tuple[str, bool]:
+def _without_ours(
+    host: Host, part: JsonPart, file: _File, known: InstalledFile | None
+) -> tuple[str, bool]:
     """The text without our entries, and whether those had to be found by their content."""
     rest = json_patch.cut_splices(file.text, known.splices) if known and known.splices else None
     is_by_name = rest is None
     rest = file.text if rest is None else rest
     values = json_patch.read(rest)
     assert not isinstance(values, UnusableJson), "it could be read with us in it"
-    if not (doomed := job.ours(values)):
+    doomed = [*own_entries(host, values)]
+    if known and known.made is not None and is_by_name:
+        # Scalars, like the version of a file, are ours only if we put them there.
+        doomed += [
+            (key,)
+            for key, value in part.addition.items()
+            if not isinstance(value, dict | list)
+            and values.get(key) == value
+            and ({(), (key,)} & set(known.made))
+        ]
+    if not doomed:
         return rest, False
     return json_patch.remove(rest, doomed, known.made if known else None), is_by_name
 
@@ -221,13 +349,21 @@ def _open(path: Path) -> _File | InstallRefusal:
         return content
     text = json_patch.decode(content or b"")
     if isinstance(text, UnusableJson):
-        return _refuse_unusable(path, text)
+        return _refuse(path, text.what)
     values = json_patch.read(text)
     return (
-        _refuse_unusable(path, values)
+        _refuse(path, values.what)
         if isinstance(values, UnusableJson)
         else _File(content, text, values)
     )
+
+
+def _open_toml(path: Path) -> _File | InstallRefusal:
+    content = _read(path)
+    if isinstance(content, InstallRefusal):
+        return content
+    found = toml_patch.read(content or b"")
+    return _refuse(path, found.what) if isinstance(found, UnusableToml) else _File(content, *found)
 
 
 def _read(path: Path) -> bytes | InstallRefusal | None:
@@ -237,14 +373,13 @@ def _read(path: Path) -> bytes | InstallRefusal | None:
         return InstallRefusal(f"`{path}` cannot be read: {error.strerror}", REPAIR_HINT)
 
 
-def _refuse_unusable(path: Path, fault: UnusableJson) -> InstallRefusal:
-    return InstallRefusal(f"`{path}` {fault.what}", REPAIR_HINT)
+def _refuse(path: Path, what: str) -> InstallRefusal:
+    return InstallRefusal(f"`{path}` {what}", REPAIR_HINT)
 
 
-def _known_entry(job: Job, file: _File, old: Install | None) -> InstalledFile:
+def _known_entry(path: Path, file: _File, entries: str, old: Install | None) -> InstalledFile:
     """The entry for a file in which everything is as it should be."""
-    known = old.entry(job.path) if old else None
+    known = old.entry(path) if old else None
     after = install_manifest.digest(file.content or b"")
-    entry = known or InstalledFile(str(job.path), existed=True, before="", after=after)
-    entries = install_manifest.digest_entries(file.values, job.ours(file.values))
-    return msgspec.structs.replace(entry, entries=entries)
+    entry = known or InstalledFile(str(path), existed=True, before="", after=after)
+    return msgspec.structs.replace(entry, entries=entries, is_watched="hooks" in file.values)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from interlock.agents.hosts.launcher import Program
+from interlock.agents.hosts.registry import host_named
 from interlock.app.gate import integrity
 from interlock.app.hosts.install import InstallFailed, InstallReport, install
 from interlock.workspace.files import file_replacement
@@ -27,7 +28,9 @@ def repair(home: Path, directory: Path, program: Program, *, at_ms: int) -> list
         for known in install_manifest.load(home).installs:
             if known.scope == "user" or known.root == str(root):
                 scope = "user" if known.scope == "user" else "project"
-                report = install(home, scope, Path(known.root), program, at_ms=at_ms)
+                report = install(
+                    *(home, host_named(known.host), scope, Path(known.root), program), at_ms=at_ms
+                )
                 written += (
                     [x.path for x in report.changes] if isinstance(report, InstallReport) else []
                 )

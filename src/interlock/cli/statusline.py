@@ -1,0 +1,52 @@
+"""`interlock statusline`: the line that Claude Code shows below its prompt."""
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from interlock.agents.hosts import claude_code
+from interlock.agents.hosts.hook_payload import decode_payload
+from interlock.app.context import has_store, open_app
+from interlock.app.data_home import data_home
+from interlock.app.failures import StoreFailure
+from interlock.app.gate import tool_calls
+from interlock.app.gate.integrity import governed_root
+from interlock.cli.terminal import print_lines
+
+
+@click.command()
+def statusline() -> None:
+    """Print mode and step of a conversation, for Claude Code (it sends JSON on stdin)"""
+    home = data_home()
+    try:
+        payload = decode_payload(claude_code.HOST, sys.stdin.buffer.read())
+    except ValueError:
+        return
+    host, conversation = claude_code.HOST.name, payload.session_id
+    state = tool_calls.state_of(home, host, conversation)
+    if state is None:
+        is_governed = governed_root(home, Path(payload.cwd or ".")) is not None
+        print_lines(*(["interlock: no hook was heard of, so nothing is enforced"] * is_governed))
+        return
+    parts = [(tool_calls.active_override(home) and "gate off") or state.mode, state.task]
+    print_lines(" · ".join(filter(None, (*parts, _step(home, host, conversation)))))
+
+
+def _step(home: Path, host: str, conversation: str) -> str:
+    """The pending step of the newest open run; nothing if there is none, or the store is away."""
+    try:
+        if not has_store(home, os.environ):
+            return ""
+        app = open_app(home)
+        try:
+            session = app.reader.session_of_conversation(host, conversation)
+            rows = app.reader.rows([session]) if session else []
+        finally:
+            app.close()
+    except StoreFailure:
+        return ""
+    open_rows = [row for row in rows if row.status == "open" and row.step]
+    row = open_rows[-1] if open_rows else None
+    return f"{row.workflow} {row.steps_done + 1}/{row.step_count}: {row.step}" if row else ""
