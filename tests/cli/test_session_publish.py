@@ -188,15 +188,19 @@ def test_a_folder_that_cannot_be_written_stops_nobody(home: Path, tmp_path: Path
         folder.mkdir(parents=True)
         folder.chmod(0o555)
 
-        told = Desk(place / "home", project).begin()
+        Desk(place / "home", project).begin()
         app = open_app(place / "home")
-        (session,) = app.reader.attended_sessions_in(str(project))
+        session = session_record.session_of(app, Conversation("claude-code", "host-1"))
+        assert session is not None
+        told = Desk(place / "home", project).begin()
         state = session_record.state_of(app, session)
         changed = gated_sessions.change_work(app, session, WorkUpdate("Dark mode"))
         written_while_closed = list(folder.rglob("*"))
 
         folder.chmod(0o755)
         later = Desk(place / "home", project, "host-2").begin()
+        session_record.session_of(app, Conversation("claude-code", "host-2"))
+        Desk(place / "home", project, "host-2").begin()
         texts = [
             note_of(project, found).read_text()
             for found in app.reader.attended_sessions_in(str(project))

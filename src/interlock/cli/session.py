@@ -9,11 +9,13 @@ from interlock.app.callers.caller import CallerClues, session_to_show
 from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
 from interlock.app.handoff.export import session_handoff
-from interlock.app.protocol import deletion
+from interlock.app.protocol import deletion, pruning
+from interlock.app.protocol.presence import commands_of, end_departed_sessions
 from interlock.app.refusals import BundleBroken, NoSuchSession
 from interlock.app.runs import user_actions
 from interlock.app.sessions import bundle
 from interlock.app.sessions.lookup import SessionView, find_session, list_sessions, show_session
+from interlock.cli.authority import require_user
 from interlock.cli.session_state import SESSION_COMMANDS, refuse_caller
 from interlock.cli.terminal import (
     EXIT_REFUSED,
@@ -42,6 +44,49 @@ def session() -> None:
     """Look at sessions: what agents did, and where each one stands"""
 
 
+@session.command()
+@click.option("--dry-run", is_flag=True, help="Show which, and delete none")
+@click.option("--yes", is_flag=True, help="Do not ask")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def prune(*, dry_run: bool, yes: bool, as_json: bool) -> None:
+    """Delete the sessions in which nothing was done, with their notes and logbooks
+
+    Those that are over, or in which nobody has worked for half a day: no run, no task, no feature.
+    """
+    require_user("Deleting sessions")
+    app = open_app(data_home())
+    found = pruning.prune(app, is_dry=True)
+    if found and not dry_run:
+        if not yes and not as_json:
+            confirm(f"Delete {len(found)} sessions in which nothing was done?")
+        found = pruning.prune(app, is_dry=False)
+    if as_json:
+        print_json({"isDryRun": dry_run, "sessions": found})
+        return
+    print_table([(each.session, each.workspace) for each in found])
+    verb = "would be deleted" if dry_run else "deleted"
+    print_lines(f"{len(found)} sessions {verb}." if found else "There is nothing to prune.")
+    for leftover in (line for each in found for line in each.leftovers):
+        print_message(f"But {leftover}")
+
+
+@session.command()
+@click.argument("session_id", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def commands(session_id: str | None, *, as_json: bool) -> None:
+    """List the commands that agents ran in a session, and how they ended"""
+    app = open_app(data_home())
+    full_id = _resolve_session(app, session_id, as_json=as_json)
+    ran = commands_of(app, full_id)
+    if as_json:
+        print_json(ran)
+        return
+    now_ms = app.clock.now_ms()
+    print_table([(time_ago(x.at_ms, now_ms), x.outcome, x.host, x.detail) for x in ran])
+    if not ran:
+        print_lines("No command was recorded. Hooks record them, in clients that have ours.")
+
+
 @session.command("list")
 @click.option(
     "--limit",
@@ -55,6 +100,7 @@ def session() -> None:
 def list_command(limit: int, *, archived: bool, as_json: bool) -> None:
     """List sessions, newest first"""
     app = open_app(data_home())
+    end_departed_sessions(app)
     rows = list_sessions(app, limit=limit, archived=archived)
     if as_json:
         print_json(rows)

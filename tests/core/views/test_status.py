@@ -145,7 +145,8 @@ def test_what_is_done_stays_done_when_its_session_ends(run: Driven) -> None:
     ended = Attendance("coding", status="ended")
     done = msgspec.structs.replace(run.run, status="complete")
 
-    assert session_status(head_with(run.run, attended=ended), run.run).word == "ended"
+    assert session_status(head_with(run.run, attended=ended), run.run).word == "open"
+    assert session_status(head_with(None, attended=ended)).word == "ended"
     assert session_status(head_with(done, attended=ended), done).word == "done"
     assert session_status(head_with(None)).word == "empty"
 

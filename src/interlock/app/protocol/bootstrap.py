@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from interlock.app.context import App
-from interlock.app.protocol.presence import is_quiet
+from interlock.app.sessions.quiet import is_quiet
 from interlock.core.notes.budget import Briefing, BriefingPart, assemble_briefing
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.state import SessionState
@@ -82,6 +82,16 @@ def forget_what_was_told(home: Path, conversation: Conversation) -> None:
         disclosure_log.forget_disclosed(home, conversation.host, conversation.id)
 
 
+def notice_cuts(home: Path, conversation: Conversation, count: int) -> None:
+    """The conversation was cut this many times so far; if once more than before, it forgot all."""
+    host, name = conversation.host, conversation.id
+    told = disclosure_log.load_disclosed(home, host, name)
+    mark = f"cuts:{count}"
+    if mark not in told:
+        with suppress(OSError):
+            disclosure_log.save_disclosed(home, host, name, (mark,), now_ms=0)
+
+
 def _session_parts(app: App, state: SessionState, remarks: Sequence[str]) -> list[BriefingPart]:
     return [
         BriefingPart("Interlock session", tuple(_session_lines(state, remarks))),
@@ -92,6 +102,11 @@ def _session_parts(app: App, state: SessionState, remarks: Sequence[str]) -> lis
 def _session_lines(state: SessionState, remarks: Sequence[str]) -> Iterator[str]:
     yield f"{state.session_id} in {state.project}."
     yield f"Mode: {state.current_mode} ({MODE_MEANINGS[state.current_mode]})."
+    if not state.host_sessions:
+        yield (
+            "Nothing enforces this: no hook of your client was heard of. Keep to it all the same;"
+            " the user can change that with `interlock install`, and `interlock doctor` says why."
+        )
     if state.active_feature or state.active_task:
         yield f"Feature: {state.active_feature or '-'}. Task: {state.active_task or '-'}."
     if logbook := state.protocol_start_evidence.get("logbook"):

@@ -7,17 +7,18 @@ that is killed runs no hook. So whoever comes next on the same machine looks. A 
 ended goes on with the next event of its conversation (`session_record.session_of`).
 """
 
+from interlock.agents.hosts.registry import host_named
 from interlock.app.callers.session_record import attended_head
 from interlock.app.context import App
 from interlock.app.protocol import gated_sessions
 from interlock.core.ids import SessionId
-from interlock.core.session.head import Head
+from interlock.core.protocol.gated_session import Conversation
 from interlock.store import gate_rows
 from interlock.store.gate_rows import PublishedRow
 from interlock.workspace.machine import clients, spool
-from interlock.workspace.machine.clients import Key, Presence
+from interlock.workspace.machine.clients import Key
+from interlock.workspace.machine.spool import JournalLine
 
-QUIET_MS = 12 * 3_600_000
 CONTINUING_REASONS = ("clear", "resume")
 """Reasons for which a conversation only makes room for another one of the same client."""
 
@@ -57,11 +58,21 @@ def _departed_conversations(app: App) -> set[Key]:
     return departed
 
 
-def is_quiet(head: Head, presence: Presence, *, now_ms: int) -> bool:
-    """Whether nobody seems to work in an open session, though nobody has ended it."""
-    if head.attended is None or presence.held.keys() & set(head.attended.hosts):
-        return False
-    return now_ms - head.updated_ms >= QUIET_MS
+def holders(app: App, own: Conversation | None) -> dict[SessionId, str]:
+    """The sessions in which other conversations work now, and what to call those."""
+    held: dict[SessionId, str] = {}
+    for host, name in clients.look_for_clients(app.home).held:
+        session = app.reader.session_of_conversation(host, name)
+        if session and own != Conversation(host, name, own.source if own else "startup"):
+            held[session] = f"{host_named(host).title}, conversation {name[:8]}"
+    return held
+
+
+def commands_of(app: App, session: SessionId) -> list[JournalLine]:
+    """The commands that agents ran in the conversations of a session, oldest first."""
+    attended = attended_head(app, session)
+    pairs = set(attended.hosts if attended else ())
+    return [line for line in spool.commands(app.home) if (line.host, line.host_session) in pairs]
 
 
 def _conversation(found: PublishedRow) -> Key:

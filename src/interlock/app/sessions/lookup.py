@@ -7,15 +7,17 @@ import msgspec
 
 from interlock.app.context import App
 from interlock.app.refusals import NoSuchSession
+from interlock.app.sessions.quiet import is_quiet
 from interlock.core.ids import NodeId, RunId, SessionId
 from interlock.core.session import chain
 from interlock.core.session.chain import Health
 from interlock.core.session.events import Envelope, SessionEvent, blob_refs_of, decode_envelope
 from interlock.core.session.head import Head
 from interlock.core.views.graph import RunGraph, run_graph
-from interlock.core.views.status import session_status
+from interlock.core.views.status import QUIET, session_status
 from interlock.store.failures import StoreFailure
 from interlock.store.log import LogReader, SessionFilter, Stats
+from interlock.workspace.machine.clients import look_for_clients
 
 _CURSOR = re.compile(r"([0-9]{1,15})-([0-9]{1,15})")  # longer ones do not fit into the store
 
@@ -62,7 +64,15 @@ def list_sessions(app: App, *, limit: int, archived: bool = False) -> list[Sessi
     """Return the rows of a list of sessions, newest first; archived ones too if requested."""
     session_filter = SessionFilter(is_archived=None if archived else False)
     page = session_page(app, session_filter, after="", limit=limit)
-    return [_session_row(summary.session, summary.head) for summary in page.sessions]
+    presence, now_ms = look_for_clients(app.home), app.clock.now_ms()
+    return [
+        _session_row(
+            summary.session,
+            summary.head,
+            is_quiet=is_quiet(summary.head, presence, now_ms=now_ms),
+        )
+        for summary in page.sessions
+    ]
 
 
 def title_of(head: Head) -> str:
@@ -73,13 +83,15 @@ def title_of(head: Head) -> str:
     return run.goal or run.workflow_id
 
 
-def _session_row(session: SessionId, head: Head) -> SessionRow:
+def _session_row(session: SessionId, head: Head, *, is_quiet: bool) -> SessionRow:
     run = head.runs[-1] if head.runs else None
+    status = session_status(head)
+    status = QUIET if is_quiet and status.code == "attended" else status
     return SessionRow(
         session,
         title_of(head),
         run.workflow_id if run else "",
-        run.status if run else session_status(head).code,
+        run.status if run else status.code,
         (run.pending_title or "") if run else "",
         run.steps_done if run else 0,
         run.step_count if run else 0,

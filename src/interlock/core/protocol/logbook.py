@@ -3,6 +3,8 @@
 from interlock.core.ids import SessionId
 from interlock.core.session.state import timestamp
 
+HEADINGS = "\n## What was done\n\n## What is left open\n"
+"""The end of a logbook in which nobody has written."""
 MAIN_BRANCHES = ("main", "master")
 
 
@@ -28,11 +30,7 @@ def initial_text(session: SessionId, number: int, *, branch: str, profile: str, 
 | Req | Step | Status | Evidence |
 |---|---|---|---|
 {table}
-
-## What was done
-
-## What is left open
-"""
+{HEADINGS}"""
 
 
 def day_of(at_ms: int) -> str:

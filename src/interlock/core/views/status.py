@@ -23,6 +23,7 @@ StatusCode = Literal[
     "ended",
     "archived",
     "attended",
+    "quiet",
     "empty",
 ]
 Icon = Literal[
@@ -63,7 +64,8 @@ WAITS_FOR_YOU = Status(
     needs_you=True,
 )
 PAUSED = Status("paused", "paused", "The session was put aside.", "pause")
-ENDED = Status("ended", "ended", "The session was ended; nothing more is allowed in it.", "stop")
+ENDED = Status("ended", "ended", "It goes on with the next word of its conversation.", "stop")
+QUIET = Status("quiet", "quiet", "Nobody has ended it, and nobody seems to work in it.", "pause")
 ARCHIVED = Status("archived", "archived", "It is left out of lists and of resuming.", "box")
 ATTENDED = Status("attended", "attended", "A gate watches over it; no run was started.", "eye")
 EMPTY = Status("empty", "empty", "Nothing was started in it.", "dot")
@@ -102,10 +104,10 @@ def session_status(
     match head.attended.status if head.attended else None:
         case "paused":
             return PAUSED
-        case "ended":
+        case "ended" if run is None:
             return ENDED
-        case "active" | None:
-            pass
+        case _:
+            pass  # a run is open, whoever goes on with it
     if run:
         return run_status(run, next_intent=next_intent)
     return ATTENDED if head.attended else EMPTY

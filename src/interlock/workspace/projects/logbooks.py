@@ -30,3 +30,12 @@ def create_logbook(root: Path, day: str, content: Callable[[int], str]) -> Path:
             file.write(content(number))
         return path.relative_to(root)
     raise FileExistsError(17, "there are too many of this day", str(directory))
+
+
+def delete_untouched(path: Path, ending: str) -> None:
+    """Delete a logbook that ends as it did when it was made; one that cannot be read stays."""
+    try:
+        if path.parent.parts[-2:] == DIRECTORY.parts and path.read_text("utf-8").endswith(ending):
+            path.unlink()
+    except (OSError, UnicodeDecodeError):
+        return

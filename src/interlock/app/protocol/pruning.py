@@ -1,0 +1,65 @@
+"""Delete the sessions in which nothing was ever done, with what they left in their projects."""
+
+from pathlib import Path
+
+import msgspec
+
+from interlock.app.callers import session_record
+from interlock.app.context import App
+from interlock.app.protocol import deletion
+from interlock.app.protocol.presence import end_departed_sessions
+from interlock.app.sessions.quiet import is_quiet
+from interlock.core.ids import SessionId
+from interlock.core.protocol import logbook
+from interlock.core.session.head import Head
+from interlock.core.session.state import SessionState
+from interlock.store.log import SessionFilter
+from interlock.workspace.machine import clients
+from interlock.workspace.projects import logbooks
+
+_ALL = 1_000_000
+
+
+class PrunedSession(msgspec.Struct, frozen=True):
+    session: SessionId
+    workspace: str
+    leftovers: tuple[str, ...] = ()
+    """Files that are still in the project, each in a sentence with the reason."""
+
+
+def prune(app: App, *, is_dry: bool) -> list[PrunedSession]:
+    """Delete the sessions that are over, or quiet, and hold no work; return them."""
+    end_departed_sessions(app)
+    presence = clients.look_for_clients(app.home)
+    pruned: list[PrunedSession] = []
+    for listed in app.reader.list_sessions(
+        SessionFilter(is_archived=None), before=None, limit=_ALL
+    ):
+        head, session = listed.stream.head, listed.stream.session
+        assert head is not None, "a stored stream has a head"
+        if not _is_empty(head):
+            continue
+        is_over = head.attended is not None and head.attended.status == "ended"
+        if not is_over and not is_quiet(head, presence, now_ms=app.clock.now_ms()):
+            continue
+        leftovers = () if is_dry else _delete(app, session)
+        pruned.append(PrunedSession(session, head.workspace, leftovers))
+    return pruned
+
+
+def _is_empty(head: Head) -> bool:
+    """Whether nothing was recorded but that it began, and perhaps its mode."""
+    attended = head.attended
+    if attended is None or head.runs or head.imported_from:
+        return False
+    return attended.status != "paused" and not attended.task and not attended.feature
+
+
+def _delete(app: App, session: SessionId) -> tuple[str, ...]:
+    state = session_record.state_of(app, session)
+    outcome = deletion.delete(app, session)
+    if isinstance(state, SessionState):
+        evidence = state.protocol_start_evidence
+        path = Path(state.worktree) / evidence.get("logbook", "-")
+        logbooks.delete_untouched(path, logbook.HEADINGS)
+    return outcome.leftovers if isinstance(outcome, deletion.SessionDeletion) else ()
