@@ -7,8 +7,10 @@ import msgspec
 from msgspec import Meta
 
 from interlock.app.callers import session_record
+from interlock.app.callers.caller import own_conversation
 from interlock.app.context import App
 from interlock.app.protocol import gated_sessions
+from interlock.app.protocol.presence import holders
 from interlock.app.runs.resume import ResumableRun, ResumeQuery, find_resumable_runs
 from interlock.core.canonical import Json
 from interlock.core.ids import RunId, SessionId
@@ -42,6 +44,9 @@ class ResumeCandidate(msgspec.Struct, frozen=True, rename="camel", omit_defaults
     confidence: Literal["strong", "medium", "weak"]
     why_matched: tuple[str, ...]
     next_call: SuggestedCall
+    is_own: bool = False
+    in_use_by: str = ""
+    """The conversation that works in it now, if it is another one."""
     pending_step: str = ""
     snippet: str = ""
     """The start of the newest notes."""
@@ -55,6 +60,8 @@ class ResumeAnswer(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def _resume_session(app: App, arguments: ResumeArguments) -> ToolResult:
+    own = own_conversation(app)
+    own_session = app.reader.session_of_conversation(own.host, own.id) if own else None
     query = ResumeQuery(
         workspace=workspace_of(arguments.workspace_path),
         query=arguments.query or "",
@@ -63,6 +70,8 @@ def _resume_session(app: App, arguments: ResumeArguments) -> ToolResult:
         git_branch=arguments.git_branch,
         git_head=arguments.git_head_sha,
         limit=min(max(arguments.limit or 5, 1), LIMIT_MAX),
+        own_session=own_session,
+        holders=holders(app, own),
     )
     candidates = find_resumable_runs(app.reader, app.keyring, app.entropy, query)
     sessions = {candidate.row.session for candidate in candidates}
@@ -112,9 +121,11 @@ def _resume_candidate(candidate: ResumableRun, sessions_to_join: set[SessionId])
         candidate.match.confidence,
         candidate.match.reasons,
         call,
-        row.step,
-        row.recap[:SNIPPET_CHARS_MAX],
-        candidate.changes,
+        is_own=candidate.match.candidate.is_own,
+        in_use_by=candidate.match.candidate.holder,
+        pending_step=row.step,
+        snippet=row.recap[:SNIPPET_CHARS_MAX],
+        verify=candidate.changes,
     )
 
 
@@ -123,6 +134,8 @@ def _hint(candidates: list[ResumableRun], named_id: str | None) -> str:
         return f"There is no `{named_id}` here. Ask again without it to see what there is."
     if not candidates:
         return "Nothing was recorded yet. Start something with start_workflow."
+    if candidates[0].match.candidate.holder:
+        return "Somebody else works in the first one now: ask the user before you go on with it."
     if candidates[0].match.confidence == "strong":
         return "Make the first nextCall: it leads to where the work stands."
     return "If it is not plain which one is meant, ask the user. Then make its nextCall."
@@ -138,6 +151,10 @@ def _answer_text(answer: ResumeAnswer) -> str:
             f" {at} ({candidate.status}), in {candidate.workspace}",
             f"   {candidate.confidence}: {'; '.join(candidate.why_matched)}",
         ]
+        if candidate.is_own:
+            lines.append("   yours: it is of this conversation's session")
+        if candidate.in_use_by:
+            lines.append(f"   in use: {candidate.in_use_by} works in it now")
         lines += [f"   verify: {line}" for line in candidate.verify]
         lines += [f"   newest notes: {candidate.snippet}"] if candidate.snippet else []
         params = ", ".join(f"{name}: {value}" for name, value in candidate.next_call.params.items())

@@ -152,3 +152,20 @@ def test_the_recap_is_newest_first_and_says_what_lies_below(app: App, tmp_path: 
     assert "Done after this point already" in recap_at(first)
     assert "- Step 2: notes two" in recap_at(first)
     assert "Done after" not in recap_at(third)
+
+
+def test_what_is_ones_own_comes_first_and_what_somebody_works_in_last(
+    app: App, tmp_path: Path
+) -> None:
+    mine, free, theirs = (begun(app, tmp_path, f"Work {number}") for number in range(3))
+    holders = {theirs.answer.session: "Claude Code, conversation 12345678"}
+
+    found = find(app, tmp_path, own_session=mine.answer.session, holders=holders)
+
+    assert [each.row.run for each in found] == [each.answer.run for each in (mine, free, theirs)], (
+        "though theirs is the newest"
+    )
+    assert [each.match.candidate.is_own for each in found] == [True, False, False]
+    assert found[2].match.candidate.holder == holders[theirs.answer.session]
+    named = find(app, tmp_path, "Work 2", own_session=mine.answer.session, holders=holders)
+    assert named[0].row.run == theirs.answer.run, "what people type counts for more"

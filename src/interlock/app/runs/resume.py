@@ -1,6 +1,6 @@
 """Find the session to go on with, and hand out a token for it. Reads only."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -26,6 +26,9 @@ class ResumeQuery(msgspec.Struct, frozen=True):
     git_branch: str | None = None
     git_head: str | None = None
     limit: int = 5
+    own_session: SessionId | None = None
+    holders: Mapping[SessionId, str] = {}
+    """Sessions in which other conversations work now, with the names of those."""
 
 
 class ResumableRun(msgspec.Struct, frozen=True):
@@ -49,9 +52,8 @@ def find_resumable_runs(
         git_head=request.git_head or (observation.git_head if observation else None),
     )
     rows = {row.run: row for row in _candidate_rows(reader, query) if row.tip}
-    matches = resume_ranking.rank(query, [_session_candidate(row) for row in rows.values()])[
-        : request.limit
-    ]
+    candidates = [_session_candidate(row, request) for row in rows.values()]
+    matches = resume_ranking.rank(query, candidates)[: request.limit]
     return [
         _resumable_run(
             reader, keyring, entropy, match, rows[match.candidate.run], is_first=index == 0
@@ -86,7 +88,7 @@ def _rows_named(reader: LogReader, session: str | None, run: str | None) -> list
     return [row for row in rows if row.session in sessions or row.run in run_ids]
 
 
-def _session_candidate(row: ResumeRow) -> SessionCandidate:
+def _session_candidate(row: ResumeRow, request: ResumeQuery) -> SessionCandidate:
     return SessionCandidate(
         row.session,
         RunId(row.run),
@@ -99,6 +101,8 @@ def _session_candidate(row: ResumeRow) -> SessionCandidate:
         row.git_head,
         row.status in ("open", "waiting"),
         row.updated_ms,
+        row.session == request.own_session,
+        request.holders.get(row.session, ""),
     )
 
 

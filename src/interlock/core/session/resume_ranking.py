@@ -24,6 +24,10 @@ class SessionCandidate(msgspec.Struct, frozen=True):
     git_head: str | None
     is_open: bool
     updated_ms: int
+    is_own: bool = False
+    """Whether it is of the session of whoever asks."""
+    holder: str = ""
+    """The conversation that works in its session now, if it is another one."""
 
 
 class RankingQuery(msgspec.Struct, frozen=True):
@@ -55,12 +59,14 @@ def rank(query: RankingQuery, candidates: Sequence[SessionCandidate]) -> list[Ra
     return sorted(matches, key=lambda match: _sort_key(query, match))
 
 
-def _sort_key(query: RankingQuery, match: RankedMatch) -> tuple[int, bool, bool, int, str, str]:
+def _sort_key(query: RankingQuery, match: RankedMatch) -> tuple[bool | int | str, ...]:
     candidate = match.candidate
     is_elsewhere = candidate.workspace != query.workspace
     return (
         match.tier,
         is_elsewhere,
+        not candidate.is_own,
+        bool(candidate.holder),
         not candidate.is_open,
         -candidate.updated_ms,
         candidate.session,
@@ -89,6 +95,8 @@ def _match_candidate(query: RankingQuery, candidate: SessionCandidate) -> Ranked
         reasons.append((5, f"was last on branch {candidate.git_branch}"))
     if candidate.workspace == query.workspace:
         reasons.append((6, "is in this directory"))
+    if candidate.is_own:
+        reasons.append((4 if candidate.is_open else 6, "is your own"))
     tier = min((tier for tier, _ in reasons), default=7)
     reason_texts = tuple(reason for _, reason in reasons) or ("is recent",)
     return RankedMatch(candidate, tier, reason_texts, _confidence(tier, candidate, query))
