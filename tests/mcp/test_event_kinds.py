@@ -7,6 +7,7 @@ from typing import get_args
 import msgspec
 import pytest
 
+from interlock.agents.hosts import claude_code
 from interlock.app.context import App
 from interlock.app.sessions.lookup import SessionView, show_session
 from interlock.cli import commands
@@ -24,7 +25,7 @@ def attended_session(app: App, project: Path) -> SessionView:
     """A session under a gate, through a hook and the command line."""
     assert commands.run_cli(["init"]) == 0
     payload = {"session_id": "host-1", "cwd": str(project), "source": "startup"}
-    run_hook("claude-code", "session-start", app.home, msgspec.json.encode(payload))
+    run_hook(claude_code.HOST, "session-start", app.home, msgspec.json.encode(payload))
     assert commands.run_cli(["session", "set-state", "--task", "T-1"]) == 0
     assert commands.run_cli(["session", "pause"]) == 0
     (found,) = app.reader.attended_sessions_in(str(project))

@@ -62,7 +62,7 @@ class World:
 
     def __init__(self, directory: Path, kind: str) -> None:
         self.home = directory / "home"
-        workspace = directory / "work"
+        self.workspace = workspace = directory / "work"
         (workspace / ".interlock" / "workflows").mkdir(parents=True)
         line = workspace / ".interlock" / "workflows" / "line.json"
         line.write_bytes(msgspec.json.encode(linear(STEPS)))
@@ -111,7 +111,11 @@ class LossyAgent(RuleBasedStateMachine):
     @initialize()
     def start(self) -> None:
         self.world.started += 1
-        arguments = {"workflowId": "line", "goal": f"Run {self.world.started}"}
+        arguments = {
+            "workflowId": "line",
+            "goal": f"Run {self.world.started}",
+            "workspacePath": str(self.world.workspace),
+        }
         answer = self._structured(
             self._ask(self.world.ways[-1], line_for("start_workflow", arguments))
         )

@@ -4,7 +4,7 @@ import http.client
 import signal
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -59,7 +59,16 @@ class HttpClient:
         return answer.json["result"]
 
     def post(self, message: object, **headers: str) -> Answer:
+        """Send a message; a call that begins something names the project, as a client must."""
+        if isinstance(message, dict):
+            self._name_project(cast("dict[str, Any]", message))
         return self.ask("POST", msgspec.json.encode(message), **headers)
+
+    def _name_project(self, message: dict[str, Any]) -> None:
+        params = message.get("params")
+        if isinstance(params, dict) and params.get("name") == "start_workflow":  # pyright: ignore[reportUnknownMemberType]
+            arguments = cast("dict[str, Any]", params)["arguments"]
+            arguments.setdefault("workspacePath", str(self._server.workspace or Path.cwd()))
 
     def ask(self, verb: str, body: bytes | None = None, **headers: str) -> Answer:
         self.send(verb, body, **headers)

@@ -35,7 +35,7 @@ class Server:
 
     def __init__(self, home: Path, *, workspace: Path | None = None) -> None:
         self.home = home
-        self._workspace = workspace
+        self.workspace = workspace
         self.port: int = 0
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -67,7 +67,7 @@ class Server:
                 command,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                cwd=self._workspace or self.home.parent,  # not in a project
+                cwd=self.workspace or self.home.parent,  # not in a project
                 env=os.environ | {"HOME": str(self.home.parent), "INTERLOCK_HOME": str(self.home)},
             )
         assert self._process.stdout is not None, "it was asked for"

@@ -55,7 +55,7 @@ async def play(up: Up, mode: Mode, goal: str) -> list[str]:
         transport = streamable_http_client(f"{up.url}/mcp", http_client=http)
         async with Client(transport, mode=mode) as client:
             assert len((await client.list_tools()).tools) == len(TOOLS)
-            begin = {"workflowId": "short", "goal": goal}
+            begin = {"workflowId": "short", "goal": goal, "workspacePath": str(up.workspace)}
             result = await client.call_tool("start_workflow", begin)
             while (answer := result.structured_content)["pending"]:
                 steps.append(answer["pending"]["stepId"])
@@ -111,8 +111,9 @@ def test_answers_are_the_same_bytes_as_over_stdio(up: Up, home: Path, project: P
     both(call("checkpoint_workflow", continueToken=token, notesMarkdown="a mark"))
     both(call("continue_workflow", continueToken="ct1oops"))
     both(call("continue_workflow", wrong=7))
-    both(call("list_workflows"))
-    both(call("inspect_workflow", workflowId="line"))
+    here = str(project)
+    both(call("list_workflows", workspacePath=here))
+    both(call("inspect_workflow", workflowId="line", workspacePath=here))
     both(call("no_such_tool"))
     for method in ("initialize", "ping", "tools/list", "server/discover"):
         both(request(method))
@@ -300,7 +301,8 @@ def test_what_wants_no_answer_is_accepted_without_one(client: HttpClient, messag
 
 
 def test_a_batch_is_answered_as_a_batch(client: HttpClient) -> None:
-    begin = call("start_workflow", workflowId="line", goal="One of several")
+    here = str(Path.cwd())
+    begin = call("start_workflow", workflowId="hello", goal="One of several", workspacePath=here)
     batch = [request("ping"), {"jsonrpc": "2.0", "method": "notifications/initialized"}, begin]
 
     answers = client.post(batch).json

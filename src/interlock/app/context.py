@@ -9,6 +9,7 @@ import msgspec
 
 from interlock.app.clock import Clock, SystemClock
 from interlock.core.ids import BlobRef, WorkflowHash
+from interlock.core.protocol.gated_session import Conversation
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow, decode_workflow
 from interlock.store.failures import StoreUnusable
 from interlock.store.keyring import Keyring
@@ -34,6 +35,8 @@ class App(msgspec.Struct, frozen=True):
     environment: Mapping[str, str]
     process: int
     """The id of our own process. Its ancestors tell which client it works for."""
+    conversation: Conversation | None = None
+    """The conversation that a call names itself; then nothing else is looked at."""
     clock: Clock = msgspec.field(default_factory=SystemClock)
     entropy: Callable[[int], bytes] = os.urandom
     workflow_cache: dict[WorkflowHash, CompiledWorkflow] = msgspec.field(

@@ -8,21 +8,25 @@ kept between messages, so a client may use either at any time.
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 
 from interlock import __version__
+from interlock.app.callers.caller import named_conversation
 from interlock.app.context import App
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.core.answers import answer_json
 from interlock.core.explanation import Explanation
+from interlock.core.protocol.gated_session import Conversation
 from interlock.core.visible_text import make_visible
 from interlock.mcp import results
 from interlock.mcp.argument_folding import ParsedArguments, parse_arguments
 from interlock.mcp.instructions import instructions_for
 from interlock.mcp.results import SuggestedCall, ToolResult
 from interlock.mcp.tool import Tool
+from interlock.mcp.workspaces import needs_workspace, refuse_without_workspace
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN_VERSIONS = ("2026-07-28",)
@@ -63,8 +67,13 @@ class _Request(msgspec.Struct):
 
 
 class McpProtocol:
-    def __init__(self, app: App, tools: tuple[Tool[Any], ...]) -> None:
+    """`has_directory`: it was started in the client's directory, which is a project's."""
+
+    def __init__(
+        self, app: App, tools: tuple[Tool[Any], ...], *, has_directory: bool = True
+    ) -> None:
         self._app = app
+        self._has_directory = has_directory
         self._tools = {tool.name: tool for tool in tools}
         self._methods: Mapping[str, Callable[[dict[str, Any]], _Result]] = {
             "initialize": self._initialize,
@@ -144,17 +153,26 @@ class McpProtocol:
         name = params.get("name")
         if not isinstance(name, str):
             raise RpcError(INVALID_PARAMS, "`params.name` says which tool to call")
-        return _call_result(*self._call_tool(name, params.get("arguments")))
+        named = named_conversation(self._app, _arguments_or_empty(params.get("_meta")))
+        return _call_result(*self._call_tool(name, params.get("arguments"), named))
 
-    def _call_tool(self, name: str, sent: object) -> tuple[ToolResult, tuple[str, ...]]:
+    def _call_tool(
+        self, name: str, sent: object, named: tuple[Conversation, Path] | None
+    ) -> tuple[ToolResult, tuple[str, ...]]:
         tool = self._tools.get(name)
         if tool is None:
             return _unknown_tool(name, self._tools), ()
+        app = msgspec.structs.replace(self._app, conversation=named[0]) if named else self._app
         try:
             parsed = parse_arguments(tool, sent)
             if not isinstance(parsed, ParsedArguments):
                 return parsed, ()
-            return tool.call(self._app, parsed.arguments), parsed.warnings
+            arguments = parsed.arguments
+            if not self._has_directory and needs_workspace(arguments):
+                if named is None:
+                    return refuse_without_workspace(tool, arguments), ()
+                arguments = msgspec.structs.replace(arguments, workspace_path=str(named[1]))
+            return tool.call(app, arguments), parsed.warnings
         except StoreFailure as failure:
             return results.store_failure_result(
                 failure, SuggestedCall(name, _arguments_or_empty(sent))

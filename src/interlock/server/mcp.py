@@ -34,7 +34,7 @@ _READ_ONLY_TOOLS = frozenset(tool.name for tool in TOOLS if tool.is_read_only)
 # while everybody else waits, nor before the commit.
 _APPENDING_TOOLS = frozenset({"continue_workflow", "checkpoint_workflow"})
 
-DEFAULT_PROTOCOL = partial(McpProtocol, tools=TOOLS)
+DEFAULT_PROTOCOL = partial(McpProtocol, tools=TOOLS, has_directory=False)
 
 
 class McpEndpoint:

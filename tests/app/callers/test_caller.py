@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from interlock.agents.hosts import claude_code
 from interlock.app.callers import session_record
 from interlock.app.callers.agent_detection import client_among
 from interlock.app.callers.caller import (
@@ -31,7 +32,7 @@ from interlock.app.refusals import (
     SeveralSessions,
 )
 from interlock.core.gate.state import GateRow
-from interlock.core.protocol.gated_session import SessionNotAttended
+from interlock.core.protocol.gated_session import Conversation, SessionNotAttended
 from interlock.store import gate_rows
 from interlock.workspace.machine import clients, processes
 from interlock.workspace.machine.processes import Process
@@ -234,6 +235,18 @@ def test_the_conversation_is_read_from_the_environment_where_no_process_tells(
 
 
 @pytest.mark.parametrize(
+    ("variable", "host"),
+    [("CLAUDE_CODE_SESSION_ID", "claude-code"), ("CODEX_SESSION_ID", "codex")],
+)
+def test_each_client_that_names_the_conversation_is_believed(
+    app: App, variable: str, host: str
+) -> None:
+    told = msgspec.structs.replace(app, environment={variable: "spoken"}, process=0)
+
+    assert own_conversation(told) == ancestor_conversation(told) == Conversation(host, "spoken")
+
+
+@pytest.mark.parametrize(
     ("names", "expected"),
     [
         (("sh", "claude", "bash", "tmux"), "claude"),
@@ -305,7 +318,7 @@ def test_what_the_user_types_in_an_unknown_conversation_changes_no_other(
     session = begun(app, root, "one")
     payload = {"session_id": "stranger", "cwd": str(root), "prompt": "/mode coding"}
 
-    told = run_hook("claude-code", "prompt-submit", home, msgspec.json.encode(payload))
+    told = run_hook(claude_code.HOST, "prompt-submit", home, msgspec.json.encode(payload))
 
     assert b"The user has set the mode to coding" in told.out, "in a session of its own"
     state = session_record.state_of(app, session)

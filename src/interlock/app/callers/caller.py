@@ -6,11 +6,13 @@ worktree. A session that is named and does not exist is refused, never replaced 
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
+from interlock.agents.hosts.registry import all_hosts
 from interlock.app.callers.agent_detection import client_among
 from interlock.app.callers.session_record import announced_conversations, session_of
 from interlock.app.context import App
@@ -23,15 +25,21 @@ from interlock.app.refusals import (
 )
 from interlock.app.sessions.lookup import find_session
 from interlock.core import tokens
+from interlock.core.gate.state import GateRow
 from interlock.core.ids import SessionId
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.head import Attendance
 from interlock.core.tokens import TokenFault
+from interlock.store import gate_rows
 from interlock.workspace.machine import clients, processes
 from interlock.workspace.projects import project
 
 SESSION_VARIABLE = "INTERLOCK_SESSION"
-HOST_VARIABLES = {"CLAUDE_CODE_SESSION_ID": ("claude-code", "claude")}
+HOST_VARIABLES = {
+    host.session_variable: (host.name, host.program)
+    for host in all_hosts()
+    if host.session_variable
+}
 """Variables in which clients (host, program) name the conversation to processes that they start. It
 may be an older one: a server is not restarted when the conversation is cleared. So the process of
 the client is looked up first."""
@@ -92,11 +100,23 @@ def session_to_show(app: App, caller: CallerClues) -> SessionId | CallerUnknown:
     return _only_session([OpenSession(session, title=title) for session, title in titles.items()])
 
 
+def named_conversation(app: App, metadata: Mapping[str, Any]) -> tuple[Conversation, Path] | None:
+    """The conversation that the metadata of a call names, if the gate knows it, and its project."""
+    for host in all_hosts():
+        name = metadata.get(host.call_session_key) if host.call_session_key else None
+        row = gate_rows.read_state(app.home, host.name, name) if isinstance(name, str) else None
+        if isinstance(row, GateRow):
+            return Conversation(host.name, str(name)), Path(row.root)
+    return None
+
+
 def ancestor_conversation(app: App) -> Conversation | None:
     """The conversation of the client that started this process, directly or not.
 
     A client that another one started, and that no hook reported, works for that other one.
     """
+    if app.conversation:
+        return app.conversation
     for process in processes.ancestors(app.process):
         if client := clients.recall(app.home, process):
             return Conversation(client.host, client.conversation)
@@ -108,6 +128,8 @@ def own_conversation(app: App) -> Conversation | None:
 
     Only that one moves from session to session: a client that works for another must not move it.
     """
+    if app.conversation:
+        return app.conversation
     process = client_among(processes.ancestors(app.process))
     if process and (client := clients.recall(app.home, process)):
         return Conversation(client.host, client.conversation)
