@@ -1,6 +1,7 @@
 """`interlock mode`, `init` and the state of a session that a gate watches over."""
 
 import shlex
+import sys
 from datetime import datetime
 from pathlib import Path
 from typing import NoReturn, get_args
@@ -8,6 +9,7 @@ from typing import NoReturn, get_args
 import click
 import msgspec
 
+from interlock.agents.hosts.registry import NAMES
 from interlock.app.callers import session_record
 from interlock.app.callers.caller import CallerClues, CallerUnknown, resolve_caller
 from interlock.app.clock import SystemClock
@@ -19,6 +21,7 @@ from interlock.app.gate.policy import policy_remarks
 from interlock.app.gate.trust import trust_checkout
 from interlock.app.protocol import gated_sessions
 from interlock.app.refusals import ProjectNotOptedIn, SeveralSessions
+from interlock.cli import terminal
 from interlock.cli.authority import (
     SERVED,
     evidence_against_person,
@@ -27,6 +30,7 @@ from interlock.cli.authority import (
     require_user,
 )
 from interlock.cli.terminal import print_json, print_lines, print_message, refuse
+from interlock.core.explanation import Explanation
 from interlock.core.gate.state import MODES, PROFILES, mode_named
 from interlock.core.ids import SessionId
 from interlock.core.protocol.gated_session import (
@@ -42,10 +46,18 @@ PHASES: tuple[Phase, ...] = get_args(Phase)
 
 @click.command()
 @click.option("--profile", type=click.Choice(PROFILES), default="standard", help="How strict")
+@click.option("--yes", is_flag=True, help="Do not ask, even if the directory is an odd one")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
-def init(profile: str, *, as_json: bool) -> None:
+def init(profile: str, *, yes: bool, as_json: bool) -> None:
     """Opt this project in: agents in it get a session and a gate"""
     require_user("Opting a project in")
+    doubt = "" if yes else opt_in.doubt_about(Path.cwd())
+    if doubt and sys.stdin.isatty() and not as_json:
+        terminal.confirm(f"Opt `{Path.cwd()}` in, although {doubt}?")
+    elif doubt:
+        error = f"`{Path.cwd()}` was not opted in: {doubt}"
+        hint = "Go to the project, or say `interlock init --yes`."
+        refuse(Explanation("not_allowed", error, hint), as_json=as_json)
     project = opt_in.opt_in(Path.cwd(), profile)
     if project.is_new:
         # The user has just chosen it; a config that came with the project would not be trusted.
@@ -59,7 +71,7 @@ def init(profile: str, *, as_json: bool) -> None:
             print_lines(f"note: {remark}")
         return
     print_lines(f"Opted in: {project.root} (profile {project.profile}, in .interlock/config.toml).")
-    print_lines("Next: interlock install claude-code")
+    print_lines(f"Next: interlock install {NAMES[0]} (or {', '.join(NAMES[1:])})")
 
 
 @click.command()

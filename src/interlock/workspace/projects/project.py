@@ -30,16 +30,49 @@ class _ProjectSection(msgspec.Struct, frozen=True):
     profile: Profile = "standard"
 
 
+INNER_LEVELS, INNER_MAX, INNER_SHOWN_MAX = 2, 2_000, 3
+
+
 def root_of(directory: Path) -> Path | None:
-    """Return the nearest directory, here or above, that has opted in; None if none has."""
+    """Return the nearest directory, here or above, that has opted in; None if none has.
+
+    A repository inside another directory belongs to itself. A worktree or a submodule has only a
+    file that leads to its repository, and belongs to what is around it.
+    """
     here = os.path.realpath(directory)
     while True:
         if os.path.lexists(os.path.join(here, CONFIG)):
             return Path(here)
         above = os.path.dirname(here)
-        if above == here:
+        if above == here or os.path.isdir(os.path.join(here, ".git")):
             return None
         here = above
+
+
+def repositories_in(directory: Path) -> list[Path]:
+    """Return repositories that are one or two levels below a directory, as far as it can be read.
+
+    No more than a few: they only serve as examples.
+    """
+    found: list[Path] = []
+    level = [directory]
+    for _ in range(INNER_LEVELS):
+        level = [inner for each in level for inner in _directories_in(each)][:INNER_MAX]
+        found += [each for each in level if (each / ".git").is_dir()]
+    return found[:INNER_SHOWN_MAX]
+
+
+def _directories_in(directory: Path) -> list[Path]:
+    try:
+        with os.scandir(directory) as entries:
+            names = [
+                entry.name
+                for entry in entries
+                if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False)
+            ]
+    except OSError:
+        return []
+    return [directory / name for name in sorted(names)]
 
 
 def policy_in(root: Path) -> ProjectPolicy:
