@@ -8,7 +8,7 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev up demo quick test long test-postgres chromium check lint types layers e2e-claude prove bench docs lock clean
+.PHONY: help setup dev up demo quick test long test-postgres chromium check lint types layers e2e-clients prove bench docs lock clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -39,7 +39,7 @@ up: setup  ## Set up and start the server with the console
 demo: setup  ## A scripted agent plays a workflow: kill -9, a rewind, a blocked attempt, a resume
 	@$(BIN)/interlock demo
 
-# Clients that others wrote, locked like the packages: the MCP inspector, the protocol's conformance suite, and Claude Code.
+# Clients that others wrote, locked like the packages: the MCP inspector, the protocol's conformance suite, and the agent clients.
 CLIENTS := tests/inspector/node_modules/.stamp tests/conformance/node_modules/.stamp tests/e2e/node_modules/.stamp
 
 # Two processes at a time: more of them would start more browsers and databases than they save minutes.
@@ -95,8 +95,9 @@ types: dev
 layers: dev
 	@$(BIN)/lint-imports
 
-e2e-claude: dev tests/e2e/node_modules/.stamp  ## Drive the real Claude Code, without network, against a scripted model
-	@$(BIN)/python -m pytest tests/e2e
+# A part of it is in `make test`.
+e2e-clients: dev tests/e2e/node_modules/.stamp  ## Drive the real agent clients, without network, against a scripted model
+	@INTERLOCK_TEST_CLIENTS=whole $(PYTEST) tests/e2e
 
 prove: dev  ## Break the code in every known way and see the tests notice
 	$(BIN)/python -m tests.prove

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.desk import Desk
+from tests.e2e.real_clients import OFFLINE
 from tests.e2e.terminal import KEY, ClaudeTerminal
-from tests.e2e.test_claude import CLAUDE, OFFLINE, Desk, desk, pytestmark
+from tests.e2e.test_claude import CLAUDE, desk, play, pytestmark
 
 __all__ = ["desk", "pytestmark"]  # a fixture, and what all tests with the client need
 
@@ -35,7 +37,8 @@ def results(requests: list[dict[str, Any]]) -> list[str]:
 
 
 def test_a_command_that_writes_runs_and_fails_and_the_model_reads_why(desk: Desk) -> None:
-    requests = desk.claude(
+    requests = play(
+        desk,
         shell("cat seen.txt && echo x > new.txt"),
         shell("mkdir -p $TMPDIR/made && git status --short && cd .git"),
         shell("pwd; cat $INTERLOCK_HOME/keyring"),
@@ -64,7 +67,7 @@ def test_the_users_permission_rules_decide_as_without_interlock(desk: Desk) -> N
     settings.write_text(json.dumps({"permissions": PERMISSIONS, "hooks": hooks}))
 
     def outcomes() -> list[str]:
-        requests = desk.claude(*map(shell, RULED), allowed="Read")
+        requests = play(desk, *map(shell, RULED), allowed="Read")
         return [text.partition("interlock:")[0].strip() for text in results(requests)]
 
     with_interlock = outcomes()
@@ -81,7 +84,7 @@ def test_the_users_permission_rules_decide_as_without_interlock(desk: Desk) -> N
 def test_a_conversation_in_a_subdirectory_is_confined_too(desk: Desk) -> None:
     (desk.project / "sub").mkdir()
 
-    requests = desk.claude(shell("echo x > new.txt"), directory="sub")
+    requests = play(desk, shell("echo x > new.txt"), directory="sub")
 
     assert not (desk.project / "sub" / "new.txt").exists()
     assert "the mode is analysis" in results(requests)[0]
@@ -109,7 +112,7 @@ def test_a_shell_of_the_users_own_does_not_silently_open_the_gate(
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(setting))
 
-    requests = desk.claude(shell("echo x > new.txt"), shell("cat seen.txt"))
+    requests = play(desk, shell("echo x > new.txt"), shell("cat seen.txt"))
 
     assert not (desk.project / "new.txt").exists()
     assert results(requests)[1] == "here"
@@ -126,10 +129,9 @@ def test_what_the_user_types_lets_commands_write(desk: Desk) -> None:
         shell("echo x > made.txt"),
         "word-four",
     )
-    assert CLAUDE is not None
     with desk.model(*turns) as (address, log):
         environment = desk.environment(ANTHROPIC_API_KEY=KEY, ANTHROPIC_BASE_URL=address, **OFFLINE)
-        terminal = ClaudeTerminal(CLAUDE, desk.project, environment)
+        terminal = ClaudeTerminal(CLAUDE.program, desk.project, environment)
         try:
             terminal.wait_for("shift+tab")
             terminal.type_line("go")

@@ -1,0 +1,287 @@
+"""The real clients: how each is configured for a scripted model, started and asked to go on."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.desk import HERE, Desk
+
+FETCHED = HERE / "node_modules"
+OFFLINE = {
+    "DISABLE_TELEMETRY": "1",
+    "DISABLE_AUTOUPDATER": "1",
+    "DISABLE_ERROR_REPORTING": "1",
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "OPENCODE_DISABLE_MODELS_FETCH": "1",
+    "OPENCODE_DISABLE_AUTOUPDATE": "1",
+    "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+    "npm_config_offline": "true",
+}
+SUMMARY = "THE-SUMMARY"
+
+
+class RealClient:
+    """A client, and what its tools are called."""
+
+    name = ""
+    version = ""
+    program = Path()
+    options: tuple[str, ...] = ()
+    """Words without which it would ask whether its tools may be used."""
+    context = 100_000
+
+    def is_here(self) -> bool:
+        return self.program.exists()
+
+    def prepare(self, desk: Desk) -> None:
+        """Whatever the user has to do before and after an install, besides the model."""
+
+    def configure(self, desk: Desk, address: str) -> dict[str, str]:
+        """Tell the client where the model is; the variables for that."""
+        raise NotImplementedError
+
+    def command(self, prompt: str, *, goes_on: bool) -> list[str]:
+        raise NotImplementedError
+
+    def connect(self, desk: Desk, printed: str) -> None:
+        """Put a printed configuration of a server where it says."""
+        raise NotImplementedError
+
+    def write(self, path: Path) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def shell(self, command: str) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def play(
+        self,
+        desk: Desk,
+        *turns: object,
+        prompt: str = "go",
+        goes_on: bool = False,
+        secret: bool = False,
+        **more: object,
+    ) -> list[dict[str, Any]]:
+        """Let the client play `turns`; what it asked the model, request by request."""
+        with desk.model(*turns, **more) as (address, log):
+            environment = desk.environment(**OFFLINE, **self.configure(desk, address))
+            if secret:
+                environment["INTERLOCK_SECRET"] = (desk.home / "agent-secret").read_text().strip()
+            desk.run([*self.command(prompt, goes_on=goes_on), *self.options], environment)
+            return desk.requests(log)
+
+    def compact(self, desk: Desk) -> list[dict[str, Any]]:
+        """Let the conversation grow until the client sums it up; what it asked the model."""
+        full = {"input": self.context * 98 // 100, "output": 5}
+        return self.play(
+            desk,
+            {"blocks": [self.shell("cat seen.txt")], "usage": full},
+            {"blocks": [{"text": "Much was said. " * 800}], "usage": full},
+            {"blocks": [self.shell("ls")], "usage": {"input": 100, "output": 5}},
+            prompt="work",
+            goes_on=True,
+            index="count",
+            aux=f"<state_snapshot>{SUMMARY}</state_snapshot>",
+        )
+
+
+def merge_json(path: Path, printed: str) -> None:
+    """Merge the object of a printed text into a file of settings."""
+    addition = json.loads(printed[printed.index("\n{") :])
+    settings: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    for key, value in addition.items():
+        settings[key] = {**settings.get(key, {}), **value}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(settings))
+
+
+class ClaudeCode(RealClient):
+    name = "claude-code"
+    version = "2.1.325"
+    options = ("--allowedTools=Write,Bash,Read,mcp__interlock",)
+    program = FETCHED / "@anthropic-ai" / "claude-code-linux-x64" / "claude"
+
+    def configure(self, desk: Desk, address: str) -> dict[str, str]:
+        return {"ANTHROPIC_API_KEY": "dummy", "ANTHROPIC_BASE_URL": address}
+
+    def command(self, prompt: str, *, goes_on: bool) -> list[str]:
+        options = ["--output-format=json"]
+        again = ["--continue"] if goes_on else []
+        return [str(self.program), "-p", prompt, *options, *again]
+
+    def connect(self, desk: Desk, printed: str) -> None:
+        merge_json(desk.project / ".mcp.json", printed)
+        settings = desk.project / ".claude" / "settings.json"
+        settings.parent.mkdir(exist_ok=True)
+        settings.write_text('{"enableAllProjectMcpServers": true}')
+
+    def compact(self, desk: Desk) -> list[dict[str, Any]]:
+        summary = f"<summary>{SUMMARY}</summary>"
+        return self.play(
+            *(desk, summary), prompt="/compact", goes_on=True, index="count", aux=summary
+        )
+
+    def write(self, path: Path) -> dict[str, Any]:
+        return {"tool": "Write", "input": {"file_path": str(path), "content": "x"}}
+
+    def shell(self, command: str) -> dict[str, Any]:
+        return {"tool": "Bash", "input": {"command": command, "description": "try"}}
+
+
+class OlderClaudeCode(ClaudeCode):
+    version = "2.1.197"
+    program = FETCHED / "claude-code-older/node_modules/@anthropic-ai/claude-code-linux-x64/claude"
+
+
+class Codex(RealClient):
+    name = "codex"
+    version = "0.166.0"
+    program = FETCHED / "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"
+
+    def prepare(self, desk: Desk) -> None:
+        """Trust the hooks, as the user does at the first start."""
+        path = desk.user / ".codex" / "hooks.json"
+        state: list[str] = []
+        for native, groups in json.loads(path.read_text())["hooks"].items():
+            event = "".join(f"_{c.lower()}" if c.isupper() else c for c in native).lstrip("_")
+            for index, group in enumerate(groups):
+                handler = {"async": False, **group["hooks"][0]}
+                about = {"event_name": event, "hooks": [handler]}
+                if "matcher" in group and event not in ("user_prompt_submit", "stop"):
+                    about["matcher"] = group["matcher"]
+                text = json.dumps(about, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+                digest = hashlib.sha256(text.encode()).hexdigest()
+                key = json.dumps(f"{path}:{event}:{index}:0")
+                state.append(f'[hooks.state.{key}]\ntrusted_hash = "sha256:{digest}"\n')
+        config = desk.user / ".codex" / "config.toml"
+        config.write_text(f"{config.read_text()}\n{''.join(state)}")
+
+    def configure(self, desk: Desk, address: str) -> dict[str, str]:
+        config = desk.user / ".codex" / "config.toml"
+        config.parent.mkdir(exist_ok=True)
+        known = config.read_text() if config.exists() else ""
+        mark = "# the end of what the tests write\n"
+        config.write_text(
+            f"""\
+model = "gpt-5-codex"
+model_provider = "scripted"
+approval_policy = "never"
+sandbox_mode = "danger-full-access"
+model_auto_compact_token_limit = {self.context - 20_000}
+check_for_update_on_startup = false
+
+[analytics]
+enabled = false
+
+[model_providers.scripted]
+name = "scripted"
+base_url = "{address}/v1"
+wire_api = "responses"
+env_key = "SCRIPTED_KEY"
+{mark}{known.rpartition(mark)[2]}"""
+        )
+        return {"SCRIPTED_KEY": "dummy", "OPENAI_API_KEY": "dummy"}
+
+    def connect(self, desk: Desk, printed: str) -> None:
+        config = desk.user / ".codex" / "config.toml"
+        config.write_text(printed[printed.index("[mcp_servers") :] + "\n")
+
+    def command(self, prompt: str, *, goes_on: bool) -> list[str]:
+        off = [
+            word
+            for name in ("apps", "plugins", "remote_plugin", "daemon_auto_start")
+            for word in ("--disable", name)
+        ]
+        start = ["exec", *off, "--skip-git-repo-check"]
+        return [str(self.program), *start, *(["resume", "--last"] if goes_on else []), prompt]
+
+    def write(self, path: Path) -> dict[str, Any]:
+        text = f"*** Begin Patch\n*** Add File: {path.name}\n+x\n*** End Patch\n"
+        return self.shell(f"apply_patch <<'EOF'\n{text}EOF\n")
+
+    def shell(self, command: str) -> dict[str, Any]:
+        tools = ["shell_command", "exec_command", "shell"]
+        return {"tool": tools, "input": {"command": command, "cmd": command}}
+
+
+class Gemini(RealClient):
+    name = "gemini"
+    version = "0.61.0"
+    program = FETCHED / "@google" / "gemini-cli" / "bundle" / "gemini.js"
+    context = 700_000
+
+    def prepare(self, desk: Desk) -> None:
+        folder = desk.user / ".gemini"
+        folder.mkdir(exist_ok=True)
+        (folder / "trustedFolders.json").write_text(json.dumps({str(desk.project): "TRUST_FOLDER"}))
+        settings = {
+            "security": {"auth": {"selectedType": "gemini-api-key"}},
+            "privacy": {"usageStatisticsEnabled": False},
+            "telemetry": {"enabled": False},
+            "general": {"enableAutoUpdate": False},
+        }
+        (folder / "settings.json").write_text(json.dumps(settings))
+
+    def configure(self, desk: Desk, address: str) -> dict[str, str]:
+        return {"GEMINI_API_KEY": "dummy", "GOOGLE_GEMINI_BASE_URL": address}
+
+    def connect(self, desk: Desk, printed: str) -> None:
+        merge_json(desk.user / ".gemini" / "settings.json", printed)
+
+    def command(self, prompt: str, *, goes_on: bool) -> list[str]:
+        words = ["node", str(self.program), "-p", prompt, "--output-format", "stream-json"]
+        again = ["-r", "latest"] if goes_on else []
+        return [*words, "--approval-mode", "yolo", "-m", "gemini-2.5-pro", *again]
+
+    def write(self, path: Path) -> dict[str, Any]:
+        return {"tool": "write_file", "input": {"file_path": str(path), "content": "x"}}
+
+    def shell(self, command: str) -> dict[str, Any]:
+        return {"tool": "run_shell_command", "input": {"command": command}}
+
+
+class OpenCode(RealClient):
+    name = "opencode"
+    version = "1.18.33"
+    program = FETCHED / "opencode-linux-x64" / "bin" / "opencode"
+
+    def configure(self, desk: Desk, address: str) -> dict[str, str]:
+        folder = desk.user / ".config" / "opencode"
+        folder.mkdir(parents=True, exist_ok=True)
+        limits = {"context": self.context, "output": 4_000}
+        provider = {
+            "npm": "@ai-sdk/openai-compatible",
+            "options": {"baseURL": f"{address}/v1", "apiKey": "x"},
+            "models": {"m": {"name": "m", "limit": limits}},
+        }
+        settings = {
+            "model": "scripted/m",
+            "small_model": "scripted/m",
+            "autoupdate": False,
+            "provider": {"scripted": provider},
+        }
+        # Beside the file of an install: it reads both.
+        (folder / "opencode.jsonc").write_text(json.dumps(settings))
+        return {}
+
+    def connect(self, desk: Desk, printed: str) -> None:
+        merge_json(desk.project / "opencode.json", printed)
+
+    def command(self, prompt: str, *, goes_on: bool) -> list[str]:
+        return [str(self.program), "run", *(["-c"] if goes_on else []), prompt]
+
+    def write(self, path: Path) -> dict[str, Any]:
+        return {"tool": "write", "input": {"filePath": str(path), "content": "x"}}
+
+    def shell(self, command: str) -> dict[str, Any]:
+        return {"tool": "bash", "input": {"command": command, "description": "try"}}
+
+
+CLIENTS: tuple[RealClient, ...] = (
+    ClaudeCode(),
+    OlderClaudeCode(),
+    Codex(),
+    Gemini(),
+    OpenCode(),
+)
