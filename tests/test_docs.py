@@ -60,6 +60,7 @@ def test_every_command_can_print_json() -> None:
 
     assert without == {
         "interlock session log",
+        "interlock statusline",
         "interlock session get-state",
         "interlock hook",
         "interlock sandbox run",
