@@ -22,7 +22,7 @@ from interlock.agents.hosts.host import LAUNCHER
 from interlock.agents.hosts.launcher import Program, launcher_text, shell_script_text
 from interlock.app.context import open_app
 from interlock.app.gate.opt_in import opt_in
-from interlock.app.hosts.install import find_program
+from interlock.app.hosts.program import find_program
 from interlock.app.protocol import gated_sessions
 from interlock.core.gate.state import Mode
 from interlock.core.protocol.gated_session import Conversation

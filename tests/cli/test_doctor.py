@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app.hosts import install as use
+from interlock.app.hosts import program
 from interlock.app.hosts.install import Scope
 from tests.app.hosts.configurations import SETTINGS
 from tests.app.hosts.conftest import PLACE_VARIABLES
@@ -17,7 +17,7 @@ from tests.cli.conftest import Terminal
 @pytest.fixture(autouse=True)
 def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that can confine commands, and that has no client: that of who runs this may be any."""
-    monkeypatch.setattr(use, "landlock_abi", lambda: use.ABI_MIN)
+    monkeypatch.setattr(program, "landlock_abi", lambda: program.ABI_MIN)
     monkeypatch.setenv("SHELL", "/bin/bash")
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     for name in PLACE_VARIABLES:
@@ -44,7 +44,8 @@ def test_it_proves_that_what_was_installed_blocks(
     assert facts["block"] == "A write of an unknown session was denied"
     assert facts["pass"] == "A read passed"
     assert facts["server"].startswith("The MCP server starts and has ")
-    wanted = ["project", "hooks", "program", "server", "gate", "block", "pass", "heard"]
+    trust = ["trust"] if host == "codex" else []  # which is not here to be asked
+    wanted = ["project", "hooks", "program", *trust, "server", "gate", "block", "pass", "heard"]
     assert [row[1] for row in rows if row[1] not in ("settings", "sandbox")] == wanted
 
 

@@ -11,7 +11,8 @@ import pytest
 from interlock.agents.hosts import claude_code
 from interlock.agents.hosts.host import LAUNCHER, JsonPart, OwnFile
 from interlock.agents.hosts.registry import NAMES, all_hosts, host_named
-from interlock.app.hosts import install as use
+from interlock.app.hosts import program
+from interlock.app.hosts.program import find_program
 from tests.app.hosts.configurations import SETTINGS
 from tests.app.hosts.conftest import PLACE_VARIABLES
 from tests.app.hosts.installs import settings_of, tree, write
@@ -21,7 +22,7 @@ from tests.cli.conftest import Said, Terminal
 @pytest.fixture(autouse=True)
 def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that can confine commands."""
-    monkeypatch.setattr(use, "landlock_abi", lambda: use.ABI_MIN)
+    monkeypatch.setattr(program, "landlock_abi", lambda: program.ABI_MIN)
     monkeypatch.setenv("SHELL", "/bin/bash")
     for name in PLACE_VARIABLES:
         monkeypatch.delenv(name, raising=False)
@@ -265,10 +266,10 @@ def test_a_plugin_says_the_same_as_the_settings(typed: Terminal, home: Path) -> 
     assert isinstance(command, OwnFile)
     hooks = (plugin / "hooks" / "hooks.json").read_text()
     assert (
-        json.loads(hooks.replace("export INTERLOCK_SHARED=1; ", ""))["hooks"]
+        json.loads(hooks.replace(" shared hook ", " hook "))["hooks"]
         == (settings.addition["hooks"])
     )
-    assert hooks.count("export INTERLOCK_SHARED=1; ") == len(claude_code.HOST.events)
+    assert hooks.count(" shared hook ") == len(claude_code.HOST.events)
     assert json.loads((plugin / ".mcp.json").read_text()) == servers.addition
     assert (plugin / "commands" / "mode.md").read_text() == command.content
     assert (home / LAUNCHER).exists()
@@ -312,7 +313,7 @@ def test_only_claude_code_has_plugins(host: str, typed: Terminal, home: Path) ->
 
 
 def test_the_program_is_this_one_whatever_lies_in_the_project(tmp_path: Path, home: Path) -> None:
-    program, _ = use.find_program(home)
+    program, _ = find_program(home)
     write(tmp_path / "interlock" / "__init__.py", "raise SystemExit(7)")
     write(tmp_path / "click.py", "raise SystemExit(7)")
 
@@ -331,7 +332,7 @@ def test_a_python_that_needs_variables_to_find_us_is_told(
 ) -> None:
     monkeypatch.setattr("interlock.__file__", "/somewhere/else/interlock/__init__.py")
 
-    program, note = use.find_program(home)
+    program, note = find_program(home)
 
     assert program.flags == ("-P",)
     assert "PYTHONPATH" in note

@@ -82,7 +82,7 @@ def test_a_waiting_run_is_unblocked(app: App, typed: Terminal, tmp_path: Path) -
 def test_without_an_id_the_only_open_session_of_the_directory_is_meant(
     app: App, typed: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "No session was recorded here" in typed("session", "show").err
+    assert "No session is open here" in typed("session", "show").err
     first = started(app, tmp_path, steps=1)
     assert typed("session", "show").out.startswith(first.answer.session)
     second = started(app, tmp_path)

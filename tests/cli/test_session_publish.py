@@ -155,7 +155,7 @@ def test_the_current_session_is_the_one_that_began_last(app: App, tmp_path: Path
 def test_what_cannot_be_published_is_refused_in_words(
     app: App, typed: Terminal, tmp_path: Path
 ) -> None:
-    assert typed("session", "publish").err.startswith("error: No session was recorded here")
+    assert typed("session", "publish").err.startswith("error: No session is open here")
     assert typed("session", "publish", "ses_none").code == 1
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

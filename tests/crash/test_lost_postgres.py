@@ -102,7 +102,7 @@ def test_while_it_is_away_every_call_says_so_and_when_it_is_back_they_work(
             assert same["structuredContent"] == refused["structuredContent"]
             for tool, arguments in (
                 ("start_workflow", {"workflowId": "line", "goal": "Another"}),
-                ("resume_session", {"query": "wait"}),
+                ("resume_session", {"query": "wait", "workspacePath": str(tmp_path)}),
                 ("checkpoint_workflow", {"continueToken": token, "notesMarkdown": "n"}),
             ):
                 for client in (pipe, web):

@@ -114,4 +114,5 @@ class Workbench:
         """The sessions as OpenCode tells of them, by their ids."""
         names = ("", "-plan", "-subagent")
         calls = [self.call(f"client.session.get{name}") for name in names]
-        return {call["input"]["id"]: call["output"] for call in calls}
+        recorded = {call["input"]["id"]: call["output"] for call in calls}
+        return {COMMANDED: {"id": COMMANDED}, **recorded}

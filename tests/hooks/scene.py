@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from interlock.agents.hosts.host import Host
-from interlock.agents.hosts.registry import all_hosts, host_named
+from interlock.agents.hosts.registry import PLAIN_NAMES, all_hosts, host_named
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
@@ -18,7 +18,7 @@ from interlock.hooks.full_hook import HookEvent, HookResult, run_hook
 from tests.sessions import begin_recorded
 
 HOST = "claude-code"
-PLAIN_HOSTS = tuple(host.name for host in all_hosts() if host.plain_payload)
+PLAIN_HOSTS = PLAIN_NAMES
 """The hosts whose payloads the fast hook reads."""
 UNLISTED = (
     *("mcp__interlock__session", "mcp__plugin_interlock_interlock__session", "mcp_interlock_x"),

@@ -15,6 +15,7 @@ from interlock.app.gate import tool_calls
 from interlock.app.gate.confined_commands import reach_of
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.hosts import install
+from interlock.app.hosts.program import find_program
 from interlock.app.protocol import gated_sessions
 from interlock.core.gate.state import Mode
 from interlock.core.protocol.gated_session import Conversation
@@ -42,7 +43,7 @@ class Shell:
         self.home, self.project, self.temporary = home, base / "project", base / "temporary"
         self.project.mkdir()
         self.temporary.mkdir()
-        program, _ = install.find_program(home)
+        program, _ = find_program(home)
         done = install.install(home, HOST, "user", base / "user", program, at_ms=1)
         assert isinstance(done, install.InstallReport)
 

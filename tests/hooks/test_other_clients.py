@@ -18,14 +18,15 @@ from tests.hooks.recordings import payload_names, recorded
 SILENCE = HookResult()
 FOREIGN: dict[str, dict[str, Any]] = {
     "cursor": {"cursor_version": "3.14.7", "conversation_id": "c", "workspace_roots": []},
-    "copilot": {"timestamp": "2026-09-05T10:30:00.000Z"},
-    "gemini": {"timestamp": "2026-11-17T00:06:33.522Z"},
+    "copilot": {"timestamp": "2026-09-05T10:30:00.000Z", "sessionId": "2f8cf53e"},
+    "gemini": {"timestamp": "2026-11-17T00:06:33.522Z", "session_id": "2f8cf53e"},
 }
 """Fields that other clients add to the payload of a hook of Claude Code."""
 
 
 @pytest.fixture(params=FOREIGN)
 def other(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.delenv("AI_AGENT", raising=False)
     if request.param == "gemini":
         monkeypatch.setenv("GEMINI_SESSION_ID", "2f8cf53e")
     else:
@@ -77,7 +78,8 @@ def test_the_hook_of_claude_code_itself_always_answers(home: Path, project: Path
     assert b'"permissionDecision":"deny"' in outcome.out
 
 
-def test_what_another_client_sends_is_for_the_full_hook(
+@pytest.mark.parametrize("other", ["cursor", "copilot"])
+def test_what_another_client_surely_sends_is_for_the_full_hook(
     home: Path, project: Path, other: str
 ) -> None:
     events: tuple[HookEvent, ...] = ("pre-tool", "post-tool", "session-end")
@@ -87,9 +89,26 @@ def test_what_another_client_sends_is_for_the_full_hook(
         assert not fast.run("claude-code", event, str(home), sent(name, project, other))
 
 
-def test_copilot_runs_a_shared_hook_of_claude_code_with_a_payload_that_is_known(
-    home: Path, project: Path
+def test_a_time_alone_makes_no_other_client(
+    home: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A newer Claude Code may send one: then it must not lose its gate."""
+    for name in NAMES:
+        mark_installed(home, name, is_installed=True)
+    content = json.dumps({**recorded("claude-PreToolUse-Write", project), "timestamp": "now"})
+
+    for environment in ({}, {"COPILOT_CLI": "1", "AI_AGENT": "claude-code_2_harness"}):
+        for variable, value in environment.items():
+            monkeypatch.setenv(variable, value)
+        outcome = run_hook(HOST, "pre-tool", home, content.encode())
+        assert b'"permissionDecision":"deny"' in outcome.out
+
+
+def test_copilot_runs_a_shared_hook_of_claude_code_with_a_payload_that_is_known(
+    home: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AI_AGENT", raising=False)
+    monkeypatch.setenv("COPILOT_CLI", "1")
     content = sent("copilot-PreToolUse-pascal", project)
     assert b'"permissionDecision":"deny"' in run_hook(HOST, "pre-tool", home, content).out
 

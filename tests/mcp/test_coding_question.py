@@ -124,7 +124,7 @@ def test_a_question_is_used_once_and_not_by_a_command(
 
 @pytest.mark.parametrize(
     ("given", "settled"),
-    [({}, "fast"), ({"mode": "planning"}, "fast"), (CODING, "full"), ({"Mode": "CODING"}, "full")],
+    [({}, "fast"), ({"mode": "planning"}, "full"), (CODING, "full"), ({"Mode": "CODING"}, "full")],
 )
 def test_the_fast_hook_leaves_the_question_to_the_full_one(
     desk: Desk, given: dict[str, str], settled: str

@@ -249,5 +249,5 @@ def test_the_lines_for_a_client_carry_the_toolsets(
     typed = Terminal(capsys)
 
     said = typed("mcp", "--print-config", "codex", "--toolsets", "session")
-    assert '"mcp","--toolsets","session"]' in said.out
+    assert '"mcp", "--toolsets", "session"]' in said.out
     assert typed("mcp", "--print-config", "codex", "--toolsets", "nodes").code == 2

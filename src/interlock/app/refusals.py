@@ -94,7 +94,7 @@ class NoSuchSession(Refusal, frozen=True):
             return _explain_prefix("unknown_session", "sessions", self.requested, self.candidates)
         return Explanation(
             "unknown_session",
-            f"No session `{self.requested}`" if self.requested else "No session was recorded here",
+            f"No session `{self.requested}`" if self.requested else "No session is open here",
             "`interlock session list` shows them all.",
         )
 

@@ -55,7 +55,7 @@ def demo(*, as_json: bool) -> None:
         "",
         f"The chain of {view.health.valid} events verifies.",
     )
-    print_lines("Connect your own agent: interlock mcp --print-config claude-code")
+    print_lines("Connect your own agent: interlock install claude-code")
 
 
 def _print_nothing(_: str) -> None:

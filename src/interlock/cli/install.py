@@ -10,11 +10,11 @@ from typing import NoReturn
 import click
 
 from interlock.agents.hosts import claude_code
-from interlock.agents.hosts.host import Host
 from interlock.agents.hosts.launcher import Program
 from interlock.agents.hosts.registry import NAMES, host_named
 from interlock.app.clock import SystemClock
 from interlock.app.data_home import data_home
+from interlock.app.gate.opt_in import doubt_about
 from interlock.app.hosts import doctor as examining
 from interlock.app.hosts import install as use
 from interlock.app.hosts.check import Check
@@ -25,6 +25,7 @@ from interlock.app.hosts.install import (
     InstallReport,
     Scope,
 )
+from interlock.app.hosts.program import find_program
 from interlock.app.hosts.repair import repair
 from interlock.cli.authority import require_user
 from interlock.cli.terminal import (
@@ -69,12 +70,16 @@ def install(host: str, scope: Scope, *, plugin: bool, dry_run: bool, as_json: bo
     client = host_named(host)
     if plugin and client is not claude_code.HOST:
         raise click.UsageError("Only Claude Code has plugins.")
-    program, note = use.find_program(data_home())
+    program, note = find_program(data_home())
     with _stop_on_install_failure(as_json=as_json):
         if plugin:
             outcome = use.write_plugin(program, is_dry=dry_run)
         else:
             root = use.root_for(scope, Path.cwd())
+            doubt = doubt_about(root) if scope == "project" and not use.is_opted_in(root) else ""
+            if doubt:
+                hint = "Go to the project, or opt it in first with `interlock init --yes`."
+                _stop_with_error(f"`{root}` was left alone: {doubt}", hint, as_json=as_json)
             at_ms = SystemClock().now_ms()
             outcome = use.install(
                 *(data_home(), client, scope, root, program), at_ms=at_ms, is_dry=dry_run
@@ -95,12 +100,12 @@ def install(host: str, scope: Scope, *, plugin: bool, dry_run: bool, as_json: bo
 
 @click.command()
 @click.argument("host", type=click.Choice(NAMES), required=False)
-@_scope_option
+@click.option("--scope", type=click.Choice(("user", "project")), help="Whose files; default: yours")
 @click.option("--all", "everywhere", is_flag=True, help="Out of every client and project")
 @_dry_run_option
 @_json_option
 def uninstall(
-    host: str | None, scope: Scope, *, everywhere: bool, dry_run: bool, as_json: bool
+    host: str | None, scope: Scope | None, *, everywhere: bool, dry_run: bool, as_json: bool
 ) -> None:
     """Take Interlock out of an agent client's files
 
@@ -113,13 +118,13 @@ def uninstall(
     reports: list[dict[str, object]] = []
     with _stop_on_install_failure(as_json=as_json):
         if host is None:
-            targets = use.known_installs(data_home())
+            every = use.known_installs(data_home(), with_forgotten=True)
+            targets = [each for each in every if scope in (None, each.scope)]
         else:
-            targets: list[tuple[Host, Scope, Path]] = [
-                (host_named(host), scope, use.root_for(scope, Path.cwd()))
-            ]
-        for client, where, root in targets:
-            outcome = use.uninstall(data_home(), client, where, root, is_dry=dry_run)
+            where: Scope = scope or "user"
+            targets = [use.Target(host_named(host), where, use.root_for(where, Path.cwd()))]
+        for client, place, root in targets:
+            outcome = use.uninstall(data_home(), client, place, root, is_dry=dry_run)
             is_nothing = isinstance(outcome, InstallReport) and not (
                 outcome.changes or outcome.notes
             )
@@ -128,11 +133,16 @@ def uninstall(
             elif is_nothing and not as_json:
                 print_lines(f"Nothing of Interlock is in {client.title}'s files of {root}.")
             else:
+                print_lines(*([f"{client.title}, in {root}:"] if everywhere else []))
                 _print_changes(outcome, "", is_dry=dry_run, as_json=as_json)
     if everywhere and as_json:
         print_json(reports)
-    elif not targets:
+        return
+    if not targets:
         print_lines("Interlock is installed nowhere.")
+    if everywhere and use.plugin_directory(data_home()).exists():
+        undo = "claude plugin uninstall interlock@interlock-local"
+        print_lines(f"note: the plugin of Claude Code stays until you run: {undo}")
 
 
 @click.command()
@@ -145,7 +155,7 @@ def doctor(host: str | None, *, repairs: bool, as_json: bool) -> None:
     Without a name: every client in which it is installed. The exit code is 1 if something is wrong.
     """
     require_user("Examining an installation")
-    program, _ = use.find_program(data_home())
+    program, _ = find_program(data_home())
     if repairs:
         with _stop_on_install_failure(as_json=as_json):
             restored = repair(data_home(), Path.cwd(), program, at_ms=SystemClock().now_ms())

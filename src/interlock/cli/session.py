@@ -106,10 +106,8 @@ def list_command(limit: int, *, archived: bool, as_json: bool) -> None:
         print_json(rows)
         return
     if not rows:
-        print_lines(
-            "No sessions yet. `interlock demo` plays one; `interlock mcp --print-config HOST`"
-        )
-        print_lines("shows how to connect your agent.")
+        print_lines("No sessions yet. `interlock demo` plays one, and `interlock install HOST`")
+        print_lines("connects your agent.")
         return
     now_ms = app.clock.now_ms()
     print_table(

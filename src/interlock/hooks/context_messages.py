@@ -100,7 +100,7 @@ def accept_plan(home: Path, host: Host, payload: HookPayload) -> str:
     app = open_app(home)
     try:
         session = _caller_session(app, host, payload)
-        if session is None:
+        if session is None or evidence_against_typing(host, home, app.environment, app.process):
             return ""
         state = session_record.state_of(app, session)
         if isinstance(state, SessionState) and state.current_mode in ("coding", "disabled"):

@@ -75,11 +75,9 @@ def main(host: str, event: str, home: str, *flags: str) -> int:
 
 def run(host: str, event: str, home: str, content: bytes) -> bool:
     """Whether the call is settled; if not, the full hook must be asked."""
-    if host not in registry.NAMES or event not in EVENTS or not _is_normal(home):
+    if host not in registry.PLAIN_NAMES or event not in EVENTS or not _is_normal(home):
         return False
     client = registry.host_named(host)
-    if not client.plain_payload:
-        return False
     payload = _payload(content)
     if client.other_client(payload, {}):
         return False

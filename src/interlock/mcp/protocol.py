@@ -14,12 +14,11 @@ from typing import Any, cast
 import msgspec
 
 from interlock import __version__
-from interlock.app.callers.caller import named_conversation
+from interlock.app.callers.caller import as_named_caller
 from interlock.app.context import App
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.core.answers import answer_json
 from interlock.core.explanation import Explanation
-from interlock.core.protocol.gated_session import Conversation
 from interlock.core.visible_text import make_visible
 from interlock.mcp import results
 from interlock.mcp.argument_folding import ParsedArguments, parse_arguments
@@ -153,25 +152,24 @@ class McpProtocol:
         name = params.get("name")
         if not isinstance(name, str):
             raise RpcError(INVALID_PARAMS, "`params.name` says which tool to call")
-        named = named_conversation(self._app, _arguments_or_empty(params.get("_meta")))
-        return _call_result(*self._call_tool(name, params.get("arguments"), named))
+        caller = as_named_caller(self._app, _arguments_or_empty(params.get("_meta")))
+        return _call_result(*self._call_tool(name, params.get("arguments"), *caller))
 
     def _call_tool(
-        self, name: str, sent: object, named: tuple[Conversation, Path] | None
+        self, name: str, sent: object, app: App, root: Path | None
     ) -> tuple[ToolResult, tuple[str, ...]]:
         tool = self._tools.get(name)
         if tool is None:
             return _unknown_tool(name, self._tools), ()
-        app = msgspec.structs.replace(self._app, conversation=named[0]) if named else self._app
         try:
             parsed = parse_arguments(tool, sent)
             if not isinstance(parsed, ParsedArguments):
                 return parsed, ()
             arguments = parsed.arguments
             if not self._has_directory and needs_workspace(arguments):
-                if named is None:
+                if root is None:
                     return refuse_without_workspace(tool, arguments), ()
-                arguments = msgspec.structs.replace(arguments, workspace_path=str(named[1]))
+                arguments = msgspec.structs.replace(arguments, workspace_path=str(root))
             return tool.call(app, arguments), parsed.warnings
         except StoreFailure as failure:
             return results.store_failure_result(

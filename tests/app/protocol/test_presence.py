@@ -171,3 +171,44 @@ def test_a_session_without_a_process_to_look_at_is_quiet_after_half_a_day(
     clients.remember(app.home, mine, TALK.host, TALK.id, now_ms=at_ms)
     held = clients.look_for_clients(app.home)
     assert not is_quiet(stream.head, held, now_ms=at_ms + QUIET_MS)
+
+
+def test_what_a_person_has_ended_does_not_go_on_by_itself(app: App, root: Path) -> None:
+    session = begin_recorded(app, root, TALK).session
+    gated_sessions.change_mode(app, session, "coding", by="user")
+    gated_sessions.change_status(app, session, "ended", "enough")
+
+    assert session_of(app, TALK) is None
+    assert status(app) == "ended"
+    assert isinstance(row_of(app), UnknownState)
+
+
+def test_another_client_of_the_same_conversation_keeps_its_gate(app: App, root: Path) -> None:
+    gated_sessions.begin(app, root, TALK)
+    (mine,) = processes.running_processes([os.getpid()])
+    clients.remember(app.home, mine, TALK.host, TALK.id, now_ms=app.clock.now_ms())
+    left(app, "other")
+
+    end_departed_sessions(app)
+
+    assert isinstance(row_of(app), GateRow)
+    assert [client.conversation for client in clients.recall(app.home, mine)] == [TALK.id]
+
+
+@pytest.mark.parametrize("source", ["compact", "clear"])
+@pytest.mark.parametrize("host", ["opencode", "codex"])
+def test_where_a_process_holds_several_none_takes_over_the_session_of_another(
+    app: App, root: Path, tmp_path: Path, host: str, source: str
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    opt_in(elsewhere, "standard")
+    (mine,) = processes.running_processes([os.getppid()])
+    other = begin_recorded(app, elsewhere, Conversation(host, "other")).session
+    gated_sessions.change_mode(app, other, "coding", by="user")
+    clients.remember(app.home, mine, host, "other", now_ms=1, holds_one=False)
+
+    started = gated_sessions.begin(app, root, Conversation(host, "mine", source))
+
+    assert started.session != other
+    assert (started.state.worktree, started.state.current_mode) == (str(root), "analysis")

@@ -27,16 +27,15 @@ def test_a_process_holds_the_conversation_that_it_was_last_seen_with(home: Path)
     remember(home, itself(), "two")
 
     mine = itself()
-    assert clients.recall(home, mine) == Client(
-        mine.pid, mine.started, "claude-code", "two", processes.machine(), NOW_MS
-    )
+    newest = Client(mine.pid, mine.started, "claude-code", "two", processes.machine(), NOW_MS)
+    assert clients.recall(home, mine) == [newest]
     assert clients.look_for_clients(home).held == {("claude-code", "two"): NOW_MS}
 
 
 def test_a_number_that_came_back_is_another_process(home: Path) -> None:
     remember(home, itself()._replace(started="long ago"), "one")
 
-    assert clients.recall(home, itself()) is None
+    assert clients.recall(home, itself()) == []
     assert clients.look_for_clients(home).gone == {("claude-code", "one")}
 
 
@@ -51,6 +50,18 @@ def test_a_process_of_another_machine_cannot_be_said_to_be_gone(
     assert clients.look_for_clients(home).gone == frozenset()
 
 
+def test_a_process_may_hold_several_and_a_machine_without_a_name_says_nothing(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "machine", lambda: "")
+    process = itself()._replace(started="gone")
+    for number, name in enumerate(("one", "two")):
+        clients.remember(home, process, "codex", name, now_ms=number, holds_one=False)
+
+    assert [held.conversation for held in clients.recall(home, process)] == ["two", "one"]
+    assert clients.look_for_clients(home).gone == frozenset()
+
+
 def test_what_is_kept_is_for_the_users_eyes(home: Path) -> None:
     remember(home, itself(), "one")
 
@@ -62,7 +73,7 @@ def test_a_file_that_makes_no_sense_is_no_client(home: Path) -> None:
     (path,) = (home / clients.DIRECTORY).iterdir()
     path.write_text("{")
 
-    assert clients.recall(home, itself()) is None
+    assert clients.recall(home, itself()) == []
     assert clients.look_for_clients(home) == ({}, frozenset(), frozenset())
 
 
@@ -78,5 +89,5 @@ def test_those_that_have_gone_are_forgotten_after_a_while(home: Path) -> None:
     assert clients.recall(home, gone) is not None
     remember(home, itself(), "here", NOW_MS + RETENTION_MS + 1)
 
-    assert clients.recall(home, gone) is None
+    assert clients.recall(home, gone) == []
     assert clients.recall(home, itself()) is not None

@@ -62,9 +62,13 @@ class ClaudeCode(NestedAnswers, Host):
     def other_client(self, payload: "dict[str, Any]", environment: "Mapping[str, str]") -> str:
         if "cursor_version" in payload:
             return "cursor"
-        if "timestamp" in payload:  # Claude Code sends none
-            return "gemini" if environment.get("GEMINI_SESSION_ID") else "copilot"
-        return ""
+        # Claude Code sends no time. In doubt it is Claude Code: two answers are better than none.
+        is_ours = environment.get("AI_AGENT", "").startswith("claude-code")
+        if "timestamp" not in payload or is_ours:
+            return ""
+        if environment.get("GEMINI_SESSION_ID", "-") == payload.get("session_id"):
+            return "gemini"
+        return "copilot" if "sessionId" in payload or environment.get("COPILOT_CLI") else ""
 
     def outcome(self, event: str, payload: "dict[str, Any]") -> "Outcome":
         if event == "tool-failed":
@@ -178,9 +182,8 @@ def plugin(home: str, version: str) -> "dict[str, str | dict[str, Any]]":
     for groups in hooks.values():
         for group in groups:
             # Hooks in the user's settings do the same; two of them would answer twice.
-            group["hooks"][0]["command"] = (
-                f"export INTERLOCK_SHARED=1; {group['hooks'][0]['command']}"
-            )
+            handler = group["hooks"][0]
+            handler["command"] = handler["command"].replace('"$L" hook', '"$L" shared hook')
     return {
         ".claude-plugin/marketplace.json": market,
         "plugin/.claude-plugin/plugin.json": {**about, "description": what, "author": owner},

@@ -56,6 +56,7 @@ class Codex(NestedAnswers, Host):
     session_variable = "CODEX_SESSION_ID"
     call_session_key = "sessionId"
     mode_command = "$mode"
+    holds_one = False
     unattended_words = ("exec", "e", "review", "mcp-server")
     attended_words = ("app-server",)
     enforcement = (

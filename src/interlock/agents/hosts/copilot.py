@@ -63,7 +63,7 @@ class Copilot(Host):
         Event("sessionEnd", "session-end"),
     )
     variables = ("COPILOT_AGENT", "COPILOT_AGENT_SESSION_ID", "COPILOT_CLI")
-    plain_payload = False
+    holds_one = False
     asks = True
     tells_failure = True
     enforcement = (

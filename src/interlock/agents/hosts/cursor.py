@@ -39,7 +39,7 @@ class Cursor(Host):
         Event("sessionEnd", "session-end"),
     )
     variables = ("CURSOR_AGENT",)
-    plain_payload = False
+    holds_one = False
     tells_failure = True
     fail_closed_since = (0,)
     enforcement = "it denies but cannot ask; a hook that fails blocks the call"

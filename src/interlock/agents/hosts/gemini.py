@@ -63,6 +63,7 @@ class Gemini(Host):
     asks = True
     tells_failure = True
     tells_at_prompt = True
+    reads_comments = True
     cut_mark = "<state_snapshot>"
     enforcement = "it denies and asks; a call whose hook fails or is too slow passes"
     after_install = (

@@ -93,6 +93,10 @@ class Host:
     events: "tuple[Event, ...]" = ()
     variables: "tuple[str, ...]" = ()
     """Variables that it sets for the commands of an agent."""
+    reads_comments = False
+    """Whether its JSON files may hold comments, which we cannot read."""
+    holds_one = True
+    """Whether a process of it holds one conversation at a time."""
     call_session_key = ""
     """The key of a tool call's metadata under which it names the conversation to a server."""
     attended_variable = ""
@@ -111,8 +115,6 @@ class Host:
     """Whether context is told with a prompt, because what is told at the start does not last."""
     cut_mark = ""
     """A text that its transcript holds once for each time that the conversation was cut."""
-    plain_payload = True
-    """Whether its payloads have the usual names, so that the fast hook can read them."""
     fail_closed_since: "tuple[int, ...] | None" = None
     """The version from which a hook that fails or is too slow blocks the call; None: no version."""
     enforcement = ""

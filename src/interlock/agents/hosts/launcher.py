@@ -56,10 +56,13 @@ start={shlex.quote(f"{program.package}/{START}")}
 flags={shlex.quote(" ".join(program.flags))}
 is_there() {{ [ -x "$python" ] && [ -r "$start" ]; }}
 
+if [ "$1" = shared ]; then
+    # What a project or a plugin brings is silent where the user's own hooks answer.
+    shift
+    [ "$1" = hook ] && [ -e "$home/hosts/$2" ] && exit 0
+fi
 case $1 in
 hook) # HOST EVENT
-    # What a project or a plugin brings is silent where the user's own hooks answer.
-    [ "$INTERLOCK_SHARED" ] && [ -e "$home/hosts/$2" ] && exit 0
     case $3 in
     session-start | prompt-submit | stop | subagent-start | pre-compact)
         is_there || exit 0
@@ -118,9 +121,8 @@ ABOUT = (
 
 def shared_launcher_text() -> str:
     """The script in a project's `.interlock`, for everybody who works on it."""
-    cursor, copilot = (
-        f'{{"{key}":"{ABOUT}"}}' for key in ("additional_context", "additionalContext")
-    )
+    keys = ("additional_context", "additionalContext", "context")
+    cursor, copilot, opencode = (f'{{"{key}":"{ABOUT}"}}' for key in keys)
     return f"""\
 #!/bin/sh
 # Part of Interlock, for everybody who works on this project. It hands over to the Interlock of the
@@ -128,9 +130,7 @@ def shared_launcher_text() -> str:
 home=${{INTERLOCK_HOME:-${{XDG_DATA_HOME:-$HOME/.local/share}}/interlock}}
 [ -z "$INTERLOCK_HOME" ] && [ -d "$HOME/Library/Application Support/interlock" ] &&
     home="$HOME/Library/Application Support/interlock"
-INTERLOCK_SHARED=1
-export INTERLOCK_SHARED
-[ -r "$home/{LAUNCHER}" ] && exec /bin/sh "$home/{LAUNCHER}" "$@"
+[ -r "$home/{LAUNCHER}" ] && exec /bin/sh "$home/{LAUNCHER}" shared "$@"
 if command -v interlock >/dev/null 2>&1; then
     [ "$1" = hook ] && exec interlock hook --host "$2" --event "$3"
     exec interlock "$@"
@@ -138,7 +138,7 @@ fi
 case "$1 $3 $2" in
 "hook session-start cursor") echo {shlex.quote(cursor)} ;;
 "hook session-start copilot") echo {shlex.quote(copilot)} ;;
-"hook session-start opencode") ;;
+"hook session-start opencode") echo {shlex.quote(opencode)} ;;
 "hook session-start "*) echo {shlex.quote(ABOUT)} ;;
 hook*) ;;
 *) echo {shlex.quote(ABOUT)} >&2; exit 1 ;;

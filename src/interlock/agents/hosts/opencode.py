@@ -47,6 +47,7 @@ class OpenCode(Host):
         Event("session-end", "session-end"),
     )
     variables = ("OPENCODE", "OPENCODE_CLIENT")
+    holds_one = False
     unattended_words = ("run", "serve", "acp")
     tells_failure = True
     enforcement = (

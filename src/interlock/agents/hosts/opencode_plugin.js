@@ -76,7 +76,10 @@ export const Interlock = async ({ client, directory }) => {
   const start = async (id) => {
     const session = await find(id)
     const event = session.parent ? "subagent-start" : "session-start"
-    session.started ??= ask(event, id, { source: session.source ?? "startup" }).then((answer) => { session.context = answer.context })
+    session.started ??= ask(event, id, { source: session.source ?? "startup" }).then((answer) => {
+      if (answer.failed) session.started = undefined // it is tried again
+      session.context = answer.context
+    })
     await session.started
     return session
   }
@@ -103,9 +106,10 @@ export const Interlock = async ({ client, directory }) => {
       const session = await start(input.sessionID)
       session.agent = output.message.agent
       const texts = output.parts.filter((part) => part.type === "text" && !part.synthetic)
+      // Headless, a prompt with a space comes in quotes.
       const prompt = session.typed ?? texts.map((part) => part.text).join("\n").replace(/^"(.*)"$/s, "$1")
       session.typed = undefined
-      if (session.parent) return // what another agent wrote
+      if (session.parent || !session.known) return // what another agent wrote, perhaps
       const { context: text } = await ask("prompt-submit", input.sessionID, { prompt })
       const id = `prt_interlock${Date.now().toString(36)}${Math.random().toString(36).slice(2, 10)}`
       const place = { id, sessionID: input.sessionID, messageID: output.message.id }

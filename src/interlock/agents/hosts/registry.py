@@ -4,7 +4,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from interlock.agents.hosts.host import Host
 
-NAMES = ("claude-code", "codex", "gemini", "opencode", "cursor", "copilot")
+PLAIN_NAMES = ("claude-code", "codex", "gemini", "opencode")
+"""Hosts whose payloads have the usual names, so that the fast hook can read them."""
+NAMES = (*PLAIN_NAMES, "cursor", "copilot")
 
 
 def host_named(name: str) -> "Host":

@@ -55,7 +55,9 @@ def can_ask(host: Host, environment: Mapping[str, str], process: int) -> bool:
         return False
     is_told = host.attended_variable in environment
     client = None if is_told else client_among(ancestors(process))
-    return _is_attended(host, environment, client)
+    # Without a terminal to read from, some would wait for an answer for ever.
+    is_heard = client is None or processes.reads_terminal(client)
+    return is_heard and _is_attended(host, environment, client)
 
 
 def _is_attended(host: Host, environment: Mapping[str, str], client: Process | None) -> bool:
@@ -87,5 +89,5 @@ def _other_client(home: Path, lineage: Sequence[Process], client: Process | None
 def _client_name(home: Path, process: Process) -> str:
     """The name of the client that a process is, or that a hook recorded it to be; else empty."""
     if recorded := clients.recall(home, process):
-        return recorded.host
+        return recorded[0].host
     return recognition.client_name(process.name, processes.terminal_and_words(process)[1])

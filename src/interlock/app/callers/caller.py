@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from interlock.agents.hosts.registry import all_hosts
+from interlock.agents.hosts.registry import all_hosts, host_named
 from interlock.app.callers.agent_detection import client_among
 from interlock.app.callers.session_record import announced_conversations, session_of
 from interlock.app.context import App
@@ -32,6 +32,7 @@ from interlock.core.session.head import Attendance
 from interlock.core.tokens import TokenFault
 from interlock.store import gate_rows
 from interlock.workspace.machine import clients, processes
+from interlock.workspace.machine.clients import Client
 from interlock.workspace.projects import project
 
 SESSION_VARIABLE = "INTERLOCK_SESSION"
@@ -100,14 +101,24 @@ def session_to_show(app: App, caller: CallerClues) -> SessionId | CallerUnknown:
     return _only_session([OpenSession(session, title=title) for session, title in titles.items()])
 
 
-def named_conversation(app: App, metadata: Mapping[str, Any]) -> tuple[Conversation, Path] | None:
-    """The conversation that the metadata of a call names, if the gate knows it, and its project."""
+def as_named_caller(app: App, metadata: Mapping[str, Any]) -> tuple[App, Path | None]:
+    """The app for a call whose metadata may name its conversation, and the project of that.
+
+    A conversation that is named and not known is nobody's: the process around is not asked then,
+    because it may hold others.
+    """
     for host in all_hosts():
         name = metadata.get(host.call_session_key) if host.call_session_key else None
-        row = gate_rows.read_state(app.home, host.name, name) if isinstance(name, str) else None
-        if isinstance(row, GateRow):
-            return Conversation(host.name, str(name)), Path(row.root)
-    return None
+        if not isinstance(name, str) or not name:
+            continue
+        row = gate_rows.read_state(app.home, host.name, name)
+        root = Path(row.root) if isinstance(row, GateRow) else None
+        if root or app.reader.session_of_conversation(host.name, name):
+            named = Conversation(host.name, name)
+            return msgspec.structs.replace(app, conversation=named), root
+        others = {k: v for k, v in app.environment.items() if k not in HOST_VARIABLES}
+        return msgspec.structs.replace(app, process=0, environment=others), None
+    return app, None
 
 
 def ancestor_conversation(app: App) -> Conversation | None:
@@ -118,8 +129,8 @@ def ancestor_conversation(app: App) -> Conversation | None:
     if app.conversation:
         return app.conversation
     for process in processes.ancestors(app.process):
-        if client := clients.recall(app.home, process):
-            return Conversation(client.host, client.conversation)
+        if held := clients.recall(app.home, process):
+            return _only_conversation(held)
     return next((conversation for conversation, _ in _environment_conversations(app)), None)
 
 
@@ -131,14 +142,21 @@ def own_conversation(app: App) -> Conversation | None:
     if app.conversation:
         return app.conversation
     process = client_among(processes.ancestors(app.process))
-    if process and (client := clients.recall(app.home, process)):
-        return Conversation(client.host, client.conversation)
+    if process and (held := clients.recall(app.home, process)):
+        return _only_conversation(held)
     own_conversations = (
         conversation
         for conversation, program in _environment_conversations(app)
         if not process or process.name == program
     )
     return next(own_conversations, None)
+
+
+def _only_conversation(held: list[Client]) -> Conversation | None:
+    """The conversation of a process; None if it holds several, and nothing tells which is meant."""
+    newest = held[0]
+    is_told = len(held) == 1 or host_named(newest.host).holds_one
+    return Conversation(newest.host, newest.conversation) if is_told else None
 
 
 def _environment_conversations(app: App) -> Iterator[tuple[Conversation, str]]:
@@ -154,7 +172,9 @@ def remember_client(app: App, conversation: Conversation) -> None:
         return
     try:
         clients.remember(
-            app.home, client, conversation.host, conversation.id, now_ms=app.clock.now_ms()
+            *(app.home, client, conversation.host, conversation.id),
+            now_ms=app.clock.now_ms(),
+            holds_one=host_named(conversation.host).holds_one,
         )
     except OSError:
         return  # the session is only found less easily then

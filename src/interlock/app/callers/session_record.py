@@ -28,7 +28,7 @@ from interlock.core.session.plan import Plan, Stream
 from interlock.core.session.state import HostSession, SessionState
 from interlock.store import gate_rows
 from interlock.store.gate_rows import PublishedRow
-from interlock.workspace.projects import logbooks
+from interlock.workspace.projects import logbooks, project
 
 
 class StartedSession(msgspec.Struct, frozen=True):
@@ -45,7 +45,13 @@ def announce(
     `previous`: the conversation that it continues under another name, if there is one.
     """
     effective = effective_policy_in(app, root)
-    known = _announced_row(app, conversation) or (previous and _announced_row(app, previous))
+    known = _announced_row(app, conversation)
+    if known is None and previous:
+        known = _announced_row(app, previous)
+        if known and known.root == str(root):
+            gate_rows.withdraw_conversation(app.home, previous.host, previous.id)
+        else:
+            known = None
     row = GateRow(
         known.session if known else _new_session_id(app),
         effective.policy.first_mode,
@@ -88,7 +94,7 @@ def announced_conversations(app: App) -> dict[SessionId, tuple[Conversation, Pat
 def session_of(app: App, conversation: Conversation) -> SessionId | None:
     """The session of a conversation; None if it has none.
 
-    One that was only announced is recorded now, and one that has ended goes on.
+    One that was only announced is recorded now, and one whose client had ended goes on.
     """
     bound = app.reader.session_of_conversation(conversation.host, conversation.id)
     if bound is None:
@@ -97,6 +103,8 @@ def session_of(app: App, conversation: Conversation) -> SessionId | None:
             return None
         return record_start(app, Path(row.root), conversation, SessionId(row.session)).session
     attended = attended_head(app, bound)
+    if attended and attended.status == "ended" and not attended.is_departed:
+        return None  # somebody has ended it, and that holds
     if attended and attended.status == "ended":
         stream = app.reader.stream(bound)
         assert stream is not None, f"{bound} is there"
@@ -156,6 +164,8 @@ def _start_evidence(
         return evidence
     at_ms = app.clock.now_ms()
     try:
+        # In a clone nobody has run `init`, which does that too.
+        project.exclude_from_git(root, f"{logbooks.DIRECTORY}/")
         path = logbooks.create_logbook(
             root,
             logbook.day_of(at_ms),

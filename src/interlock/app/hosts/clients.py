@@ -12,7 +12,7 @@ from interlock.agents.hosts.host import Host
 from interlock.app.context import has_store, open_app
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.hosts.check import Check
-from interlock.app.hosts.probe import last_line, run_with_timeout
+from interlock.app.hosts.probe import ask_until, last_line, run_with_timeout
 from interlock.app.hosts.proofs import HOOK_SECONDS, PROBE_SESSION_PREFIX
 from interlock.app.hosts.toolsets import configured_toolsets
 from interlock.workspace.machine import clients, install_manifest, processes, spool
@@ -42,7 +42,10 @@ def check_version(host: Host, environment: Mapping[str, str]) -> list[Check]:
 
 def check_trust(host: Host, root: Path, environment: Mapping[str, str]) -> Iterator[Check]:
     """Whether the client runs our hooks at all, where the user has to allow that first."""
-    for what, hint in host.missing_trust(str(root), environment, _ask_client(host, environment)):
+    told = _ask_client(host, environment)
+    if host.trust_question(str(root)) and not told:
+        yield Check("trust", f"{host.title} could not be asked whether it trusts the hooks")
+    for what, hint in host.missing_trust(str(root), environment, told):
         yield Check("trust", what, hint)
 
 
@@ -54,8 +57,10 @@ def _ask_client(host: Host, environment: Mapping[str, str]) -> bytes:
         return b""
     words, lines = question
     content = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
-    ran = run_with_timeout([program, *words], content, Path("/"), environment, HOOK_SECONDS)
-    return b"" if isinstance(ran, str) else ran.out
+    mark = f'"id":{lines[-1]["id"]}'.encode()
+    return ask_until(
+        [program, *words], content, mark, environment=environment, seconds=HOOK_SECONDS
+    )
 
 
 def check_running(host: Host, home: Path, root: Path) -> Iterator[Check]:
@@ -66,7 +71,7 @@ def check_running(host: Host, home: Path, root: Path) -> Iterator[Check]:
         name = recognition.client_name(process.name, words)
         if name != host.program and name not in host.packages:
             continue
-        held = clients.recall(home, process)
+        held = next(iter(clients.recall(home, process)), None)
         if held is None and not _is_part_of_known(home, process.pid):
             what = f"{host.title} runs here (process {process.pid}), and no hook of it was heard of"
             yield Check("silent", what, f"Start it anew; then look again. {_trust_hint(host)}")

@@ -125,7 +125,9 @@ def _check_settings(host: Host, around: Path, environment: Mapping[str, str]) ->
     """Whether the client's settings can be read, and do not switch us off."""
     for path in host.settings_files(str(Path.home()), str(around), environment):
         values = _read(host, Path(path))
-        if isinstance(values, Check):
+        if isinstance(values, Check) and host.reads_comments:
+            yield Check("settings", f"`{path}` is not plain JSON, and was not looked into")
+        elif isinstance(values, Check):
             yield values
         elif values is not None:
             what, hint = host.obstacle(values)

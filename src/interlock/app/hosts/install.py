@@ -1,19 +1,18 @@
 """Put Interlock into the files of an agent client, and take it out again to the byte."""
 
 import os
-import subprocess
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
 import interlock
 from interlock.agents.hosts import claude_code, host
 from interlock.agents.hosts.claude_code_shell import SHELL_VARIABLE, SHELLS, shell_script
-from interlock.agents.hosts.host import LAUNCHER, Host, JsonPart
+from interlock.agents.hosts.host import LAUNCHER, Host, JsonPart, OwnFile, TomlPart
 from interlock.agents.hosts.launcher import (
     STANDALONE,
     Program,
@@ -21,7 +20,7 @@ from interlock.agents.hosts.launcher import (
     shared_launcher_text,
     shell_script_text,
 )
-from interlock.agents.hosts.registry import host_named
+from interlock.agents.hosts.registry import all_hosts, host_named
 from interlock.app.gate import opt_in
 from interlock.app.hosts.install_plan import (
     REPAIR_HINT,
@@ -39,7 +38,6 @@ from interlock.app.hosts.install_plan import (
     take_text,
 )
 from interlock.app.hosts.markers import mark_installed
-from interlock.sandbox.confinement import ABI_MIN, landlock_abi
 from interlock.store.lock import WriteLock
 from interlock.workspace.files import file_replacement
 from interlock.workspace.files.file_replacement import FileChangedMeanwhile
@@ -48,7 +46,6 @@ from interlock.workspace.machine.install_manifest import Install, InstalledFile,
 from interlock.workspace.projects import project
 
 Scope = Literal["user", "project"]
-LOOK_SECONDS = 30
 SCRIPTS = (LAUNCHER, *(f"{LAUNCHER}-{name}" for name in SHELLS))
 PLUGIN = "claude-code-plugin"
 """The directory in the data home from which Claude Code installs us as a plugin."""
@@ -64,6 +61,14 @@ class InstallReport(msgspec.Struct, frozen=True):
     opts_in: bool = False
 
 
+class Target(NamedTuple):
+    """The files of a client, in one scope, of a project or of the user."""
+
+    client: Host
+    scope: Scope
+    root: Path
+
+
 class InstallFailed(Exception):
     """The installation failed on the way. `hint` says how to get out of it."""
 
@@ -77,42 +82,6 @@ def root_for(scope: Scope, directory: Path) -> Path:
     if scope == "user":
         return Path.home()
     return project.root_of(directory) or Path(os.path.realpath(directory))
-
-
-def find_program(home: Path) -> tuple[Program, str]:
-    """The program that starts this Interlock from anywhere, and a note for the user about it."""
-    assert sys.executable, "an interpreter that runs this knows where it lies"
-    own = os.path.realpath(interlock.__file__)
-    shell = claude_code.shell_in_use(os.environ) if landlock_abi() >= ABI_MIN else ""
-    # `-I` closes Python off from the project and from variables, but also from packages that only
-    # a variable or the user's own site shows. `-P` at least keeps the project's directory out.
-    for flags in (("-I",), ("-P",)):
-        if _import_location(flags) == own:
-            return Program(sys.executable, flags, str(home), shell=shell), ""
-    note = (
-        "Python finds this Interlock only by the variables of this shell (PYTHONPATH): clients must"
-        " be started with the same ones."
-    )
-    return Program(sys.executable, ("-P",), str(home), shell=shell), note
-
-
-def _import_location(flags: tuple[str, ...]) -> str:
-    """The file that `import interlock` finds without this shell's variables; empty if none."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
-    command = [sys.executable, *flags, "-c", "import interlock; print(interlock.__file__)"]
-    try:
-        completed = subprocess.run(
-            command,
-            cwd="/",
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=LOOK_SECONDS,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return os.path.realpath(completed.stdout.strip()) if completed.returncode == 0 else ""
 
 
 def install(
@@ -180,16 +149,29 @@ def uninstall(
     return report
 
 
-def known_installs(home: Path) -> list[tuple[Host, Scope, Path]]:
-    """Everything that was installed, to take it out.
+def known_installs(home: Path, *, with_forgotten: bool = False) -> list[Target]:
+    """Everything that was installed; with what is in the user's files and not in our notes.
 
     Raises:
         SettingsBroken: our own notes about installs cannot be used.
     """
-    return [
-        (host_named(x.host), "user" if x.scope == "user" else "project", Path(x.root))
+    found = [
+        Target(host_named(x.host), "user" if x.scope == "user" else "project", Path(x.root))
         for x in install_manifest.load(home).installs
     ]
+    for client in all_hosts() if with_forgotten else ():
+        target = Target(client, "user", Path.home())
+        plan = _plan_uninstall(home, *target) if target not in found else None
+        found += [target] if isinstance(plan, InstallReport) and plan.changes else []
+    return found
+
+
+def is_opted_in(root: Path) -> bool:
+    return project.root_of(root) is not None
+
+
+def plugin_directory(home: Path) -> Path:
+    return home / PLUGIN
 
 
 def write_plugin(program: Program, *, is_dry: bool = False) -> InstallReport | InstallRefusal:
@@ -207,14 +189,14 @@ def write_plugin(program: Program, *, is_dry: bool = False) -> InstallReport | I
         text = content_of_own_file(part)
         steps.append(put_script(Path(part.path), text, part.what, mode=0o600))
     report = _build_report(home / PLUGIN, steps)
-    if isinstance(report, InstallReport) and not is_dry:
-        _make_home(home)
+    if isinstance(report, InstallRefusal) or is_dry:
+        return report
+    with _install_lock(home):
         known = install_manifest.load(home)
         scripts = {**known.scripts, **_script_digests(program, claude_code.HOST, "project")}
         _remember(home, Manifest(1, known.installs, scripts))
         _carry_out(report.changes, claude_code.HOST)
-        return _compile_standalone(report, program)
-    return report
+    return _compile_standalone(report, program)
 
 
 def _scripts(program: Program, client: Host, scope: Scope) -> dict[Path, tuple[str, str]]:
@@ -278,7 +260,11 @@ def _plan_install(
     if scope == "project":
         what = "the launcher for everybody who works on the project"
         steps.append(put_text(_shared_launcher(root), shared_launcher_text(), what, old))
-    steps += [put_part(client, part, old) for part in parts_of(program, client, scope, root)]
+    for part in parts_of(program, client, scope, root):
+        step = put_part(client, part, old)
+        if isinstance(step, InstallRefusal) and isinstance(part, JsonPart) and part.is_optional:
+            step = FilePlan(note=f"{step.what}, so it was left out ({part.what}).")
+        steps.append(step)
     report = _build_report(root, steps)
     if isinstance(report, InstallReport):
         opts_in = scope == "project" and project.root_of(root) is None
@@ -303,13 +289,31 @@ def _plan_uninstall(
     old = install_manifest.find_install(known, client.name, scope, root)
     others = [x for x in known.installs if x != old]
     program = Program("", (), str(home), shell="/bin/bash")  # whose parts are not compared
-    steps = [take_part(client, part, old) for part in parts_of(program, client, scope, root)]
+    parts = parts_of(program, client, scope, root)
+    parts += _parts_elsewhere(parts, old)
+    steps = [take_part(client, part, old) for part in parts]
     is_last_of_project = not any(x.scope == "project" and x.root == str(root) for x in others)
     if scope == "project" and is_last_of_project:
         steps.append(take_text(_shared_launcher(root), shared_launcher_text(), old))
     is_last = not others and not (home / PLUGIN).exists()
     steps += [take_script(home / name) for name in SCRIPTS] if old and is_last else []
     return _build_report(root, steps)
+
+
+def _parts_elsewhere(parts: Sequence[Part], old: Install | None) -> list[Part]:
+    """The parts that were put where an install would not put them now: a variable was different."""
+    tables = [part.table for part in parts if isinstance(part, TomlPart)]
+    others: list[Part] = []
+    for file in old.files if old else ():
+        if file.path in (part.path for part in parts) or Path(file.path).name == LAUNCHER:
+            continue
+        if file.path.endswith(".toml") and file.entries and tables:
+            others.append(TomlPart(file.path, "", tables[0], ""))
+        elif file.entries:
+            others.append(JsonPart(file.path, "", {}))
+        else:
+            others.append(OwnFile(file.path, "", ""))
+    return others
 
 
 def _build_report(

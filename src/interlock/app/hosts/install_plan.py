@@ -31,7 +31,7 @@ REPAIR_HINT = "Nothing was written. Correct the file or move it away, and repeat
 
 _MARKS = (
     *(b"Written by `interlock install", b"# Part of Interlock,"),
-    *(rb"/launch\" hook ", rb"\"$L\" hook ", b'/launch",'),
+    *(rb"/launch\" hook ", rb"\"$L\" hook ", b'"name": "interlock",\n  "version"'),
 )
 """Texts by which a file of ours is known where no notes tell."""
 
@@ -200,7 +200,8 @@ def _put_toml(part: TomlPart, old: Install | None) -> FilePlan | InstallRefusal:
         )
         return FilePlan(note=note)
     expected = toml_patch.find_table(tomllib.loads(part.text), part.table)
-    if table == expected:
+    # Whatever else the user has set for our server stays.
+    if table is not None and {**table, **expected} == table:
         digest = install_manifest.digest(file.content or b"")
         entry = known or InstalledFile(str(path), existed=True, before="", after=digest)
         return FilePlan(entry=msgspec.structs.replace(entry, entries=table_digest(table)))

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from interlock.agents.hosts.registry import host_named
 from interlock.app.append_loop import append_plan
 from interlock.app.callers.caller import (
     NO_SESSION,
@@ -53,16 +54,15 @@ from interlock.core.session.state import SessionState
 from interlock.workspace.machine import coding_questions
 from interlock.workspace.projects import project
 
-SAME_CLIENT_SOURCES = ("compact", "clear")
-"""A conversation that begins so continues in the same client, maybe under another name."""
+RENAMING_SOURCE = "clear"
+"""A conversation that begins so continues another one in the same client, under a new name."""
 
 
 def begin(app: App, root: Path, conversation: Conversation) -> StartedSession:
     """Begin or continue the session of a conversation in the project at `root`."""
-    session = _continued_session(app, conversation)
+    session = _continued_session(app, root, conversation)
     if session is None:
-        is_same_client = conversation.source in SAME_CLIENT_SOURCES
-        return announce(app, root, conversation, own_conversation(app) if is_same_client else None)
+        return announce(app, root, conversation, _previous_name(app, conversation))
     return _start(app, root, conversation, session)
 
 
@@ -222,14 +222,27 @@ def change_status(
     )
 
 
-def _continued_session(app: App, conversation: Conversation) -> SessionId | None:
+def _continued_session(app: App, root: Path, conversation: Conversation) -> SessionId | None:
     """The session that a conversation continues; None if it needs one of its own."""
     bound = app.reader.session_of_conversation(conversation.host, conversation.id)
-    if bound is not None or conversation.source not in SAME_CLIENT_SOURCES:
+    previous = None if bound else _previous_name(app, conversation)
+    if previous is None:
         return bound
-    # The conversation has a new name, but the process that held it under the old one still does.
+    session = app.reader.session_of_conversation(previous.host, previous.id)
+    stream = app.reader.stream(session) if session else None
+    is_here = bool(stream and stream.head and stream.head.workspace == str(root))
+    return session if is_here else None
+
+
+def _previous_name(app: App, conversation: Conversation) -> Conversation | None:
+    """The name of a conversation before it was cleared: the process that held it still does.
+
+    Where a process holds several conversations, it does not tell which one that was.
+    """
+    if conversation.source != RENAMING_SOURCE or not host_named(conversation.host).holds_one:
+        return None
     previous = own_conversation(app)
-    return app.reader.session_of_conversation(previous.host, previous.id) if previous else None
+    return previous if previous and previous.id != conversation.id else None
 
 
 def _attended_head_of(app: App, conversation: Conversation) -> Attendance | None:

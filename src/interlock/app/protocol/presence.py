@@ -13,6 +13,7 @@ from interlock.app.context import App
 from interlock.app.protocol import gated_sessions
 from interlock.core.ids import SessionId
 from interlock.core.protocol.gated_session import Conversation
+from interlock.core.session.events import DEPARTED
 from interlock.store import gate_rows
 from interlock.store.gate_rows import PublishedRow
 from interlock.workspace.machine import clients, spool
@@ -28,8 +29,11 @@ def end_departed_sessions(app: App) -> int:
 
     A paused session stays paused, and one that was only announced leaves nothing.
     """
-    departed = _departed_conversations(app)
-    rows = gate_rows.list_rows(app.home) if departed else []
+    departed, replaced = _departed_conversations(app)
+    rows = gate_rows.list_rows(app.home) if departed or replaced else []
+    for found in rows:
+        if _conversation(found) in replaced and not found.row.version:
+            gate_rows.withdraw_conversation(app.home, *_conversation(found))
     present = {found.row.session for found in rows if _conversation(found) not in departed}
     ended = 0
     for found in rows:
@@ -42,20 +46,24 @@ def end_departed_sessions(app: App) -> int:
         session = SessionId(found.row.session)
         attended = attended_head(app, session)
         if attended and attended.status == "active":
-            gated_sessions.change_status(app, session, "ended", "its client has ended")
+            gated_sessions.change_status(app, session, "ended", DEPARTED)
             ended += 1
     return ended
 
 
-def _departed_conversations(app: App) -> set[Key]:
+def _departed_conversations(app: App) -> tuple[set[Key], set[Key]]:
+    """Those that are over, and those that made room for another one of the same client."""
     presence = clients.look_for_clients(app.home)
-    departed = set(presence.gone)
+    departed, replaced = set(presence.gone), set[Key]()
     for line in spool.take_departures(app.home):
         conversation = (line.host, line.host_session)
-        has_begun_again = line.at_ms < presence.held.get(conversation, 0)
-        if line.detail not in CONTINUING_REASONS and not has_begun_again:
-            departed.add(conversation)
-    return departed
+        # Another process may hold it by now; where one holds several, it may have begun again.
+        is_held = line.at_ms < presence.held.get(conversation, 0)
+        if host_named(line.host).holds_one:
+            is_held = conversation in presence.held
+        if not is_held:
+            (replaced if line.detail in CONTINUING_REASONS else departed).add(conversation)
+    return departed, replaced
 
 
 def holders(app: App, own: Conversation | None) -> dict[SessionId, str]:
@@ -63,7 +71,7 @@ def holders(app: App, own: Conversation | None) -> dict[SessionId, str]:
     held: dict[SessionId, str] = {}
     for host, name in clients.look_for_clients(app.home).held:
         session = app.reader.session_of_conversation(host, name)
-        if session and own != Conversation(host, name, own.source if own else "startup"):
+        if session and (own is None or (own.host, own.id) != (host, name)):
             held[session] = f"{host_named(host).title}, conversation {name[:8]}"
     return held
 

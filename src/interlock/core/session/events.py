@@ -227,6 +227,10 @@ class ProtocolStarted(_Event, frozen=True, tag="protocol_started"):
     evidence: dict[str, str]
 
 
+DEPARTED = "its client has ended"
+"""The reason for an end that nobody asked for: the session goes on with its conversation."""
+
+
 class StatusChanged(_Event, frozen=True, tag="status_changed"):
     status: SessionStatus
     reason: str

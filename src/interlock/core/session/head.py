@@ -8,6 +8,7 @@ from interlock.core.gate.state import Mode
 from interlock.core.ids import ApprovalId, NodeId, RunId, WorkflowHash, WorkflowId
 from interlock.core.preferences import Preferences
 from interlock.core.session.events import (
+    DEPARTED,
     AdvanceRecorded,
     ApprovalRequested,
     ApprovalResolved,
@@ -91,6 +92,8 @@ class Attendance(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
 
     mode: Mode
     status: SessionStatus = "active"
+    is_departed: bool = False
+    """Whether it has ended because its client did, and so goes on with it."""
     is_started: bool = False
     feature: str = ""
     task: str = ""
@@ -194,7 +197,8 @@ def _apply_to_attended(
         case ProtocolStarted():
             return change(before, is_started=True)
         case StatusChanged():
-            return change(before, status=event.status)
+            is_departed = (event.status, event.reason) == ("ended", DEPARTED)
+            return change(before, status=event.status, is_departed=is_departed)
         case _:
             assert_never(event)
 

@@ -80,7 +80,7 @@ def _without_block(text: str, start: int, header_end: int) -> str:
     following = _HEADER.search(text, header_end)
     end = following.start() if following else len(text)
     lines = text[start:end].splitlines(keepends=True)
-    while following and lines[-1].strip()[:1] in ("", "#"):
+    while lines[1:] and lines[-1].strip()[:1] in ("", "#"):
         end -= len(lines.pop())
     head = text[:start]
     shorter = head.removesuffix("\n").removesuffix("\r")

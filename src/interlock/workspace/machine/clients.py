@@ -1,4 +1,4 @@
-"""The conversation that each process of an agent client holds: a small file for each process.
+"""The conversations that processes of agent clients hold: a small file for each.
 
 It is for this machine only, and needs no lock: nobody writes the file of another process.
 """
@@ -45,8 +45,16 @@ class Presence(NamedTuple):
     gone: frozenset[Key]
 
 
-def remember(home: Path, process: Process, host: str, conversation: str, *, now_ms: int) -> None:
-    """Record that the process holds this conversation from now on, and no other.
+def remember(
+    home: Path,
+    process: Process,
+    host: str,
+    conversation: str,
+    *,
+    now_ms: int,
+    holds_one: bool = True,
+) -> None:
+    """Record that the process holds this conversation from now on; no other, if it holds one.
 
     Raises:
         OSError: it cannot be written.
@@ -54,13 +62,19 @@ def remember(home: Path, process: Process, host: str, conversation: str, *, now_
     directory = home / DIRECTORY
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     client = Client(process.pid, process.started, host, conversation, processes.machine(), now_ms)
-    write_private_file(directory / _name(process), msgspec.json.encode(client))
+    path = directory / f"{_start_of_name(process)}{_digest(f'{host} {conversation}')}.json"
+    write_private_file(path, msgspec.json.encode(client))
+    for other in directory.glob(f"{_start_of_name(process)}*.json") if holds_one else ():
+        if other != path:
+            other.unlink(missing_ok=True)
     _forget_old(directory, oldest_ms=now_ms - RETENTION_MS)
 
 
-def recall(home: Path, process: Process) -> Client | None:
-    """Return the conversation that the process holds, if it was recorded."""
-    return _read(home / DIRECTORY / _name(process))
+def recall(home: Path, process: Process) -> list[Client]:
+    """Return the conversations that the process holds, as far as recorded, the newest first."""
+    paths = (home / DIRECTORY).glob(f"{_start_of_name(process)}*.json")
+    found = [client for path in paths if (client := _read(path))]
+    return sorted(found, key=lambda client: client.at_ms, reverse=True)
 
 
 def all_clients(home: Path) -> list[Client]:
@@ -78,17 +92,18 @@ def look_for_clients(home: Path) -> Presence:
         key = (client.host, client.conversation)
         if (client.pid, client.started) in running:
             held[key] = max(client.at_ms, held.get(key, 0))
-        elif client.machine != processes.machine():
+        elif not client.machine or client.machine != processes.machine():
             unseen.add(key)
     gone = {(client.host, client.conversation) for client in known} - held.keys() - unseen
     return Presence(held, frozenset(unseen), frozenset(gone))
 
 
 def forget(home: Path, host: str, conversation: str) -> None:
-    """Remove what is recorded of the processes of a conversation that has ended."""
+    """Remove what is recorded of the processes of a conversation, as far as they are gone."""
     for path in _files(home / DIRECTORY):
         client = _read(path)
-        if client and (client.host, client.conversation) == (host, conversation):
+        is_its = client and (client.host, client.conversation) == (host, conversation)
+        if client and is_its and not _filter_running([client]):
             path.unlink(missing_ok=True)
 
 
@@ -98,9 +113,13 @@ def _filter_running(clients: list[Client]) -> list[Client]:
     return [client for client in clients if (client.pid, client.started) in running]
 
 
-def _name(process: Process) -> str:
-    """Return the name of its file. A pid is reused; a pid with its start is not."""
-    return f"{process.pid}-{hashlib.sha256(process.started.encode()).hexdigest()[:12]}.json"
+def _start_of_name(process: Process) -> str:
+    """Return the start of its files' names. A pid is reused; a pid with its start is not."""
+    return f"{process.pid}-{_digest(process.started)}-"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def _files(directory: Path) -> list[Path]:

@@ -69,13 +69,16 @@ def terminal_and_words(process: Process) -> tuple[bool, tuple[str, ...]]:
         line = (directory / "cmdline").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return False, ()
+    return fields[_TTY] != "0", tuple(line.rstrip("\0").split("\0"))
+
+
+def reads_terminal(process: Process) -> bool:
+    """Return whether the input of the process is a terminal, as far as that can be told."""
     try:
-        input_path = os.readlink(directory / "fd" / "0")
-        reads_terminal = input_path.startswith(("/dev/pts", "/dev/tty", "/dev/console"))
+        path = os.readlink(PROC / str(process.pid) / "fd" / "0")
     except OSError:
-        reads_terminal = True  # of another user: it cannot be told
-    has_terminal = fields[_TTY] != "0" and reads_terminal
-    return has_terminal, tuple(line.rstrip("\0").split("\0"))
+        return True  # of another user, or there is no `/proc`
+    return path.startswith(("/dev/pts", "/dev/tty", "/dev/console"))
 
 
 def can_open_terminal() -> bool:
