@@ -192,6 +192,21 @@ def test_a_plan_that_no_user_has_seen_leads_nowhere(
 
 
 @pytest.mark.parametrize("client", ["claude-code"], indirect=True)
+@pytest.mark.parametrize(
+    "variable", [("CLAUDE_CODE_SESSION_ATTENDED", "0"), ("AI_AGENT", "claude-code_2_agent")]
+)
+def test_where_nobody_is_there_no_plan_was_approved(
+    client: Client, monkeypatch: pytest.MonkeyPatch, variable: tuple[str, str]
+) -> None:
+    client.begin("analysis")
+    monkeypatch.setenv(*variable)
+
+    approve(client, APPROVALS[0])
+
+    assert client.mode() == "analysis"
+
+
+@pytest.mark.parametrize("client", ["claude-code"], indirect=True)
 @pytest.mark.parametrize("name", ["claude-PreToolUse-ExitPlanMode"])
 def test_the_question_about_a_plan_is_the_clients_and_passes(client: Client, name: str) -> None:
     client.begin("analysis")
