@@ -33,6 +33,7 @@ from interlock.app.refusals import (
 )
 from interlock.core.gate.state import GateRow
 from interlock.core.protocol.gated_session import Conversation, SessionNotAttended
+from interlock.core.session.events import DEPARTED
 from interlock.store import gate_rows
 from interlock.workspace.machine import clients, processes
 from interlock.workspace.machine.processes import Process
@@ -207,7 +208,7 @@ def test_a_session_that_has_ended_goes_on_with_the_next_call_of_its_conversation
     app: App, root: Path, child: int
 ) -> None:
     session = begun(app, root, "held", "planning")
-    gated_sessions.change_status(app, session, "ended", "done")
+    gated_sessions.change_status(app, session, "ended", DEPARTED)
     assert resolve_caller(app, CallerClues(root)) == NO_SESSION, "it is nobody else's"
 
     assert resolve_caller(in_client(app, child, "held"), CallerClues(root)) == session
