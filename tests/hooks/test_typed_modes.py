@@ -1,5 +1,8 @@
 """The mode in a prompt: what a person types into a client changes it, and nothing else does."""
 
+import json
+import subprocess
+import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +13,7 @@ import pytest
 from interlock.agents.hosts.host import MODE_COMMAND, OwnFile
 from interlock.agents.hosts.registry import NAMES, host_named
 from interlock.app.context import App
+from interlock.app.gate.opt_in import opt_in
 from tests.hooks.clients import Client, attend
 
 
@@ -179,3 +183,36 @@ def test_a_command_of_an_agent_does_not_type(
 
     assert "a command of an agent runs this hook" in text
     assert client.mode() == "analysis"
+
+
+ORDINARY = """
+import sys
+from pathlib import Path
+from interlock.agents.hosts.registry import host_named
+from interlock.hooks.full_hook import run_hook
+
+host, event, home = sys.argv[1:]
+assert run_hook(host_named(host), event, Path(home), sys.stdin.buffer.read()) == (0, b"", "")
+assert "interlock.hooks.context_messages" not in sys.modules
+"""
+
+
+@pytest.mark.parametrize("host", ["claude-code", "codex"])
+@pytest.mark.parametrize(
+    ("event", "more"),
+    [("prompt-submit", {"prompt": "Mend the parser"}), ("stop", {"stop_hook_active": True})],
+)
+def test_an_ordinary_prompt_and_a_second_stop_do_not_wait_for_the_store(
+    home: Path, tmp_path: Path, host: str, event: str, more: dict[str, Any]
+) -> None:
+    opt_in(tmp_path, "standard")
+    content = json.dumps({"session_id": "s", "cwd": str(tmp_path), **more})
+
+    done = subprocess.run(
+        [sys.executable, "-c", ORDINARY, host, event, str(home)],
+        input=content.encode(),
+        capture_output=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr.decode()

@@ -21,6 +21,7 @@ from interlock.app.hosts.transcript import count_marks
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.bootstrap import (
     MODE_MEANINGS,
+    forget_what_was_told,
     notice_cuts,
     tell_conversation,
 )
@@ -47,9 +48,9 @@ def begin_session(
             *policy_remarks(home, root, at_ms=app.clock.now_ms()),
             *publish_outdated_sessions(app, root),
         )
-        shell = _describe_shell(host, app.environment, home)
         if host.tells_at_prompt:
             return "", remarks
+        shell = _describe_shell(host, app.environment, home)
         return tell_conversation(app, started.state, (shell, *remarks), conversation), remarks
     finally:
         app.close()
@@ -81,6 +82,11 @@ def tell_what_is_new(home: Path, root: Path, host: Host, payload: HookPayload) -
         return tell_conversation(app, started.state, (shell, *remarks), conversation)
     finally:
         app.close()
+
+
+def forget_conversation(home: Path, host: Host, payload: HookPayload) -> None:
+    """The conversation is about to be cut, so that it must be told everything again."""
+    forget_what_was_told(home, Conversation(host.name, payload.session_id))
 
 
 def brief_subagent(home: Path, host: Host, payload: HookPayload) -> str:

@@ -18,7 +18,6 @@ from interlock.core.gate.decide import ADVISORY, GateDecision
 from interlock.core.gate.own_calls import requested_by_tool, workspace_of_note
 from interlock.core.gate.paths import PATH_MAX
 from interlock.core.gate.tool_call import ToolCall, parse_tool_call
-from interlock.core.protocol.gated_session import Conversation
 from interlock.core.visible_text import make_visible_line
 
 HookEvent = Literal[
@@ -112,39 +111,51 @@ def _dispatch(
 ) -> HookResult:
     if event == "pre-tool":
         return _decide_tool_call(host, home, root, payload)
-    if event in ("subagent-stop", "session-end"):
-        _journal(host, event, home, payload)
-        return HookResult()
+    typed = None if payload.agent_id else _parse_mode_command(payload.prompt)
     is_plan_approval = host.is_plan_approval(event, payload.everything)
-    if event in ("post-tool", "tool-failed") and not is_plan_approval:
-        _journal(host, event, home, payload)
-        return HookResult()
-    # A gate does without the store and all that needs it.
-    from interlock.app.protocol.bootstrap import forget_what_was_told  # noqa: PLC0415
-    from interlock.hooks import context_messages  # noqa: PLC0415
+    match event:
+        case "subagent-stop" | "session-end":
+            _journal(host, event, home, payload)
+            return HookResult()
+        case "post-tool" | "tool-failed" if not is_plan_approval:
+            _journal(host, event, home, payload)
+            return HookResult()
+        case "prompt-submit" if typed is None and not host.tells_at_prompt:
+            return HookResult()
+        case "stop" if payload.stop_hook_active:
+            return HookResult()
+        case _:
+            return _tell_from_store(host, event, home, root, payload, typed=typed)
+
+
+def _tell_from_store(
+    host: Host,
+    event: HookEvent,
+    home: Path,
+    root: Path,
+    payload: HookPayload,
+    *,
+    typed: tuple[str, str | None] | None,
+) -> HookResult:
+    """The answers that need the store, which takes longer to import than all before."""
+    from interlock.hooks import context_messages  # noqa: PLC0415 (as said)
 
     match event:
         case "session-start":
             text, remarks = context_messages.begin_session(home, root, host, payload)
-            return _tell(host, event, "" if host.tells_at_prompt else text, remarks)
+            return _tell(host, event, text, remarks)
+        case "prompt-submit" if typed is not None:
+            text = context_messages.change_typed_mode(home, root, host, payload, typed)
+            return _tell(host, event, text, (text,))
         case "prompt-submit":
-            typed = None if payload.agent_id else _parse_mode_command(payload.prompt)
-            if typed is not None:
-                text = context_messages.change_typed_mode(home, root, host, payload, typed)
-                return _tell(host, event, text, (text,))
-            text = ""
-            if host.tells_at_prompt:
-                text = context_messages.tell_what_is_new(home, root, host, payload)
-            return _tell(host, event, text)
+            return _tell(host, event, context_messages.tell_what_is_new(home, root, host, payload))
         case "subagent-start":
             return _tell(host, event, context_messages.brief_subagent(home, host, payload))
         case "stop":
-            if payload.stop_hook_active:
-                return HookResult()
             reason = context_messages.remind_of_open_runs(home, host, payload)
             return _result(host.encode_stop(reason)) if reason else HookResult()
         case "pre-compact":
-            forget_what_was_told(home, Conversation(host.name, payload.session_id))
+            context_messages.forget_conversation(home, host, payload)
             return HookResult()
         case _:
             text = context_messages.accept_plan(home, host, payload)
