@@ -251,6 +251,7 @@ def test_runs_are_listed_newest_first(log: Log) -> None:
         "open",
         "",
         0,
+        0,
         3,
         "found it",
         "/work",

@@ -32,6 +32,7 @@ class ResumeRow(msgspec.Struct, frozen=True):
     step: str
     """The title of the pending step, or empty."""
     steps_done: int
+    steps_skipped: int
     step_count: int
     recap: str
     workspace: str

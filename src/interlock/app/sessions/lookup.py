@@ -47,6 +47,7 @@ class SessionRow(msgspec.Struct, frozen=True):
     step: str
     """The title of the pending step, or nothing."""
     steps_done: int
+    steps_skipped: int
     step_count: int
     recap: str
     workspace: str
@@ -94,6 +95,7 @@ def _session_row(session: SessionId, head: Head, *, is_quiet: bool) -> SessionRo
         run.status if run else status.code,
         (run.pending_title or "") if run else "",
         run.steps_done if run else 0,
+        run.steps_skipped if run else 0,
         run.step_count if run else 0,
         run.recap if run else "",
         head.workspace,

@@ -184,6 +184,7 @@ def _node_spec(resolution: _Resolution, kind: Literal["step", "blocked"], *, at:
         step=positions.step_at(resolution.workflow, created.position),
         depth=created.depth,
         context=approval.node.created.context,
+        past=at.past,
         parent=approval.node.id,
         attempt=ids.first_attempt(approval.node.id),
     )

@@ -60,6 +60,7 @@ def set_checkpoint(
         step=positions.step_at(workflow, node.created.position),
         depth=node.created.depth,
         context=node.created.context,
+        past=node.past,
         parent=node.id,
         attempt=attempt.id,
     )

@@ -60,6 +60,7 @@ from interlock.core.session.nodes import (
     output_key,
     validation_key,
 )
+from interlock.core.session.past import with_done
 from interlock.core.session.plan import EventDraft, Plan, Stream, plan
 from interlock.core.session.refusals import (
     ApprovalPending,
@@ -257,6 +258,7 @@ def _next_node(advance: _Advance) -> NewNode:
         step=upcoming.destination.step if upcoming else advance.current.step,
         depth=node.created.depth + (1 if upcoming else 0),
         context=advance.merged_context.ref if advance.merged_context else node.created.context,
+        past=with_done(node.past, advance.current.step.number) if upcoming else node.past,
         parent=node.id,
         attempt=attempt.id,
     )

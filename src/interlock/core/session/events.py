@@ -19,6 +19,7 @@ from interlock.core.ids import (
 )
 from interlock.core.preferences import Preferences
 from interlock.core.session.blockers import Blocker
+from interlock.core.session.past import Past
 from interlock.core.workflow.interpret import Entry
 from interlock.core.workflow.packs import Capability, DivergenceReason, Severity
 from interlock.core.workflow.positions import Position
@@ -85,6 +86,8 @@ class NodeCreated(_Event, frozen=True, omit_defaults=True, tag="node_created"):
     """The answer that introduced the node, with its prompt and its token left out."""
     token_key: int
     """The key that signed the token in that answer: a replay mints the same one again."""
+    past: Past | None = None
+    """What happened on the way here; older stores have nodes without it."""
     is_aside: bool = False
     """It came from an answer on a branch that was abandoned: work goes on elsewhere."""
 

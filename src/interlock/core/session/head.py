@@ -39,6 +39,7 @@ from interlock.core.session.events import (
     ValidationPerformed,
     WorkChanged,
 )
+from interlock.core.session.past import presumed_past
 
 RECAP_CHARS_MAX = 800  # what resume searches and shows; the whole notes are in the events
 BLOCKED_IN_ROW_MAX = 10  # after so many blocked attempts the run waits for the user
@@ -67,7 +68,9 @@ class RunHead(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     tip: NodeId | None = None
     """The step or blocked node made last: where work goes on unless somebody says otherwise."""
     steps_done: int = 0
-    """How many steps of the definition lie before the pending one."""
+    """The number of steps of the definition that were handed in on the way to the tip."""
+    steps_skipped: int = 0
+    """The number of steps that lie before the pending one and were not."""
     pending_title: str | None = None
     gaps_open: int = 0
     gaps_critical: int = 0
@@ -221,10 +224,12 @@ def _new_run_head(envelope: Envelope, event: RunStarted) -> RunHead:
 
 def _with_new_node(run: RunHead, envelope: Envelope, event: NodeCreated) -> RunHead:
     run = with_blocked_count(run, event.node_kind)
+    past = event.past or presumed_past(event.number)
     return msgspec.structs.replace(
         run,
         tip=envelope.node,
-        steps_done=event.number - 1,
+        steps_done=past.done_count,
+        steps_skipped=past.skipped_count(event.number),
         pending_title=event.step_title,
         status="waiting" if run.is_waiting or event.node_kind == "approval" else "open",
     )

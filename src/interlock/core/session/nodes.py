@@ -22,6 +22,7 @@ from interlock.core.session.context import Context
 from interlock.core.session.events import ApprovalRequested, Envelope, NodeCreated, NodeKind
 from interlock.core.session.head import BLOCKED_IN_ROW_MAX, RunHead
 from interlock.core.session.judge import example_output
+from interlock.core.session.past import Past, presumed_past
 from interlock.core.session.plan import EventDraft
 from interlock.core.tokens import SigningKey, Token, mint
 from interlock.core.workflow import positions
@@ -38,6 +39,10 @@ class Node(msgspec.Struct, frozen=True):
     seq: int
     created: NodeCreated
 
+    @property
+    def past(self) -> Past:
+        return self.created.past or presumed_past(self.created.number)
+
 
 class NodeSpec(msgspec.Struct, frozen=True):
     """The kind and place of a new node."""
@@ -50,6 +55,7 @@ class NodeSpec(msgspec.Struct, frozen=True):
     """The step at that position; None at the end of the workflow."""
     depth: int
     context: BlobRef
+    past: Past = Past()
     parent: NodeId | None = None
     attempt: AttemptId | None = None
 
@@ -146,6 +152,7 @@ def make_node(
         context=spec.context,
         answer=canonical.blob_ref(content),
         token_key=key.id,
+        past=spec.past,
         is_aside=is_aside,
     )
     blobs = {created.answer: bytes(content)}
@@ -249,6 +256,7 @@ def node_spec_of(node: Node, workflow: CompiledWorkflow) -> NodeSpec:
         positions.step_at(workflow, created.position),
         created.depth,
         created.context,
+        node.past,
         created.parent,
         created.attempt,
     )

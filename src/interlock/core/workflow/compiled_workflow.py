@@ -23,7 +23,7 @@ from interlock.core.workflow.passthrough import (
     UserOnly,
 )
 
-COMPILER_VERSION = 1
+COMPILER_VERSION = 2
 """Part of every hash: a later compiler may compile the same file to something else."""
 
 
@@ -55,6 +55,32 @@ class CompiledApproval(_CompiledStruct, frozen=True):
     on_timeout: Literal["deny", "grant"] = "deny"
 
 
+class SetKey(_CompiledStruct, frozen=True):
+    """A key of the context that a step should set, because later steps depend on it."""
+
+    name: str
+    example: str
+    """The value as canonical JSON, with `<…>` wherever the agent decides."""
+    is_declared: bool = False
+    """Whether the file says that this step sets it; otherwise the prompt only speaks of it."""
+
+
+class CompiledDelegation(_CompiledStruct, frozen=True):
+    """Work for another agent."""
+
+    goal: str
+    """With `{{placeholders}}`, as all its texts."""
+    workflow_id: str = ""
+    context: dict[str, str] = {}
+    """The values to hand over: canonical JSON as text. A text that is the path of a value in the
+    context stands for that value."""
+    when: str | None = None
+    result_key: str = ""
+    """The key of the context that takes the result."""
+    model_tier: ModelTier | None = None
+    allowed_tools: tuple[str, ...] = ()
+
+
 class CompiledStep(_CompiledStruct, frozen=True, tag_field="type", tag="step"):
     id: StepId
     title: str
@@ -79,6 +105,12 @@ class CompiledStep(_CompiledStruct, frozen=True, tag_field="type", tag="step"):
     assessments: tuple[Assessment, ...] = ()
     consequences: tuple[Consequence, ...] = ()
     notes_optional: bool = False
+    keep: bool = False
+    """Whether its notes and artifacts are shown whole after every break."""
+    sets: tuple[SetKey, ...] = ()
+    verification: str = ""
+    """The command whose success proves the step before, with `{{placeholders}}`."""
+    delegations: tuple[CompiledDelegation, ...] = ()
     injected: tuple[InjectedPart, ...] = ()
 
 
@@ -140,6 +172,10 @@ class CompiledWorkflow(_CompiledStruct, frozen=True):
     capabilities: dict[Capability, Literal["required", "preferred"]] = {}
     recommended_preferences: Wish | None = None
     model_tier: ModelTier | None = None
+    quoted_steps: tuple[StepId, ...] = ()
+    """Steps whose notes a prompt quotes, as `{{notes.STEP}}`."""
+    unset_keys: tuple[SetKey, ...] = ()
+    """Keys that conditions read and nothing in the workflow sets: they are given at the start."""
     shows_unset: bool = False
     """Whether an unset value is shown as such instead of stopping the run: for foreign files."""
 

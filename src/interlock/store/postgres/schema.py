@@ -123,6 +123,7 @@ MIGRATIONS = (
     CREATE TABLE token_key_version (version bigint NOT NULL);
     INSERT INTO token_key_version VALUES (0);
     """,
+    "ALTER TABLE resume ADD COLUMN steps_skipped bigint NOT NULL DEFAULT 0;",
 )
 VERSION = len(MIGRATIONS)
 

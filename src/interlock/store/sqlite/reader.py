@@ -265,9 +265,10 @@ class SqliteReader:
 
     def _resume_rows(self, clauses: str, values: Sequence[Value]) -> list[ResumeRow]:
         rows = self._db.rows(
-            "SELECT s.session, r.title, r.workflow, r.status, r.step, r.steps_done, r.step_count,"
-            " r.recap, r.workspace, r.updated_ms, r.run, r.tip, r.git_branch, r.git_head,"
-            f" r.is_archived FROM resume r JOIN stream s ON s.id = r.stream {clauses}",
+            "SELECT s.session, r.title, r.workflow, r.status, r.step, r.steps_done,"
+            " r.steps_skipped, r.step_count, r.recap, r.workspace, r.updated_ms, r.run, r.tip,"
+            " r.git_branch, r.git_head, r.is_archived"
+            f" FROM resume r JOIN stream s ON s.id = r.stream {clauses}",
             values,
         )
         return [ResumeRow(*row[:-1], is_archived=bool(row[-1])) for row in rows]

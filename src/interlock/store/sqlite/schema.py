@@ -99,6 +99,7 @@ MIGRATIONS = (
         title, recap, workflow, content = '', contentless_delete = 1, tokenize = 'unicode61'
     );
     """,
+    "ALTER TABLE resume ADD COLUMN steps_skipped INTEGER NOT NULL DEFAULT 0;",
 )
 VERSION = len(MIGRATIONS)
 

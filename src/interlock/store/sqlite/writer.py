@@ -265,9 +265,9 @@ class SqliteLog(SqliteReader):
         )
         row_id = self._db.scalar(
             "INSERT OR REPLACE INTO resume (id, run, stream, updated_ms, title, workflow, status,"
-            " step, steps_done, step_count, recap, workspace, tip, git_branch, git_head,"
-            " is_archived, approvals)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+            " step, steps_done, steps_skipped, step_count, recap, workspace, tip, git_branch,"
+            " git_head, is_archived, approvals)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
             (
                 previous[0] if previous else None,
                 run.run,
@@ -278,6 +278,7 @@ class SqliteLog(SqliteReader):
                 run.status,
                 run.pending_title or "",
                 run.steps_done,
+                run.steps_skipped,
                 run.step_count,
                 run.recap,
                 head.workspace,
