@@ -113,6 +113,11 @@ class CompiledStep(_CompiledStruct, frozen=True, tag_field="type", tag="step"):
     delegations: tuple[CompiledDelegation, ...] = ()
     injected: tuple[InjectedPart, ...] = ()
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether something that it hands in is shown after every break."""
+        return self.keep or bool(self.contract and self.contract.is_kept)
+
 
 class CompiledLoop(_CompiledStruct, frozen=True, tag_field="type", tag="loop"):
     id: StepId
@@ -137,9 +142,14 @@ class CompiledLoop(_CompiledStruct, frozen=True, tag_field="type", tag="loop"):
     run_condition: str | None = None
 
     @property
+    def takes_decisions(self) -> bool:
+        """Whether a decision of the agent counts: more than a condition, where there is one."""
+        return self.kind in ("while", "until")
+
+    @property
     def is_controlled(self) -> bool:
-        """Whether the agent decides at the end of each pass."""
-        return self.kind in ("while", "until") and self.condition is None
+        """Whether the agent must decide at the end of each pass."""
+        return self.takes_decisions and self.condition is None
 
 
 CompiledPart: TypeAlias = CompiledStep | CompiledLoop

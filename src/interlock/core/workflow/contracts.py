@@ -1,39 +1,36 @@
 """Contracts: the artifact that a step owes, as a schema and an example of it.
 
-A contract is built in (`packs`) or a workflow's own (`local_contract`). A text in <…> in an example
-is a blank, which the agent replaces: handed in as it is, it is a breach. An author's contract is
+A contract is built in (`packs`) or a workflow's own (`local_contract`). An author's contract is
 accepted only if its schema is affordable (`schemas`) and takes its example, both as it is written
-and with the blanks filled in; so an agent that follows the example meets the contract.
+and with its blanks filled in. The compiled example has a blank for everything that the agent
+decides (`blanks`); so an agent that follows it meets the contract, and one that copies it does not.
 
-`check` holds the contract against the artifacts of its kind. One that passes is enough; if none
-does, the breaches are those of the first, each with a suggestion, and the first suggestion shows
-the whole example. `instructions` describes the schema field by field, within a limit of bytes.
+`check` compares the contract with the artifacts of its kind. One that passes is enough; if none
+does, the breaches are those of the first, each with a suggestion. `instructions` shows the example,
+whose blanks say what is allowed.
 """
 
 import functools
 import re
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any, cast
 
 import msgspec
 
 from interlock.core import canonical
-from interlock.core.canonical import Json, escape_pointer_part
+from interlock.core.canonical import Json
 from interlock.core.workflow import packs, schemas
+from interlock.core.workflow.blanks import blanks_in, is_blank, unreplaced, with_blanks
 from interlock.core.workflow.conditions import Flaw
 from interlock.core.workflow.operators import clip, quote
 from interlock.core.workflow.schemas import CostTally, SchemaError, SchemaNode
 
 NAME_LENGTH_MAX = 64
 EXAMPLE_BYTES_MAX = 2_000
-INSTRUCTIONS_BYTES_MAX = 4_096
 BREACHES_MAX = 20
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")
 _FIELD_LENGTH_MAX = 300
-_NESTING_MAX = 4
-_MORE_LINE_BYTES_MAX = 80
 _BLANK_LEFT_PREFIX = "it still says"
 _ARTIFACTS_POINTER = "/output/artifacts"
 
@@ -46,6 +43,8 @@ class Contract(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Canonical JSON as text, like `example`: foreign data, which only its own encoder writes."""
     example: str
     is_required: bool = True
+    is_kept: bool = False
+    """Whether the artifact is shown whole after every break."""
 
 
 class Breach(msgspec.Struct, frozen=True):
@@ -97,7 +96,11 @@ def local_contract(
         message = "is all that the schema takes, and what stands in <…> is to be replaced"
     for error in mismatches:
         tally.refuse(f"{pointer}/example{error.pointer}", f"{message}: {error.message}")
-    return tuple(tally.flaws) or _encode_contract(name, full_schema, own_example)
+    if tally.flaws:
+        return tuple(tally.flaws)
+    example_with_blanks = with_blanks(full_schema, own_example)
+    assert isinstance(example_with_blanks, dict), "an artifact is an object"
+    return _encode_contract(name, full_schema, example_with_blanks)
 
 
 def check(
@@ -115,25 +118,25 @@ def check(
     if not candidates:
         return ((_missing_artifact(contract, artifacts),) if contract.is_required else ()), ()
     schema: SchemaNode = msgspec.json.decode(contract.schema)
-    blanks = _blanks(msgspec.json.decode(contract.example))
+    blanks = blanks_in(msgspec.json.decode(contract.example))
     is_valid = schemas.validator(schema)
     index, artifact = next(
         (
             candidate
             for candidate in candidates
-            if is_valid(candidate[1]) and not _unreplaced_blanks(candidate[1], blanks)
+            if is_valid(candidate[1]) and not any(unreplaced(candidate[1], blanks))
         ),
         candidates[0],
     )
-    schema_errors = (*schemas.errors(schema, artifact), *_unreplaced_blanks(artifact, blanks))[
-        :BREACHES_MAX
+    blanks_left = [
+        SchemaError(at, f"{_BLANK_LEFT_PREFIX} {clip(text, 80)}")
+        for at, text in islice(unreplaced(artifact, blanks), BREACHES_MAX)
     ]
-    breaches = tuple(_breach(contract, schema, index, error) for error in schema_errors)
-    if breaches:
-        suggestion = (
-            f"{breaches[0].suggestion} A whole one{_own_words_hint(contract)}: {contract.example}"
-        )
-        breaches = (msgspec.structs.replace(breaches[0], suggestion=suggestion), *breaches[1:])
+    unfilled = {error.pointer for error in blanks_left}
+    wrong = [error for error in schemas.errors(schema, artifact) if error.pointer not in unfilled]
+    breaches = tuple(
+        _breach(contract, schema, index, error) for error in (*blanks_left, *wrong)[:BREACHES_MAX]
+    )
     return breaches, tuple(
         f"`{_ARTIFACTS_POINTER}/{index}{pointer}` is not a field of `{contract.name}`: it is kept"
         " and not read"
@@ -142,21 +145,13 @@ def check(
 
 
 def instructions(contract: Contract) -> str:
-    """Return the description of the artifact to hand in: each field, and the example."""
+    """Return the request for the artifact: its form, with blanks that say what is allowed."""
+    demand = "Hand in" if contract.is_required else "If it applies, hand in"
+    text = f"{demand} this artifact, with your own values in place of each <…>: {contract.example}"
     schema: SchemaNode = msgspec.json.decode(contract.schema)
-    schema["properties"]["kind"] = {"const": contract.name}  # without the alternative `wr.`
-    demand = "Hand in" if contract.is_required else "You may hand in"
-    head = f"{demand} an artifact of kind `{contract.name}` in output.artifacts. Its fields:"
-    tail = f"For example{_own_words_hint(contract)}: {contract.example}"
-    lines = list(_field_lines(schemas.resolve(schema, schema), schema))
-    bytes_left = INSTRUCTIONS_BYTES_MAX - len(f"{head}\n{tail}".encode()) - _MORE_LINE_BYTES_MAX
-    for count, line in enumerate(lines):
-        bytes_left -= len(f"\n{line}".encode())
-        if bytes_left < 0:
-            omission = f"- and {len(lines) - count} more; you will be told what is wrong with them"
-            lines[count:] = [omission]
-            break
-    return "\n".join((head, *lines, tail))
+    shown = msgspec.json.decode(contract.example)
+    more = [name for name in schema.get("properties", {}) if name not in shown]
+    return f"{text}\nIt may also have: {', '.join(more)}." if more else text
 
 
 def _encode_contract(name: str, schema: SchemaNode, example: dict[str, Json]) -> Contract:
@@ -196,16 +191,16 @@ def _missing_artifact(contract: Contract, artifacts: Sequence[Json]) -> Breach:
         pointer=_ARTIFACTS_POINTER,
         message=f"An artifact of kind `{contract.name}` is needed;"
         f" sent: {_comma_separated(sent) or 'none'}",
-        suggestion=f"Add this to output.artifacts{_own_words_hint(contract)}: {contract.example}",
+        suggestion=f"Add this to output.artifacts, with your own values: {contract.example}",
     )
 
 
 def _breach(contract: Contract, schema: SchemaNode, index: int, error: SchemaError) -> Breach:
     subject = f"`{error.pointer}` of the" if error.pointer else "The"
     node = schemas.subschema_at(schema, error.pointer) if error.pointer else None
-    remedy = "Change it so that it is like the example."
+    remedy = "Change it so that it has the form of the example."
     if error.message.startswith(_BLANK_LEFT_PREFIX):
-        remedy = "Put your own words there."
+        remedy = "Put your own value there."
     elif node is not None:
         remedy = f"Send there: {clip(_describe_value(node, schema), _FIELD_LENGTH_MAX)}."
     return Breach(
@@ -217,48 +212,10 @@ def _breach(contract: Contract, schema: SchemaNode, index: int, error: SchemaErr
     )
 
 
-def _own_words_hint(contract: Contract) -> str:
-    has_blanks = _blanks(msgspec.json.decode(contract.example))
-    return ", with your own words in place of each <…>" if has_blanks else ""
-
-
-def _is_blank(text: str) -> bool:
-    return len(text) > len("<>") and text[0] == "<" and text[-1] == ">"
-
-
-def _blanks(example: Json) -> frozenset[str]:
-    """Return the texts that the agent is to replace."""
-    return frozenset(text for _, text in _texts(example) if _is_blank(text))
-
-
-def _unreplaced_blanks(artifact: Json, blanks: frozenset[str]) -> tuple[SchemaError, ...]:
-    """Return an error for each blank that was not replaced."""
-    errors = (
-        SchemaError(at, f"{_BLANK_LEFT_PREFIX} {clip(text, 80)}")
-        for at, text in _texts(artifact)
-        if text.strip() in blanks
-    )
-    return tuple(islice(errors, BREACHES_MAX))
-
-
-def _texts(root: Json) -> Iterator[tuple[str, str]]:
-    """Yield all texts in a value, keys too, with their pointers."""
-    pending: deque[tuple[str, Json]] = deque([("", root)])
-    while pending:
-        at, value = pending.popleft()
-        if isinstance(value, str):
-            yield at, value
-        elif isinstance(value, dict):
-            yield from ((f"{at}/{escape_pointer_part(key)}", key) for key in value)
-            pending += ((f"{at}/{escape_pointer_part(key)}", item) for key, item in value.items())
-        elif isinstance(value, list):
-            pending += ((f"{at}/{index}", item) for index, item in enumerate(value))
-
-
 def _with_blanks_filled(value: Json) -> Json:
     """Return the value as an agent with little to say would send it: no blanks, equally long."""
     if isinstance(value, str):
-        return f"a{value[1:-1]}a" if _is_blank(value) else value
+        return f"a{value[1:-1]}a" if is_blank(value) else value
     if isinstance(value, list):
         return [_with_blanks_filled(item) for item in value]
     if isinstance(value, dict):
@@ -267,23 +224,6 @@ def _with_blanks_filled(value: Json) -> Json:
             for key, item in value.items()
         }
     return value
-
-
-def _field_lines(node: SchemaNode | None, schema: SchemaNode, depth: int = 0) -> Iterator[str]:
-    if node is None or depth > _NESTING_MAX:
-        return
-    properties, required = node.get("properties", {}), node.get("required", ())
-    # The kind comes first, then required fields, then the rest.
-    for name in sorted(properties, key=lambda name: (name != "kind", name not in required)):
-        field = schemas.resolve(properties[name], schema)
-        requirement = "required" if name in required else "optional"
-        value_description = clip(_describe_value(field, schema), _FIELD_LENGTH_MAX)
-        annotation = (
-            f" ({clip(field['description'], 200)})" if field and "description" in field else ""
-        )
-        yield f"{'  ' * depth}- `{clip(name, 80)}` ({requirement}): {value_description}{annotation}"
-        items = field.get("items") if field else None
-        yield from _field_lines(schemas.resolve(items, schema) or field, schema, depth + 1)
 
 
 def _describe_value(node: SchemaNode | None, schema: SchemaNode) -> str:

@@ -98,17 +98,20 @@ class ShapingConstraints(ArtifactPart, frozen=True):
     exclusions: tuple[Text, ...] | None = None
 
 
+Power = Literal[
+    "Counter-Positioning",
+    "Switching Costs",
+    "Network Economies",
+    "Scale Economies",
+    "Cornered Resource",
+    "Process Power",
+    "Branding",
+    "None_Imitable",
+]
+
+
 class DefensibilityClaim(ArtifactPart, frozen=True):
-    power: Literal[
-        "Counter-Positioning",
-        "Switching Costs",
-        "Network Economies",
-        "Scale Economies",
-        "Cornered Resource",
-        "Process Power",
-        "Branding",
-        "None_Imitable",
-    ]
+    power: Power
     cannibalization: str
 
 

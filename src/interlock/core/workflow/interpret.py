@@ -31,6 +31,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from interlock.core.canonical import Json
+from interlock.core.ids import StepId
 from interlock.core.workflow import conditions
 from interlock.core.workflow.compiled_workflow import (
     CompiledLoop,
@@ -38,7 +39,7 @@ from interlock.core.workflow.compiled_workflow import (
     CompiledStep,
     CompiledWorkflow,
 )
-from interlock.core.workflow.conditions import UnusableValue
+from interlock.core.workflow.conditions import Condition, UnusableValue
 from interlock.core.workflow.packs import LoopControlArtifact
 from interlock.core.workflow.positions import (
     EnclosingLoop,
@@ -77,6 +78,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
         "approval",
         "fragment_given",
         "fragment_left_out",
+        "proven",
     ]
     about: str
     """The id of the step or loop."""
@@ -90,6 +92,15 @@ class Destination(msgspec.Struct, frozen=True):
     trace: tuple[Entry, ...] = ()
     bounded_loops: tuple[CompiledLoop, ...] = ()
     """Loops that ended because of their bound although another pass was wanted."""
+    skipped: "tuple[SkippedPart, ...]" = ()
+    """Parts that the search went past, each once."""
+
+
+class SkippedPart(msgspec.Struct, frozen=True):
+    part: CompiledPart
+    reason: str
+    unset: tuple[str, ...]
+    """The keys that its condition reads and nobody has set."""
 
 
 class Impasse(msgspec.Struct, frozen=True):
@@ -123,7 +134,9 @@ def continue_from(
             held_control = control
         elif control and target is not None:
             stops = control.decision == "stop"
-            frames[target] = msgspec.structs.replace(frames[target], stops=stops)
+            frames[target] = msgspec.structs.replace(
+                frames[target], stops=stops, continues=not stops
+            )
     frames[-1] = Frame(frames[-1].index + 1)
     return _StepSearch(workflow, tuple(frames), context, held_control).find_next_step()
 
@@ -141,6 +154,7 @@ class _OpenBlock(msgspec.Struct):
     loop: CompiledLoop | None = None
     iteration: int = 0
     stops: bool = False
+    continues: bool = False
 
 
 class _StepSearch:
@@ -159,11 +173,14 @@ class _StepSearch:
         self._trace: list[Entry] = []
         self._omitted_count = 0
         self._bounded: list[CompiledLoop] = []
+        self._skipped: dict[StepId, SkippedPart] = {}
         self._open_blocks = [_OpenBlock(workflow.steps, position[0].index)]
         for outer, frame in pairwise(position):
             loop = self._open_blocks[-1].parts[outer.index]
             assert isinstance(loop, CompiledLoop), "only a loop has a block of its own"
-            open_block = _OpenBlock(loop.body, frame.index, loop, outer.iteration, outer.stops)
+            open_block = _OpenBlock(
+                loop.body, frame.index, loop, outer.iteration, outer.stops, outer.continues
+            )
             self._open_blocks.append(open_block)
 
     def find_next_step(self) -> Destination | Impasse:
@@ -195,7 +212,7 @@ class _StepSearch:
             if not answer:
                 kind = "loop_skipped" if isinstance(part, CompiledLoop) else "skipped"
                 self._record(kind, part.id, f"not so: {reason}")
-                block.index += 1
+                self._skip(block, part, f"only if {reason}", condition)
                 return None
         if isinstance(part, CompiledStep):
             self._record("chosen", part.id, reason)
@@ -209,37 +226,52 @@ class _StepSearch:
         is_wanted, reason = decision
         if not is_wanted:
             self._record("loop_skipped", loop.id, reason)
-            block.index += 1
+            condition = conditions.unpack(loop.condition) if loop.condition else None
+            self._skip(block, loop, _reason_not_to_enter(loop, condition), condition)
             return None
         self._record("loop_entered", loop.id, reason)
         self._open_blocks.append(_OpenBlock(loop.body, 0, loop, 1))
         return None
 
+    def _skip(
+        self, block: _OpenBlock, part: CompiledPart, reason: str, condition: Condition | None
+    ) -> None:
+        """Go past a part that is not done, and remember why."""
+        block.index += 1
+        variables = conditions.variables(condition) if condition else ()
+        scope = self._scope()
+        unset = tuple(name for name in variables if conditions.look_up(scope, name) is None)
+        reason += "".join(f"; `{name}` is not set" for name in unset)
+        self._skipped.setdefault(part.id, SkippedPart(part, reason, unset))
+
     def _end_pass(self, block: _OpenBlock, loop: CompiledLoop) -> Impasse | None:
-        decision = self._wants_more(loop, passes=block.iteration, stops=block.stops)
+        decision = self._wants_more(
+            loop, passes=block.iteration, stops=block.stops, continues=block.continues
+        )
         if isinstance(decision, Impasse):
             return decision
         is_wanted, reason = decision
         if is_wanted and block.iteration < loop.passes_max:
-            block.iteration, block.index, block.stops = block.iteration + 1, 0, False
+            block.iteration, block.index = block.iteration + 1, 0
+            block.stops = block.continues = False
             self._record("pass_begun", loop.id, f"pass {block.iteration}: {reason}")
             return None
         if is_wanted:
             self._bounded.append(loop)
             self._record("loop_bounded", loop.id, f"{loop.passes_max} passes were made; {reason}")
         else:
-            self._record("loop_ended", loop.id, f"after {block.iteration} passes: {reason}")
+            self._record("loop_ended", loop.id, f"after {_passes(block.iteration)}: {reason}")
         self._open_blocks.pop()
         self._open_blocks[-1].index += 1
         return None
 
     def _wants_more(
-        self, loop: CompiledLoop, *, passes: int, stops: bool
+        self, loop: CompiledLoop, *, passes: int, stops: bool, continues: bool = False
     ) -> tuple[bool, str] | Impasse:
         """Return whether another pass is wanted after so many, and the reason."""
+        if loop.takes_decisions and (stops or continues):
+            return continues, f"the agent decided to {'go on' if continues else 'stop'}"
         if loop.is_controlled:
-            if stops:
-                return False, "the agent decided to stop"
             first_reason = "the first pass is always made"
             return True, "the agent did not decide to stop" if passes else first_reason
         if loop.kind == "group":
@@ -280,7 +312,7 @@ class _StepSearch:
         )
 
     def _is_stopped_beforehand(self, loop: CompiledLoop) -> bool:
-        if self._held_control is None or not loop.is_controlled:
+        if self._held_control is None or not loop.takes_decisions:
             return False
         control, self._held_control = self._held_control, None
         names = (None, "", loop.id, loop.control_id)
@@ -309,10 +341,25 @@ class _StepSearch:
         # The pass of a loop is stored with the part that the loop is, in the block around its body.
         bodies = [*self._open_blocks[1:], None]
         position = tuple(
-            Frame(block.index, body.iteration, body.stops) if body else Frame(block.index)
+            Frame(block.index, body.iteration, body.stops, body.continues)
+            if body
+            else Frame(block.index)
             for block, body in zip(self._open_blocks, bodies, strict=True)
         )
-        return Destination(position, step, trace, tuple(self._bounded))
+        return Destination(
+            position, step, trace, tuple(self._bounded), tuple(self._skipped.values())
+        )
+
+
+def _reason_not_to_enter(loop: CompiledLoop, condition: Condition | None) -> str:
+    if condition is None:
+        return "you decided so" if loop.takes_decisions else "there is nothing to go through"
+    description = conditions.describe(condition)
+    return f"only while {description}" if loop.kind == "while" else f"only until {description}"
+
+
+def _passes(count: int) -> str:
+    return "1 pass" if count == 1 else f"{count} passes"
 
 
 def _impasse(part: CompiledPart, path: str, unusable: UnusableValue) -> Impasse:

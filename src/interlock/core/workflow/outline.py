@@ -74,6 +74,7 @@ def preview(
             position,
             context=context,
             preferences=preferences,
+            notes={name: f"(the notes of `{name}`)" for name in workflow.quoted_steps},
             opening=() if step.number == 1 else None,
         )
         text = (

@@ -13,10 +13,12 @@ import msgspec
 from msgspec import Meta
 
 from interlock.core.canonical import Json
+from interlock.core.workflow.blanks import choice
 from interlock.core.workflow.handoff_artifacts import (
     ArtifactPart,
     Confidence,
     PackArtifact,
+    Power,
     ShortText,
     Text,
     Version,
@@ -31,6 +33,9 @@ DivergenceReason = Literal[
     "safety_stop",
     "policy_constraint",
 ]
+
+
+_CONFIDENCE = choice(get_args(Confidence))
 
 
 class UserOnlyArtifact(PackArtifact, frozen=True, tag="user_only"):
@@ -101,6 +106,10 @@ class CoordinatorSignalArtifact(PackArtifact, frozen=True, tag="coordinator_sign
 class ReviewFinding(ArtifactPart, frozen=True):
     severity: Literal["critical", "major", "minor", "nit"]
     summary: Text
+    file: Text | None = None
+    line: int | None = None
+    must_fix: bool | None = None
+    """Whether it must be fixed before the change is merged, however small it is."""
     finding_category: (
         Literal["correctness", "security", "architecture", "ux", "performance", "testing", "style"]
         | None
@@ -129,10 +138,10 @@ class GateVerdictArtifact(PackArtifact, frozen=True, tag="gate_verdict"):
 
 
 class VerificationArtifact(PackArtifact, frozen=True, tag="verification"):
-    """Proof that a command was run and passed."""
+    """How a command ended, as the agent saw it."""
 
     command: Text
-    exit_code: Literal[0]
+    exit_code: int
     summary: Text
 
 
@@ -146,36 +155,50 @@ KnownArtifact: TypeAlias = (
 )
 """The artifacts that the engine reads from any step."""
 _EXAMPLE_FIELDS: dict[str, dict[str, Json]] = {
-    "user_only": {"resolution": "answered", "detail": "<what the user said>"},
+    "user_only": {
+        "resolution": "<answered | assumed | skipped>",
+        "detail": "<the user's answer, or what you assumed and why>",
+    },
     "capability_observation": {
-        "capability": "web_browsing",
-        "status": "available",
+        "capability": "<delegation | web_browsing>",
+        "status": "<available | unavailable>",
         "evidence": "<how you know>",
     },
     "workflow_divergence": {
-        "reason": "efficiency_skip",
+        "reason": choice(get_args(DivergenceReason)),
         "summary": "<what you did instead, and why>",
     },
-    "gap": {"severity": "warning", "summary": "<what is left undone>"},
+    "gap": {"severity": "<info | warning | critical>", "summary": "<what is left undone>"},
     "gap_resolution": {"gapId": "<gap_…>", "how": "<how it was closed>"},
-    "loop_control": {"decision": "continue", "reason": "<why>"},
+    "loop_control": {"decision": "<continue | stop>", "reason": "<why>"},
     "assessment": {"dimensions": {"<dimension>": {"level": "<level>", "rationale": "<why>"}}},
-    "coordinator_signal": {"signalKind": "finding", "payload": {"summary": "<what you found>"}},
+    "coordinator_signal": {
+        "signalKind": "<progress | finding | data_needed | approval_needed | blocked>",
+        "payload": {"summary": "<what there is to say>"},
+    },
     "review_verdict": {
-        "verdict": "minor",
-        "confidence": "medium",
-        "findings": [{"severity": "minor", "summary": "<what is wrong, and where>"}],
+        "verdict": "<clean | minor | blocking>",
+        "confidence": _CONFIDENCE,
+        "findings": [
+            {
+                "severity": "<critical | major | minor | nit>",
+                "summary": "<what is wrong>",
+                "file": "<path of the file>",
+                "line": "<whole number>",
+                "mustFix": "<true or false>",
+            }
+        ],
         "summary": "<the review in one line>",
     },
     "gate_verdict": {
-        "verdict": "uncertain",
-        "confidence": "medium",
-        "rationale": "<why, with the evidence for it>",
+        "verdict": "<approved | rejected | uncertain>",
+        "confidence": _CONFIDENCE,
+        "rationale": "<why, with the evidence for it, at least 20 characters>",
     },
     "discovery_handoff": {
         "selectedDirection": "<the direction, in one sentence>",
         "designDocPath": "<path of the design document>",
-        "confidenceBand": "medium",
+        "confidenceBand": _CONFIDENCE,
         "keyInvariants": ["<what must stay true>"],
     },
     "shaping_handoff": {
@@ -203,19 +226,22 @@ _EXAMPLE_FIELDS: dict[str, dict[str, Json]] = {
             "rawIdea": "<the idea>",
             "problem": "<a story of what goes wrong today>",
             "baseline": "<what people do without it>",
-            "appetiteHint": "small_batch",
+            "appetiteHint": "<small_batch | big_batch>",
             "noGosHints": ["<what will not be built>"],
-            "constraints": {"teamSize": 1, "technicalCapabilities": ["<what the team can do>"]},
+            "constraints": {
+                "teamSize": "<whole number>",
+                "technicalCapabilities": ["<what the team can do>"],
+            },
             "evidenceTopK": ["<id of a piece of evidence>"],
             "defensibilityClaim": {
-                "power": "Counter-Positioning",
+                "power": choice(get_args(Power)),
                 "cannibalization": "<what a copy would cost a rival>",
             },
         },
     },
     "verification": {
         "command": "<the command, as it was run>",
-        "exitCode": 0,
+        "exitCode": "<whole number>",
         "summary": "<what it showed>",
     },
 }
@@ -223,11 +249,11 @@ EXAMPLES: dict[str, Json] = {
     kind: {"kind": kind, **_EXAMPLE_FIELDS[kind]}
     for kind in (artifact.__struct_config__.tag for artifact in get_args(KnownArtifact))
 }
-"""An accepted example of each known kind."""
+"""The form of each known kind, with blanks for what the agent decides."""
 
 
 class Pack(msgspec.Struct, frozen=True):
-    """A built-in contract. Texts in <…> in the example are for the agent to replace."""
+    """A built-in contract. The example has blanks for what the agent decides (`blanks`)."""
 
     name: str
     purpose: str

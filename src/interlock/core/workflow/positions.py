@@ -7,7 +7,12 @@ import msgspec
 
 from interlock.core.canonical import Json
 from interlock.core.workflow import conditions
-from interlock.core.workflow.compiled_workflow import CompiledLoop, CompiledStep, CompiledWorkflow
+from interlock.core.workflow.compiled_workflow import (
+    CompiledLoop,
+    CompiledPart,
+    CompiledStep,
+    CompiledWorkflow,
+)
 from interlock.core.workflow.packs import LoopControlArtifact
 
 
@@ -18,6 +23,8 @@ class Frame(msgspec.Struct, frozen=True, array_like=True):
     """The pass of the loop at `index`, counted from 1; 0 where there is no loop."""
     stops: bool = False
     """Whether the agent has decided that this pass of the loop is the last."""
+    continues: bool = False
+    """Whether the agent has decided that another pass follows."""
 
 
 Position: TypeAlias = tuple[Frame, ...]
@@ -60,6 +67,17 @@ def step_at(workflow: CompiledWorkflow, position: Position) -> CompiledStep | No
     return part
 
 
+def next_part(workflow: CompiledWorkflow, position: Position) -> CompiledPart | None:
+    """Return the part that follows in the same block; None at its end."""
+    block = workflow.steps
+    for frame in position[:-1]:
+        part = block[frame.index]
+        assert isinstance(part, CompiledLoop), "only a loop has a block of its own"
+        block = part.body
+    index = position[-1].index + 1
+    return block[index] if index < len(block) else None
+
+
 def enclosing_loops(workflow: CompiledWorkflow, position: Position) -> tuple[EnclosingLoop, ...]:
     """Return the loops that `position` is in, from the outermost."""
     loops: list[EnclosingLoop] = []
@@ -80,9 +98,9 @@ def scope(
 
 
 def controlled_loop_names(workflow: CompiledWorkflow) -> tuple[str, ...]:
-    """Return the names of the loops that the agent controls."""
+    """Return the names of the loops that the agent may decide about."""
     loops = {id(loop): loop for _, enclosing in workflow.steps_with_loops() for loop in enclosing}
-    controlled = [loop for loop in loops.values() if loop.is_controlled]
+    controlled = [loop for loop in loops.values() if loop.takes_decisions]
     return tuple(name for loop in controlled for name in (loop.id, loop.control_id) if name)
 
 
@@ -92,7 +110,7 @@ def targeted_loop_index(
     """Return the index of the loop that a decision is about: the one named, or the innermost."""
     for index in reversed(range(len(loops))):
         loop = loops[index].loop
-        if loop.is_controlled and control.loop_id in (None, "", loop.id, loop.control_id):
+        if loop.takes_decisions and control.loop_id in (None, "", loop.id, loop.control_id):
             return index
     return None
 

@@ -2,10 +2,12 @@
 
 `prompt_texts` has put together what is the same in every run; `render` adds what depends on it. It
 chooses the fragments whose conditions hold, fills the placeholders of the role, the prompt and the
-fragments from the context and the variables of loops, and joins the parts in a fixed order: loop
-banners, the opening (only at the start of a run), role, prompt, requests for a loop decision, for
-what is checked and owed, for assessments and for a confirmation, notes, and fragments last. Three
-things keep a prompt from being rendered: a placeholder without a value (`MissingContextKeys`,
+fragments from the context, the variables of loops and the quoted notes, and joins the parts in a
+fixed order: loop banners, the opening (only at the start of a run), role, prompt, fragments,
+delegations, and then the requests: for context, for a loop decision, for what is checked and owed,
+for assessments and for a confirmation. How to hand in is said by the answer around it.
+
+Three things keep a prompt from being rendered: a placeholder without a value (`MissingContextKeys`,
 unless the workflow shows unset values), a condition without an answer, and a prompt that would be
 larger than `CHARS_MAX` (both an `Impasse`).
 """
@@ -15,22 +17,31 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from interlock.core.canonical import Json
+from interlock.core.ids import StepId
 from interlock.core.preferences import Preferences
 from interlock.core.workflow import conditions, contracts, criteria, interpret, positions
-from interlock.core.workflow.compiled_workflow import CompiledStep, CompiledWorkflow
+from interlock.core.workflow.compiled_workflow import CompiledLoop, CompiledStep, CompiledWorkflow
 from interlock.core.workflow.conditions import UnusableValue
+from interlock.core.workflow.examples import (
+    assessment_example,
+    capability_example,
+    context_example,
+    user_only_example,
+)
 from interlock.core.workflow.interpret import Entry, Impasse
-from interlock.core.workflow.passthrough import Assessment, Reference
-from interlock.core.workflow.placeholders import PLACEHOLDER, placeholder_paths
+from interlock.core.workflow.passthrough import Reference
+from interlock.core.workflow.placeholders import (
+    NOTES_PREFIX,
+    display_value,
+    fill_placeholders,
+    look_up,
+    placeholder_paths,
+)
 from interlock.core.workflow.positions import EnclosingLoop, Position
 
 CHARS_MAX = 256 * 1024
-_NOTES_AT_FIRST = """\
-When you have done this step, write notes for it: what you did, found and decided, and what is \
-still open. The notes are kept, and are what you (or another agent) will be shown when the \
-conversation is lost or shortened, so write what you would want to read then. Each step has its \
-own notes; do not repeat earlier ones."""
-_NOTES_LATER = "Finish with notes for this step: what you did, found and decided, and what is open."
+_ITEM_CHARS_MAX = 4_000  # of an item that a banner shows; a larger one is in the values
+_NOT_DONE = "(this step was not done)"
 
 
 class MissingContextKeys(msgspec.Struct, frozen=True):
@@ -51,8 +62,6 @@ class ResolvedReference(msgspec.Struct, frozen=True, rename="camel", omit_defaul
 
 class RenderedPrompt(msgspec.Struct, frozen=True):
     text: str
-    confirms: bool = False
-    """Whether it asks the agent to get the user's confirmation."""
     trace: tuple[Entry, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -64,11 +73,17 @@ def render(
     *,
     context: Mapping[str, Json],
     preferences: Preferences,
+    notes: Mapping[StepId, str],
     opening: tuple[ResolvedReference, ...] | None = None,
 ) -> RenderedPrompt | MissingContextKeys | Impasse:
-    """Return the prompt of `step`, at `position`. `opening` is given if the run begins there."""
+    """Return the prompt of `step`, at `position`. `opening` is given if the run begins there.
+
+    `notes` are those of the steps that prompts of this workflow quote, as far as they were done.
+    """
     loops = positions.enclosing_loops(workflow, position)
     scope = positions.scope(workflow, position, context)
+    quoted = {f"{NOTES_PREFIX}{name}": notes.get(name, _NOT_DONE) for name in workflow.quoted_steps}
+    scope = {**scope, **quoted}
     selection = _chosen_fragments(step, scope)
     if isinstance(selection, Impasse):
         return selection
@@ -79,36 +94,51 @@ def render(
             path
             for text in source_texts
             for path in placeholder_paths(text)
-            if conditions.look_up(scope, path) is None
+            if look_up(scope, path) is None
         )
     )
     if unset and not workflow.shows_unset:
         return MissingContextKeys(unset)
     if impasse := _size_impasse(step, source_texts, scope):
         return impasse
-    role, prompt, *fragment_texts = (_fill_placeholders(text, scope) for text in source_texts)
+    role, prompt, *fragment_texts = (fill_placeholders(text, scope) for text in source_texts)
     confirms = asks_to_confirm(step, scope, preferences)
     if isinstance(confirms, Impasse):
         return confirms
     parts = [
-        *_loop_banners(workflow, position, context),
+        *_loop_banners(workflow, step, position, context),
         *(_opening_texts(workflow, step, context, opening) if opening is not None else ()),
         *((f"Your role: {role}",) if role else ()),
         prompt,
-        *_decision_request(step, loops),
+        *fragment_texts,
+        *_context_request(step, scope),
+        *_decision_request(step, loops, scope),
         *_demand_texts(step, preferences),
         *_assessment_requests(step),
         *((_CONFIRMATION_REQUEST,) if confirms else ()),
-        *(() if step.notes_optional else (_NOTES_LATER if opening is None else _NOTES_AT_FIRST,)),
-        *fragment_texts,
     ]
     warnings = tuple(f"`{path}` is not set; the prompt says so in its place." for path in unset)
-    return RenderedPrompt("\n\n".join(parts), confirms, trace, warnings)
+    return RenderedPrompt("\n\n".join(parts), trace, warnings)
 
 
 def reminder(workflow: CompiledWorkflow) -> str:
     """Return the guidance given at the start, for whoever comes back after a break."""
-    return _bullet_list("This holds throughout the workflow", workflow.guidance)
+    return _bullet_list(_GUIDANCE_TITLE, workflow.guidance)
+
+
+def repeated_instructions(
+    workflow: CompiledWorkflow,
+    step: CompiledStep,
+    position: Position,
+    context: Mapping[str, Json],
+) -> str:
+    """Return what the prompt only hints at because an earlier pass has explained it."""
+    loops = positions.enclosing_loops(workflow, position)
+    controlled = [enclosing for enclosing in loops if enclosing.loop.is_controlled]
+    is_owed = step.contract is not None and step.contract.name == "loop_control"
+    if not is_owed or not controlled or controlled[-1].iteration == 1:
+        return ""
+    return _decision_question(controlled[-1].loop, positions.scope(workflow, position, context))
 
 
 def asks_to_confirm(
@@ -122,18 +152,6 @@ def asks_to_confirm(
         pointer = interpret.pointer_in(step, "requireConfirmation", answer)
         return Impasse(step.id, pointer, answer.var, answer.message)
     return answer and preferences.autonomy == "guided"
-
-
-def confirms_at(
-    workflow: CompiledWorkflow,
-    position: Position,
-    context: Mapping[str, Json],
-    preferences: Preferences,
-) -> bool:
-    """Whether the user is asked at `position`, where that could be decided before."""
-    step = positions.step_at(workflow, position)
-    scope = positions.scope(workflow, position, context)
-    return step is not None and asks_to_confirm(step, scope, preferences) is True
 
 
 _CONFIRMATION_REQUEST = (
@@ -171,9 +189,7 @@ def _size_impasse(
 ) -> Impasse | None:
     """Return the impasse, if the prompt would be larger than an agent can read."""
     paths = [path for text in source_texts for path in placeholder_paths(text)]
-    sizes = {
-        path: len(_display_value(conditions.look_up(scope, path), path)) for path in set(paths)
-    }
+    sizes = {path: len(display_value(look_up(scope, path), path)) for path in set(paths)}
     if sum(map(len, source_texts)) + sum(sizes[path] for path in paths) <= CHARS_MAX:
         return None
     largest = max(sizes, key=lambda path: sizes[path])
@@ -181,39 +197,42 @@ def _size_impasse(
     return Impasse(step.id, step.pointer, largest, message)
 
 
-def _fill_placeholders(text: str, scope: Mapping[str, Json]) -> str:
-    return PLACEHOLDER.sub(
-        lambda match: _display_value(conditions.look_up(scope, match[1]), match[1]), text
-    )
-
-
-def _display_value(value: Json, path: str) -> str:
-    if value is None:
-        return f"(not set: {path})"
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
-
-
 def _loop_banners(
-    workflow: CompiledWorkflow, position: Position, context: Mapping[str, Json]
+    workflow: CompiledWorkflow,
+    step: CompiledStep,
+    position: Position,
+    context: Mapping[str, Json],
 ) -> Iterator[str]:
+    shown_paths = placeholder_paths(step.prompt)
     for depth, enclosing in enumerate(positions.enclosing_loops(workflow, position)):
-        if enclosing.loop.kind == "group":
+        loop, number = enclosing.loop, enclosing.iteration
+        if loop.kind == "group":
             continue
         scope = positions.scope(workflow, position[: depth + 1], context)  # outside of this loop
-        loop, number = enclosing.loop, enclosing.iteration
+        title = fill_placeholders(loop.title, scope)
         if loop.kind in ("for", "forEach"):
-            name = loop.items if loop.kind == "forEach" else str(loop.count)
-            value = conditions.look_up(scope, name)
+            value = conditions.look_up(scope, loop.items or str(loop.count))
             total = len(value) if isinstance(value, list) else value or loop.count
-            yield f"“{loop.title}”: number {number} of {total}."
-        elif number == 1:
-            yield f"This is the first pass of “{loop.title}”, of at most {loop.passes_max}."
+            of = f" of {total}" if total else ""
+            item = value[number - 1] if isinstance(value, list) and number <= len(value) else None
+            yield f"“{title}”: number {number}{of}.{_item_text(loop.item_var, item, shown_paths)}"
         else:
             ending = " There is none after it." if number == loop.passes_max else ""
-            yield (
-                f"This is pass {number} of at most {loop.passes_max} of “{loop.title}”.{ending}"
-                " Look only at what the passes before have left unresolved."
-            )
+            focus = " Look only at what the earlier passes left unresolved." if number > 1 else ""
+            yield f"“{title}”: pass {number} of at most {loop.passes_max}.{ending}{focus}"
+
+
+def _item_text(name: str, item: Json, shown_paths: tuple[str, ...]) -> str:
+    """The item that a pass is about, unless the prompt shows the whole of it."""
+    if item is None or name in shown_paths:
+        return ""
+    text = display_value(item, name)
+    if len(text) > _ITEM_CHARS_MAX:
+        text = f"{text[:_ITEM_CHARS_MAX]}…"
+    return f" It is about: {text}"
+
+
+_GUIDANCE_TITLE = "These rules apply to every step"
 
 
 def _opening_texts(
@@ -225,11 +244,8 @@ def _opening_texts(
     if "goal" not in placeholder_paths(step.prompt):
         yield f"Goal: {context['goal']}"
     for title, lines in (
-        ("This holds throughout the workflow", workflow.guidance),
-        (
-            "It takes for granted; say so if something of this is not the case",
-            workflow.preconditions,
-        ),
+        (_GUIDANCE_TITLE, workflow.guidance),
+        ("This must be true; tell the user if it is not", workflow.preconditions),
         ("Find out before you begin; ask the user what you cannot find", workflow.questions),
     ):
         if lines:
@@ -243,11 +259,8 @@ def _opening_texts(
         yield _bullet_list("Read these where they matter", lines)
     if workflow.capabilities:
         needed = ", ".join(f"{name} ({level})" for name, level in workflow.capabilities.items())
-        yield (
-            f"This workflow uses: {needed}. Find out whether you have it and hand in for each an"
-            ' artifact: {"kind": "capability_observation", "capability": "…", "status": "available"'
-            ' or "unavailable", "evidence": "…"}'
-        )
+        forms = "\n".join(_json(capability_example(name)) for name in workflow.capabilities)
+        yield f"This workflow uses: {needed}. Find out whether you have it, and hand in:\n{forms}"
 
 
 def _reference_line(reference: Reference, resolved: ResolvedReference | None) -> str:
@@ -257,23 +270,38 @@ def _reference_line(reference: Reference, resolved: ResolvedReference | None) ->
     return f"{reference.title}: {source}{state}, {reference.purpose}{authority}"
 
 
-def _decision_request(step: CompiledStep, loops: tuple[EnclosingLoop, ...]) -> Iterator[str]:
+def _context_request(step: CompiledStep, scope: Mapping[str, Json]) -> Iterator[str]:
+    if wanted := context_example(step, scope):
+        yield f"Send along as `context`: {_json(wanted)}"
+
+
+def _decision_request(
+    step: CompiledStep, loops: tuple[EnclosingLoop, ...], scope: Mapping[str, Json]
+) -> Iterator[str]:
     """Yield the question that `loop_control` answers, where the step owes it."""
     if step.contract is None or step.contract.name != "loop_control":
         return
-    controlled = [enclosing.loop for enclosing in loops if enclosing.loop.is_controlled]
-    if controlled:
-        yield (
-            f"End with a decision: does “{controlled[-1].title}” need another pass? Stop if you"
-            " cannot say what it would settle."
-        )
+    controlled = [enclosing for enclosing in loops if enclosing.loop.is_controlled]
+    if not controlled:
+        yield contracts.instructions(step.contract)
+    elif controlled[-1].iteration == 1:
+        yield f"{_decision_question(controlled[-1].loop, scope)}\n{step.contract.example}"
+    else:
+        yield f"Decide again whether to go on: {step.contract.example}"
+
+
+def _decision_question(loop: CompiledLoop, scope: Mapping[str, Json]) -> str:
+    return (
+        f"End with a decision, as an artifact: does “{fill_placeholders(loop.title, scope)}” need"
+        " another pass? Stop if you cannot say what it would settle."
+    )
 
 
 def _demand_texts(step: CompiledStep, preferences: Preferences) -> Iterator[str]:
     if step.validation_criteria is not None:
         lines = criteria.requirements(criteria.unpack(step.validation_criteria.encode()))
         yield _bullet_list("What you hand in is checked", lines)
-    if step.contract is not None:
+    if step.contract is not None and step.contract.name != "loop_control":
         yield contracts.instructions(step.contract)
     if step.user_only is not None:
         yield _user_only_request(step.user_only.question, preferences)
@@ -285,41 +313,27 @@ def _assessment_requests(step: CompiledStep) -> Iterator[str]:
             f"{dimension.id} ({' / '.join(dimension.levels)}): {dimension.purpose}"
             for dimension in assessment.dimensions
         )
-        example = msgspec.json.encode(assessment_example(assessment, step)).decode()
         yield (
             _bullet_list(f"Assess `{assessment.id}` ({assessment.purpose})", tuple(lines))
-            + f"\nHand it in as an artifact: {example}"
+            + f"\nHand it in as an artifact: {_json(assessment_example(assessment))}"
         )
-
-
-def assessment_example(assessment: Assessment, step: CompiledStep) -> dict[str, Json]:
-    """Return an example that is accepted, with levels without consequences where possible."""
-    dimensions: dict[str, Json] = {}
-    for dimension in assessment.dimensions:
-        consequential_levels = {
-            consequence.when.any_equals_level.casefold()
-            for consequence in step.consequences
-            if consequence.when.for_assessment in (None, assessment.id)
-        }
-        harmless_levels = [
-            level for level in dimension.levels if level.casefold() not in consequential_levels
-        ]
-        level = harmless_levels[-1] if harmless_levels else dimension.levels[-1]
-        dimensions[dimension.id] = {"level": level, "rationale": "<why>"}
-    return {"kind": "assessment", "assessmentId": assessment.id, "dimensions": dimensions}
 
 
 def _user_only_request(question: str, preferences: Preferences) -> str:
+    form = _json(user_only_example(preferences))
     if preferences.autonomy == "full_auto_never_stop":
         return (
             f"Only the user can settle this: {question}\nNobody will be asked. Decide as the user"
-            " would, or skip it, and say which in an artifact: "
-            '{"kind": "user_only", "resolution": "assumed" or "skipped", "detail": "…"}'
+            f" would, or skip it, and say which in an artifact: {form}"
         )
     return (
         f"Only the user can settle this: {question}\nAsk the user and wait for the answer. Hand it"
-        ' in as an artifact: {"kind": "user_only", "resolution": "answered", "detail": "…"}'
+        f" in as an artifact: {form}"
     )
+
+
+def _json(value: Json) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def _bullet_list(title: str, lines: tuple[str, ...]) -> str:

@@ -1,0 +1,117 @@
+"""The example of what to hand in for a step: the one that `nextCall` and every correction show.
+
+It is made from what the compiled step demands, has a blank wherever the agent decides (`blanks`),
+and is complete otherwise: with its blanks replaced it is accepted.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import get_args
+
+import msgspec
+
+from interlock.core.canonical import Json
+from interlock.core.preferences import Autonomy, Preferences
+from interlock.core.workflow import criteria, criteria_examples
+from interlock.core.workflow.blanks import blanks_in, choice
+from interlock.core.workflow.compiled_workflow import CompiledStep, CompiledWorkflow
+from interlock.core.workflow.packs import EXAMPLES
+from interlock.core.workflow.passthrough import Assessment
+from interlock.core.workflow.placeholders import fill_placeholders
+
+NOTES_BLANK = "<write your notes>"
+"""The blank for the agent's notes, before what they must be like, if anything."""
+
+
+class StepExample(msgspec.Struct, frozen=True):
+    output: dict[str, Json] = {}
+    context: dict[str, Json] = {}
+
+
+def step_example(
+    workflow: CompiledWorkflow,
+    step: CompiledStep,
+    scope: Mapping[str, Json],
+    preferences: Preferences,
+    *,
+    observed: Mapping[str, str],
+) -> StepExample:
+    """Return the example for a step. `observed` are the capabilities that are known already."""
+    criterion = (
+        criteria.unpack(step.validation_criteria.encode()) if step.validation_criteria else None
+    )
+    artifacts: list[Json] = [
+        *_contract_examples(step, scope),
+        *(assessment_example(assessment) for assessment in step.assessments),
+        *((user_only_example(preferences),) if step.user_only else ()),
+        *(capability_example(name) for name in workflow.capabilities if name not in observed),
+        *(criteria_examples.artifacts(criterion, scope) if criterion else ()),
+    ]
+    output: dict[str, Json] = {}
+    if not step.notes_optional or criterion:
+        demands = criteria_examples.notes_demands(criterion, scope) if criterion else ()
+        output["notesMarkdown"] = notes_blank(demands)
+    if artifacts:
+        output["artifacts"] = artifacts
+    return StepExample(output, context_example(step, scope))
+
+
+def context_example(step: CompiledStep, scope: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the keys that the step should set, unless it only speaks of one that is set."""
+    return {
+        key.name: msgspec.json.decode(key.example)
+        for key in step.sets
+        if key.is_declared or scope.get(key.name) is None
+    }
+
+
+def notes_blank(demands: tuple[str, ...]) -> str:
+    return f"{NOTES_BLANK[:-1]}, {', '.join(demands)}>" if demands else NOTES_BLANK
+
+
+def is_notes_blank(notes: str) -> bool:
+    """Whether the notes are still the blank of an example."""
+    text = notes.strip()
+    return text.startswith(NOTES_BLANK[:-1]) and text.endswith(">") and "\n" not in text
+
+
+def assessment_example(assessment: Assessment) -> Json:
+    dimensions: dict[str, Json] = {
+        dimension.id: {"level": choice(dimension.levels), "rationale": "<why>"}
+        for dimension in assessment.dimensions
+    }
+    return {"kind": "assessment", "assessmentId": assessment.id, "dimensions": dimensions}
+
+
+def user_only_example(preferences: Preferences) -> Json:
+    """What the user said, or where nobody is asked, what the agent decided instead."""
+    if preferences.autonomy == "full_auto_never_stop":
+        return {
+            "kind": "user_only",
+            "resolution": "<assumed | skipped>",
+            "detail": "<what you assumed and why, or why it can be skipped>",
+        }
+    return {"kind": "user_only", "resolution": "answered", "detail": "<what the user said>"}
+
+
+def capability_example(name: str) -> Json:
+    example = EXAMPLES["capability_observation"]
+    assert isinstance(example, dict), "an artifact is an object"
+    return {**example, "capability": name}
+
+
+BLANKS = blanks_in(
+    [
+        *EXAMPLES.values(),
+        *(user_only_example(Preferences(autonomy)) for autonomy in get_args(Autonomy)),
+    ]
+)
+"""The blanks in artifacts of kinds that the engine reads from any step."""
+
+
+def _contract_examples(step: CompiledStep, scope: Mapping[str, Json]) -> Iterator[Json]:
+    if step.contract is None or not step.contract.is_required:
+        return
+    example: dict[str, Json] = msgspec.json.decode(step.contract.example)
+    if step.verification:
+        example["command"] = fill_placeholders(step.verification, scope)
+    yield example
