@@ -179,8 +179,9 @@ def test_a_blocked_attempt_is_not_a_branch(log: Log) -> None:
     ]
     log.append(plan(first.stream, renamed, blobs={}, at_ms=3))
 
-    assert log.newest_step(ROOT) == first.node.id
-    assert log.newest_step(first.node.id) is None
+    assert log.next_steps(ROOT, limit=5) == [first.node.id]
+    assert log.next_steps(first.node.id, limit=5) == []
+    assert log.newest_below(ROOT) == first.node.id
 
 
 def node_event(made: Plan, node: NodeId) -> SessionEvent:

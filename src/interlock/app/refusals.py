@@ -11,6 +11,8 @@ from interlock.core.session.chain import Health
 from interlock.core.tokens import TokenFault
 from interlock.workspace.projects.catalogue import BrokenEntry
 
+STEPS_NAMED_MAX = 20
+
 
 class NoSuchWorkflow(Refusal, frozen=True):
     workflow: WorkflowId
@@ -59,6 +61,21 @@ class NoSuchNode(Refusal, frozen=True):
         missing = f"node `{self.requested}`" if self.requested else "run yet"
         hint = f"`interlock session show {self.session}` shows what it has."
         return Explanation("unknown_node", f"Session `{self.session}` has no {missing}", hint)
+
+
+class NoSuchStep(Refusal, frozen=True):
+    """Nothing was handed in for such a step on the way to where the token points."""
+
+    requested: str
+    handed_in: tuple[str, ...]
+
+    def explain(self) -> Explanation:
+        known = ", ".join(f"`{step}`" for step in (*self.handed_in[:STEPS_NAMED_MAX], "all"))
+        return Explanation(
+            "unknown_step",
+            f"Nothing was handed in for a step `{self.requested}` on this branch",
+            f"Ask for one of these: {known}.",
+        )
 
 
 class UnhealthySession(Refusal, frozen=True):

@@ -14,6 +14,7 @@ Code = Literal[
     "unknown_run",
     "unknown_gap",
     "unknown_node",
+    "unknown_step",
     "not_opted_in",
     "not_allowed",
     "unknown_approval",

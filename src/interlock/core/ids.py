@@ -73,6 +73,11 @@ def rewound_attempt(attempt: AttemptId, arguments: BlobRef) -> AttemptId:
     return attempt_id(_derive("rewound", attempt, arguments))
 
 
+def next_attempt(attempt: AttemptId) -> AttemptId:
+    """Return the attempt to give out for a state whose token is spent: the same for everybody."""
+    return attempt_id(_derive("next", attempt))
+
+
 def gap_id(*parts: str) -> GapId:
     """Return the id of a gap, derived from what it is about: recorded twice, it is the same."""
     return GapId(f"gap_{_derive('gap', *parts)[:GAP_BYTES].hex()}")

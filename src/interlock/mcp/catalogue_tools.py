@@ -9,6 +9,7 @@ from msgspec import Meta
 from interlock.app.catalogue import workflow_files
 from interlock.app.context import App
 from interlock.app.refusals import NoSuchWorkflow
+from interlock.core.explanation import Explanation
 from interlock.core.ids import StepId, WorkflowHash, WorkflowId
 from interlock.core.preferences import Preferences
 from interlock.core.workflow import outline
@@ -36,6 +37,8 @@ class WorkflowListItem(msgspec.Struct, frozen=True, rename="camel", omit_default
     hash: str = ""
     step_count: int = 0
     tags: tuple[str, ...] = ()
+    kind: str = "workflow"
+    """`routine`: made to be called by workflows; it can be started too."""
 
 
 class BrokenFile(msgspec.Struct, frozen=True, rename="camel"):
@@ -73,7 +76,7 @@ def _workflow_list_item(
 ) -> WorkflowListItem:
     workflow = entry.workflow
     if is_short:
-        return WorkflowListItem(workflow.id, workflow.name)
+        return WorkflowListItem(workflow.id, workflow.name, kind=workflow.kind)
     return WorkflowListItem(
         workflow.id,
         workflow.name,
@@ -82,13 +85,15 @@ def _workflow_list_item(
         entry.pinned.hash,
         entry.pinned.workflow.step_count,
         workflow.tags,
+        workflow.kind,
     )
 
 
 def _workflow_list_text(answer: WorkflowList, *, is_short: bool) -> str:
     lines = [f"{len(answer.workflows)} workflows:"]
     for workflow in answer.workflows:
-        lines.append(f"- {workflow.id}: {workflow.name}")
+        kind = "" if workflow.kind == "workflow" else f" ({workflow.kind})"
+        lines.append(f"- {workflow.id}: {workflow.name}{kind}")
         if not is_short:
             lines.append(
                 f"  {workflow.description}\n  version {workflow.version},"
@@ -131,6 +136,7 @@ class InspectArguments(msgspec.Struct, frozen=True, rename="camel"):
         Literal["metadata", "preview", "source", "compiled"] | None,
         Meta(description="metadata: titles only. preview (default): what you would be asked."),
     ] = None
+    step: Annotated[str | None, Meta(description="Show only the step with this id.")] = None
     workspace_path: Workspace = None
 
 
@@ -169,6 +175,20 @@ def _inspect_workflow(app: App, arguments: InspectArguments) -> ToolResult:
         "source": lambda: entry.place.path.read_text(encoding="utf-8"),
         "compiled": entry.pinned.content.decode,
     }.get(mode, str)()
+    steps = tuple(_inspected_steps(entry.pinned.workflow, with_prompts=mode == "preview"))
+    if arguments.step is not None:
+        known = tuple(step.id for step in steps)
+        steps = tuple(step for step in steps if step.id == arguments.step)
+        if not steps:
+            return refusal_result(
+                Explanation(
+                    "unknown_step",
+                    f"Workflow `{workflow.id}` has no step `{arguments.step}`",
+                    "Ask for one of its steps, or leave `step` out.",
+                ),
+                INSPECT_WORKFLOW.corrected_call({"workflowId": workflow.id, "mode": "metadata"}),
+                allowed=known,
+            )
     answer = Inspection(
         workflow.id,
         workflow.name,
@@ -177,7 +197,7 @@ def _inspect_workflow(app: App, arguments: InspectArguments) -> ToolResult:
         entry.pinned.hash,
         entry.place.origin,
         workflow.tags,
-        tuple(_inspected_steps(entry.pinned.workflow, with_prompts=mode == "preview")),
+        steps,
         content,
     )
     return ToolResult(answer, _inspection_text(answer))

@@ -50,6 +50,20 @@ NOT_RETRYABLE = RetryAdvice("not_retryable")
 _RETRY_LATER = RetryAdvice("retryable_after_ms", 1_000)
 
 
+_FINAL_CODES: frozenset[Code] = frozenset(
+    (
+        "session_unhealthy",
+        "token_other_store",
+        "token_revoked",
+        "token_unknown_version",
+        "node_gone",
+        "nothing_pending",
+        "workflow_unusable",
+    )
+)
+"""Refusals of calls that no correction makes good; another call may lead on."""
+
+
 def refusal_result(
     explanation: Explanation,
     correct_call: SuggestedCall | None,
@@ -63,7 +77,9 @@ def refusal_result(
         ToolProblem(
             explanation.code,
             explanation.error,
-            RETRY_CORRECTED if correct_call else NOT_RETRYABLE,
+            NOT_RETRYABLE
+            if correct_call is None or explanation.code in _FINAL_CODES
+            else RETRY_CORRECTED,
             ProblemDetails(
                 hint=explanation.hint,
                 did_you_mean=explanation.did_you_mean,

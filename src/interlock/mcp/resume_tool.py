@@ -14,6 +14,7 @@ from interlock.app.protocol.presence import holders
 from interlock.app.runs.resume import ResumableRun, ResumeQuery, find_resumable_runs
 from interlock.core.canonical import Json
 from interlock.core.ids import RunId, SessionId
+from interlock.core.views.counting import progress_text
 from interlock.mcp.arguments import Workspace, workspace_of
 from interlock.mcp.results import SuggestedCall, ToolResult
 from interlock.mcp.tool import Tool
@@ -27,8 +28,8 @@ class ResumeArguments(msgspec.Struct, frozen=True, rename="camel"):
     workspace_path: Workspace = None
     session_id: Annotated[str | None, Meta(description="A session, or the start of its id.")] = None
     run_id: Annotated[str | None, Meta(description="A run, or the start of its id.")] = None
-    git_branch: Annotated[str | None, Meta(description="Default: the branch that is out.")] = None
-    git_head_sha: Annotated[str | None, Meta(description="Default: the commit that is out.")] = None
+    git_branch: Annotated[str | None, Meta(description="Default: the branch checked out.")] = None
+    git_head_sha: Annotated[str | None, Meta(description="Default: the commit checked out.")] = None
     limit: Annotated[int | None, Meta(description="How many candidates. Default: 5.")] = None
 
 
@@ -39,6 +40,7 @@ class ResumeCandidate(msgspec.Struct, frozen=True, rename="camel", omit_defaults
     workflow: str
     status: str
     steps_done: int
+    steps_skipped: int
     step_count: int
     workspace: str
     confidence: Literal["strong", "medium", "weak"]
@@ -71,9 +73,10 @@ def _resume_session(app: App, arguments: ResumeArguments) -> ToolResult:
         git_head=arguments.git_head_sha,
         limit=min(max(arguments.limit or 5, 1), LIMIT_MAX),
         own_session=own_session,
+        is_only_here=arguments.workspace_path is not None,
         holders=holders(app, own),
     )
-    candidates = find_resumable_runs(app.reader, app.keyring, app.entropy, query)
+    candidates = find_resumable_runs(app.reader, app.keyring, query)
     sessions = {candidate.row.session for candidate in candidates}
     named_id = arguments.session_id or arguments.run_id
     if named_id:
@@ -116,6 +119,7 @@ def _resume_candidate(candidate: ResumableRun, sessions_to_join: set[SessionId])
         row.workflow,
         row.status,
         row.steps_done,
+        row.steps_skipped,
         row.step_count,
         row.workspace,
         candidate.match.confidence,
@@ -133,7 +137,7 @@ def _hint(candidates: list[ResumableRun], named_id: str | None) -> str:
     if not candidates and named_id:
         return f"There is no `{named_id}` here. Ask again without it to see what there is."
     if not candidates:
-        return "Nothing was recorded yet. Start something with start_workflow."
+        return "Nothing was recorded here yet. Start something with start_workflow."
     if candidates[0].match.candidate.holder:
         return "Somebody else works in the first one now: ask the user before you go on with it."
     if candidates[0].match.confidence == "strong":
@@ -147,8 +151,8 @@ def _answer_text(answer: ResumeAnswer) -> str:
         at = f"at `{candidate.pending_step}`" if candidate.pending_step else candidate.status
         lines += [
             f"\n{number}. {candidate.title} [{candidate.session}, {candidate.run}]",
-            f"   {candidate.workflow}, {candidate.steps_done} of {candidate.step_count} steps done,"
-            f" {at} ({candidate.status}), in {candidate.workspace}",
+            f"   {candidate.workflow}, {_progress(candidate)}, {at} ({candidate.status}), in"
+            f" {candidate.workspace}",
             f"   {candidate.confidence}: {'; '.join(candidate.why_matched)}",
         ]
         if candidate.is_own:
@@ -160,6 +164,10 @@ def _answer_text(answer: ResumeAnswer) -> str:
         params = ", ".join(f"{name}: {value}" for name, value in candidate.next_call.params.items())
         lines.append(f"   next: {candidate.next_call.tool}, {params}")
     return "\n".join(lines)
+
+
+def _progress(candidate: ResumeCandidate) -> str:
+    return progress_text(candidate.steps_done, candidate.steps_skipped, candidate.step_count)
 
 
 RESUME_SESSION = Tool(

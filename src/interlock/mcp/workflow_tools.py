@@ -18,17 +18,17 @@ from interlock.app.refusals import (
 from interlock.app.runs.advance import advance
 from interlock.app.runs.checkpoint import begin_with_checkpoint, checkpoint
 from interlock.app.runs.pending_step import show_pending_step
-from interlock.app.runs.start import GOAL_CHARS_MAX, StartRequest, start
+from interlock.app.runs.read_notes import read_notes
+from interlock.app.runs.start import GOAL_CHARS_MAX, StartRequest, corrected_context, start
 from interlock.app.runs.submission import Output, Submission, parse_submission
 from interlock.core.canonical import Json
 from interlock.core.explanation import Explanation
 from interlock.core.ids import WorkflowId
 from interlock.core.preferences import Wish
 from interlock.core.refusal import Refusal
-from interlock.core.session import context as contexts
 from interlock.core.session.answer import RenderedAnswer
-from interlock.core.session.blockers import NOTES_PLACEHOLDER
 from interlock.core.session.refusals import ContextUnset, InputRefused, RunCannotBegin
+from interlock.core.workflow.examples import NOTES_BLANK
 from interlock.mcp.arguments import TOKEN_ALIASES, Workspace, token_in, workspace_of
 from interlock.mcp.catalogue_tools import closest_workflow
 from interlock.mcp.results import SuggestedCall, ToolResult, refusal_result
@@ -79,19 +79,17 @@ class StartArguments(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def _start_workflow(app: App, arguments: StartArguments) -> ToolResult:
-    outcome = start(
-        app,
-        StartRequest(
-            WorkflowId(arguments.workflow_id),
-            goal=arguments.goal,
-            workspace=workspace_of(arguments.workspace_path),
-            session=arguments.session_id,
-            context=arguments.context or {},
-            preferences=arguments.preferences or Wish(),
-            request_id=arguments.request_id,
-            by="agent",
-        ),
+    request = StartRequest(
+        WorkflowId(arguments.workflow_id),
+        goal=arguments.goal,
+        workspace=workspace_of(arguments.workspace_path),
+        session=arguments.session_id,
+        context=arguments.context or {},
+        preferences=arguments.preferences or Wish(),
+        request_id=arguments.request_id,
+        by="agent",
     )
+    outcome = start(app, request)
     if isinstance(outcome, RenderedAnswer):
         return _answer_result(outcome)
     sent: dict[str, Json] = msgspec.to_builtins(arguments)
@@ -107,16 +105,11 @@ def _start_workflow(app: App, arguments: StartArguments) -> ToolResult:
             sent_arguments.pop("workspacePath", None)
         case RequestReused():
             sent_arguments.pop("requestId", None)
-        case InputRefused():
-            sent_arguments.pop("context", None)
-            sent_arguments["goal"] = arguments.goal[:GOAL_CHARS_MAX]
-        case ContextUnset() | RunCannotBegin():
-            context = arguments.context or {}
-            keys = outcome.keys if isinstance(outcome, ContextUnset) else (outcome.var,)
-            sent_arguments["context"] = {
-                **context,
-                **contexts.example_context(context, tuple(filter(None, keys))),
-            }
+        case InputRefused() | ContextUnset() | RunCannotBegin():
+            if isinstance(outcome, InputRefused) and outcome.pointer == "/goal":
+                sent_arguments["goal"] = arguments.goal[:GOAL_CHARS_MAX]
+            else:
+                sent_arguments["context"] = corrected_context(app, request, outcome)
         case _:
             pass
     return refusal_result(outcome.explain(), START_WORKFLOW.corrected_call(sent_arguments))
@@ -160,18 +153,25 @@ class ContinueArguments(msgspec.Struct, frozen=True, rename="camel"):
             description="Usually left out. rehydrate: show the pending step again, change nothing."
         ),
     ] = None
+    step: Annotated[
+        str | None,
+        Meta(description="With rehydrate: read what was handed in for this step, or `all`."),
+    ] = None
 
 
 def _continue_workflow(app: App, arguments: ContinueArguments) -> ToolResult:
     token = token_in(arguments.continue_token)
-    if arguments.intent == "rehydrate" and arguments.output is not None:
+    is_reading = arguments.intent == "rehydrate" or arguments.step is not None
+    if is_reading and arguments.output is not None:
         conflict = Explanation(
             "invalid_arguments",
-            "`intent` is rehydrate, which changes nothing, but `output` was sent too",
-            "To hand the step in, leave `intent` out. To only look, leave `output` out.",
+            "The call reads (`intent` rehydrate, or `step`), but `output` was sent too",
+            "To hand the step in, leave `intent` and `step` out. To only look, leave `output` out.",
         )
-        return refusal_result(conflict, _hand_in_call(token))
-    if arguments.intent == "advance" or arguments.output is not None:
+        return refusal_result(conflict, _next_call(app, token))
+    if arguments.step is not None:
+        outcome = read_notes(app.reader, app.keyring, token=token, step=arguments.step)
+    elif arguments.intent == "advance" or arguments.output is not None:
         submission = parse_submission(arguments.output, arguments.context)
         outcome = (
             advance(app, token, submission) if isinstance(submission, Submission) else submission
@@ -180,7 +180,7 @@ def _continue_workflow(app: App, arguments: ContinueArguments) -> ToolResult:
         outcome = show_pending_step(app, token)
     if isinstance(outcome, RenderedAnswer):
         return _answer_result(outcome)
-    return refusal_result(outcome.explain(), _suggest_call(outcome, token))
+    return refusal_result(outcome.explain(), _suggest_call(app, outcome, token))
 
 
 CONTINUE_WORKFLOW = Tool(
@@ -269,14 +269,16 @@ def _answer_result(rendered: RenderedAnswer) -> ToolResult:
     return ToolResult(rendered.answer, rendered.text)
 
 
-def _hand_in_call(token: str) -> SuggestedCall:
-    return CONTINUE_WORKFLOW.corrected_call(
-        {"continueToken": token, "output": {"notesMarkdown": NOTES_PLACEHOLDER}}
-    )
+def _next_call(app: App, token: str) -> SuggestedCall:
+    """The next call for the step that is pending at this token, as every answer shows it."""
+    outcome = show_pending_step(app, token)
+    if isinstance(outcome, RenderedAnswer) and (call := outcome.answer.next_call):
+        return SuggestedCall(call.tool, call.params)
+    return RESUME_SESSION.example_call()
 
 
 def _checkpoint_call(token: str | None) -> SuggestedCall:
-    arguments: dict[str, Json] = {"notesMarkdown": NOTES_PLACEHOLDER}
+    arguments: dict[str, Json] = {"notesMarkdown": NOTES_BLANK}
     return CHECKPOINT_WORKFLOW.corrected_call(
         {**arguments, "continueToken": token} if token else arguments
     )
@@ -287,12 +289,19 @@ def _is_token_usable(refusal: Refusal) -> bool:
     return refusal.explain().code in ("notes_not_written", "notes_too_long", "invalid_arguments")
 
 
-def _suggest_call(refusal: Refusal, token: str) -> SuggestedCall:
+def _suggest_call(app: App, refusal: Refusal, token: str) -> SuggestedCall:
     match refusal.explain().code:
-        case "notes_not_written" | "notes_too_long" | "invalid_arguments":
-            return _hand_in_call(token)
-        case "nothing_pending" | "run_waits" | "approval_pending":
-            return CONTINUE_WORKFLOW.corrected_call({"continueToken": token, "intent": "rehydrate"})
+        case (
+            "notes_not_written"
+            | "notes_too_long"
+            | "invalid_arguments"
+            | "nothing_pending"
+            | "run_waits"
+            | "approval_pending"
+        ):
+            return _next_call(app, token)
+        case "unknown_step":
+            return CONTINUE_WORKFLOW.corrected_call({"continueToken": token, "step": "all"})
         case "token_mangled" | "token_forged":
             return CONTINUE_WORKFLOW.example_call()
         case _:

@@ -122,8 +122,15 @@ class LogReader(Protocol):
         """The events that created the checkpoints beside `nodes`, newest first."""
         ...
 
-    def newest_step(self, node: NodeId) -> NodeId | None:
-        """The newest node that handing in `node` led to, at once or after blocked attempts."""
+    def next_steps(self, node: NodeId, *, limit: int) -> list[NodeId]:
+        """The nodes that handing in `node` led to, at once or after blocked attempts; newest first.
+
+        There are several where the step was handed in again after a rewind.
+        """
+        ...
+
+    def newest_below(self, node: NodeId) -> NodeId:
+        """The node made last on the branch that begins with `node`; `node` itself if none was."""
         ...
 
     def earlier_request(self, key: BlobRef) -> EarlierRequest | None:

@@ -8,6 +8,7 @@ ended goes on with the next event of its conversation (`session_record.session_o
 """
 
 from interlock.agents.hosts.registry import host_named
+from interlock.app.callers import command_records
 from interlock.app.callers.session_record import attended_head
 from interlock.app.context import App
 from interlock.app.protocol import gated_sessions
@@ -78,9 +79,7 @@ def holders(app: App, own: Conversation | None) -> dict[SessionId, str]:
 
 def commands_of(app: App, session: SessionId) -> list[JournalLine]:
     """The commands that agents ran in the conversations of a session, oldest first."""
-    attended = attended_head(app, session)
-    pairs = set(attended.hosts if attended else ())
-    return [line for line in spool.commands(app.home) if (line.host, line.host_session) in pairs]
+    return command_records.commands_of(app.home, attended_head(app, session))
 
 
 def _conversation(found: PublishedRow) -> Key:

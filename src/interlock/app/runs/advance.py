@@ -5,21 +5,20 @@ from pathlib import Path
 from interlock.app.append_loop import append_reply
 from interlock.app.context import App
 from interlock.app.refusals import BadToken, NodeGone, UnhealthySession
-from interlock.app.runs import token_target
+from interlock.app.runs import evidence, past_outputs, token_target
 from interlock.app.runs.submission import Submission
 from interlock.app.runs.token_target import TokenTarget
 from interlock.app.sessions import stored_node
 from interlock.app.sessions.workspace_snapshot import observe_change
 from interlock.core import ids
 from interlock.core.ids import AttemptId, BlobRef, GapId, NodeId
-from interlock.core.session import artifacts, context, decide
+from interlock.core.session import context, decide
 from interlock.core.session.answer import RenderedAnswer, decode_stored_answer
 from interlock.core.session.decide import AdvanceInputs, Attempt
 from interlock.core.session.events import AdvanceRecorded, GapRecorded
-from interlock.core.session.fact_events import gap_key, gap_resolved_key
+from interlock.core.session.fact_events import gap_key
 from interlock.core.session.nodes import advance_key, introduce
 from interlock.core.session.refusals import RunRefusal
-from interlock.core.workflow.packs import GapResolutionArtifact
 from interlock.store.log import LogReader
 
 
@@ -49,7 +48,7 @@ def _decide(
         target.node,
         app.pinned_workflow(target.run.workflow_hash),
         Attempt(attempt, submission.arguments, submission.output, submission.context),
-        _advance_inputs(app, target, submission),
+        _advance_inputs(app, target),
     )
 
 
@@ -58,8 +57,7 @@ def replay(app: App, child: NodeId) -> RenderedAnswer:
     node = stored_node.load_node(app.reader, child)
     key = app.keyring.keys().get(node.created.token_key)
     return introduce(
-        child,
-        node.created,
+        node,
         decode_stored_answer(app.reader.blob(node.created.answer)),
         prompt=stored_node.prompt_of(app.reader, node),
         # A token that would be refused at once helps nobody.
@@ -67,36 +65,28 @@ def replay(app: App, child: NodeId) -> RenderedAnswer:
     )
 
 
-def _advance_inputs(app: App, target: TokenTarget, submission: Submission) -> AdvanceInputs:
-    node = target.node
-    assert target.stream.head is not None, "a node is in a session"
+def _advance_inputs(app: App, target: TokenTarget) -> AdvanceInputs:
+    node, head = target.node, target.stream.head
+    assert head is not None, "a node is in a session"
+    workflow = app.pinned_workflow(target.run.workflow_hash)
     return AdvanceInputs(
         context=context.decode(app.log.blob(node.created.context)),
         prompt=stored_node.prompt_of(app.log, node),
-        open_gaps=_open_gaps(app.log, target, submission),
-        other_branch=stored_node.describe_other_branch(app.log, node),
-        observation=observe_change(target.stream.head, Path(target.stream.head.workspace)),
+        open_gaps=_open_gaps(app.log, target),
+        branches=stored_node.other_branches(app.log, node),
+        notes=past_outputs.quoted_notes(app.log, node, workflow),
+        commands=evidence.commands_seen(app, head, node, workflow),
+        observation=observe_change(head, Path(head.workspace)),
         key=app.keyring.current(),
         at_ms=app.clock.now_ms(),
     )
 
 
-def _open_gaps(
-    reader: LogReader, target: TokenTarget, submission: Submission
-) -> dict[GapId, GapRecorded]:
-    """The open gaps of the run that the submission resolves."""
-    known_artifacts, _ = artifacts.known_artifacts(submission.output.artifacts)
-    session = target.node.session
-    open_gaps: dict[GapId, GapRecorded] = {}
-    for artifact in known_artifacts:
-        if isinstance(artifact, GapResolutionArtifact):
-            gap = GapId(artifact.gap_id)
-            envelope = reader.event_with_key(session, gap_key(gap))
-            if envelope and not reader.event_with_key(session, gap_resolved_key(gap)):
-                assert isinstance(envelope.event, GapRecorded), "a gap key is used by a gap"
-                if envelope.run == target.node.run:
-                    open_gaps[gap] = envelope.event
-    return open_gaps
+def _open_gaps(reader: LogReader, target: TokenTarget) -> dict[GapId, GapRecorded]:
+    keys = {gap_key(gap): gap for gap in target.run.open_gaps}
+    events = reader.events_with_keys(target.node.session, list(keys)) if keys else {}
+    gaps = {keys[key]: envelope.event for key, envelope in events.items()}
+    return {gap: event for gap, event in gaps.items() if isinstance(event, GapRecorded)}
 
 
 def _find_attempt(

@@ -7,8 +7,10 @@ import msgspec
 from interlock.app.append_loop import append_plan
 from interlock.app.context import App
 from interlock.app.refusals import ApprovalAnswered, NoSuchApproval
+from interlock.app.runs import past_outputs
 from interlock.app.sessions import stored_node
 from interlock.core import ids
+from interlock.core.canonical import Json
 from interlock.core.ids import ApprovalId, NodeId, RunId, SessionId
 from interlock.core.session import approve, context
 from interlock.core.session.approve import ApprovalVerdict, AwaitedApproval
@@ -16,6 +18,7 @@ from interlock.core.session.events import ApprovalRequested, ApprovalResolved, E
 from interlock.core.session.head import RunHead
 from interlock.core.session.nodes import Node, approval_key, approval_resolved_key
 from interlock.core.session.plan import Plan
+from interlock.core.workflow.compiled_workflow import CompiledWorkflow
 from interlock.store.log import LogReader
 
 LISTED_MAX = 1_000
@@ -35,6 +38,12 @@ class PendingApproval(msgspec.Struct, frozen=True, rename="camel"):
     question: str
     notes: str
     """The notes on the step that is to be approved."""
+    artifacts: tuple[str, ...]
+    """The artifacts that were handed in with it, as JSON."""
+    values: dict[str, Json]
+    """The values of the context as they are then."""
+    self_attested: tuple[str, ...]
+    """Commands of which only the agent says that they passed."""
     asked_ms: int
     deadline_ms: int | None
     on_timeout: str
@@ -144,7 +153,7 @@ def _record_verdict(app: App, node: Node, verdict: ApprovalVerdict) -> ApprovalR
             workflow = app.pinned_workflow(stream.head.run(node.run).workflow_hash)
             return approve.resolve(
                 stream,
-                _load_awaited_approval(app.log, node),
+                _load_awaited_approval(app.log, node, workflow),
                 workflow,
                 verdict,
                 key=app.keyring.current(),
@@ -158,7 +167,9 @@ def _record_verdict(app: App, node: Node, verdict: ApprovalVerdict) -> ApprovalR
     return resolved.event
 
 
-def _load_awaited_approval(reader: LogReader, node: Node) -> AwaitedApproval:
+def _load_awaited_approval(
+    reader: LogReader, node: Node, workflow: CompiledWorkflow
+) -> AwaitedApproval:
     request = stored_node.approval_at(reader, node)
     assert request is not None, "the node is an approval"
     assert node.created.parent is not None, "an approval comes after a step"
@@ -169,6 +180,7 @@ def _load_awaited_approval(reader: LogReader, node: Node) -> AwaitedApproval:
         step,
         stored_node.prompt_of(reader, step),
         context.decode(reader.blob(node.created.context)),
+        past_outputs.quoted_notes(reader, node, workflow),
     )
 
 
@@ -206,6 +218,9 @@ def _pending_approval(reader: LogReader, approval: _OpenApproval) -> PendingAppr
         request.step_id,
         request.question,
         stored_node.notes_at(reader, step, created.attempt),
+        past_outputs.artifacts_at(reader, step, created.attempt),
+        past_outputs.values_at(reader, approval.node),
+        approval.run.self_attested,
         approval.asked_ms,
         request.deadline_ms,
         request.on_timeout,

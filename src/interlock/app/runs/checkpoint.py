@@ -20,6 +20,7 @@ from interlock.app.runs.token_target import TokenTarget
 from interlock.app.sessions import stored_node
 from interlock.core.ids import WorkflowId
 from interlock.core.session import checkpoint as checkpoints
+from interlock.core.session import context as contexts
 from interlock.core.session import decide
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.decide import Attempt
@@ -53,7 +54,7 @@ def _decide(
         target.node,
         workflow,
         Attempt(target.attempt, submission.arguments, submission.output),
-        confirms=token_target.needs_confirmation(app.log, target, workflow),
+        context=contexts.decode(app.log.blob(target.node.created.context)),
         approval=stored_node.approval_at(app.log, target.node),
         prompt=stored_node.prompt_of(app.log, target.node),
         key=app.keyring.current(),

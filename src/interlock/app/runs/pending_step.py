@@ -14,10 +14,10 @@ def show_pending_step(
     if not isinstance(outcome, RenderedAnswer):
         return outcome
     answer = outcome.answer
-    if answer.approval and resolve_if_overdue(app, answer.approval.id, answer.session):
+    if answer.approval and resolve_if_overdue(app, answer.approval.id, outcome.session):
         return _rehydrate(app, token)
     return outcome
 
 
 def _rehydrate(app: App, token: str) -> RenderedAnswer | BadToken | NodeGone | UnhealthySession:
-    return rehydrate(app.reader, app.keyring, app.entropy, app.pinned_workflow, token=token)
+    return rehydrate(app.reader, app.keyring, app.pinned_workflow, token=token)

@@ -1,19 +1,19 @@
 """Find the session to go on with, and hand out a token for it. Reads only."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
+from interlock.app.runs.token_target import unspent_attempt
 from interlock.app.sessions.workspace_snapshot import changes_to_verify, observe_workspace
-from interlock.core import ids
 from interlock.core.ids import RunId, SessionId
 from interlock.core.session import resume_ranking
 from interlock.core.session.resume_ranking import RankedMatch, RankingQuery, SessionCandidate
 from interlock.core.tokens import Token, mint
 from interlock.store.keyring import Keyring
 from interlock.store.log import LogReader, ResumeRow
-from interlock.workspace.git import state
+from interlock.workspace.git import changed_files, state
 
 POOL_MAX = 50  # sessions looked at for each way of finding them
 
@@ -27,6 +27,8 @@ class ResumeQuery(msgspec.Struct, frozen=True):
     git_head: str | None = None
     limit: int = 5
     own_session: SessionId | None = None
+    is_only_here: bool = False
+    """Whether work in other directories is left out, unless it is named or searched for."""
     holders: Mapping[SessionId, str] = {}
     """Sessions in which other conversations work now, with the names of those."""
 
@@ -40,7 +42,7 @@ class ResumableRun(msgspec.Struct, frozen=True):
 
 
 def find_resumable_runs(
-    reader: LogReader, keyring: Keyring, entropy: Callable[[int], bytes], request: ResumeQuery
+    reader: LogReader, keyring: Keyring, request: ResumeQuery
 ) -> list[ResumableRun]:
     observation = observe_workspace(request.workspace)
     query = RankingQuery(
@@ -52,12 +54,12 @@ def find_resumable_runs(
         git_head=request.git_head or (observation.git_head if observation else None),
     )
     rows = {row.run: row for row in _candidate_rows(reader, query) if row.tip}
+    if request.is_only_here and not (query.session or query.run or query.words):
+        rows = {run: row for run, row in rows.items() if row.workspace == query.workspace}
     candidates = [_session_candidate(row, request) for row in rows.values()]
     matches = resume_ranking.rank(query, candidates)[: request.limit]
     return [
-        _resumable_run(
-            reader, keyring, entropy, match, rows[match.candidate.run], is_first=index == 0
-        )
+        _resumable_run(reader, keyring, match, rows[match.candidate.run], is_first=index == 0)
         for index, match in enumerate(matches)
     ]
 
@@ -109,13 +111,12 @@ def _session_candidate(row: ResumeRow, request: ResumeQuery) -> SessionCandidate
 def _resumable_run(
     reader: LogReader,
     keyring: Keyring,
-    entropy: Callable[[int], bytes],
     match: RankedMatch,
     row: ResumeRow,
     *,
     is_first: bool,
 ) -> ResumableRun:
-    attempt = ids.attempt_id(entropy(ids.ATTEMPT_BYTES))
+    attempt = unspent_attempt(reader, row.session, row.tip)
     token = mint(Token(row.tip, attempt), keyring.current())
     changes: tuple[str, ...] = ()
     stream = reader.stream(row.session)
@@ -124,5 +125,15 @@ def _resumable_run(
         changes = (
             *changes_to_verify(stream.head, workspace),
             *state.changes_since(workspace, row.git_head),
+            *_describe_uncommitted(workspace),
         )
     return ResumableRun(match, row, token, changes)
+
+
+def _describe_uncommitted(workspace: Path) -> tuple[str, ...]:
+    files = changed_files.uncommitted_files(workspace)
+    if not files:
+        return ()
+    more = len(files) - changed_files.NAMED_FILES_MAX
+    names = ", ".join(files[: changed_files.NAMED_FILES_MAX])
+    return (f"Changed and not committed: {names}{f' and {more} more' if more > 0 else ''}.",)

@@ -17,16 +17,15 @@ from interlock.store.log import LogReader
 def pick_up(
     app: App, session: SessionId, requested_node: str
 ) -> RenderedAnswer | NoSuchNode | BadToken | NodeGone | UnhealthySession:
-    """Return what an agent would be shown there, with a token of its own. Nothing is recorded.
+    """Return what an agent would be shown there, with a token for it. Nothing is recorded.
 
     Handing in with that token makes a branch, if the step was handed in before.
     """
     node = _continuation_node(app.reader, session, requested_node)
     if isinstance(node, NoSuchNode):
         return node
-    attempt = ids.attempt_id(app.entropy(ids.ATTEMPT_BYTES))
-    token = _mint_token(app, node, attempt)
-    return rehydrate(app.reader, app.keyring, app.entropy, app.pinned_workflow, token=token)
+    token = _mint_token(app, node, ids.first_attempt(node))
+    return rehydrate(app.reader, app.keyring, app.pinned_workflow, token=token)
 
 
 def add_checkpoint(

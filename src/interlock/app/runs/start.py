@@ -27,7 +27,7 @@ from interlock.core.protocol.gated_session import Actor
 from interlock.core.session import decide, start_run
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.plan import Stream
-from interlock.core.session.refusals import InputRefused, RunRefusal
+from interlock.core.session.refusals import ContextUnset, InputRefused, RunCannotBegin, RunRefusal
 from interlock.core.session.start_run import NewRun
 from interlock.core.workflow.compiled_workflow import PinnedWorkflow
 from interlock.core.workflow.prompt import ResolvedReference
@@ -72,6 +72,16 @@ def start(app: App, request: StartRequest) -> RenderedAnswer | StartRefusal:
     return begin_run(
         app, request, entry.pinned, tool="start_workflow", resolved_references=resolved
     )
+
+
+def corrected_context(
+    app: App, request: StartRequest, refusal: InputRefused | ContextUnset | RunCannotBegin
+) -> dict[str, Json]:
+    """The context that would be accepted instead of the one that was refused."""
+    entry = find_workflow(app, request.workspace, request.workflow)
+    if isinstance(entry, NoSuchWorkflow):
+        return {}
+    return start_run.corrected_context(entry.pinned.workflow, request.context, refusal)
 
 
 def begin_run(

@@ -1,4 +1,4 @@
-"""Find the node that a token names, with its stream, and what holds at that node."""
+"""Find the node that a token names, with its stream; and the attempt that a new token names."""
 
 from collections.abc import Mapping
 
@@ -7,16 +7,13 @@ import msgspec
 from interlock.app.refusals import BadToken, NodeGone, UnhealthySession
 from interlock.app.sessions.stored_node import approval_answer_at, load_node
 from interlock.core import ids, tokens
-from interlock.core.ids import AttemptId
-from interlock.core.session import chain, context
+from interlock.core.ids import AttemptId, NodeId, SessionId
+from interlock.core.session import chain
 from interlock.core.session.events import decode_envelope
 from interlock.core.session.head import RunHead
-from interlock.core.session.nodes import Node, node_of
+from interlock.core.session.nodes import Node, advance_key, node_of
 from interlock.core.session.plan import Stream
 from interlock.core.tokens import SigningKey, TokenFault
-from interlock.core.workflow import positions
-from interlock.core.workflow import prompt as prompts
-from interlock.core.workflow.compiled_workflow import CompiledWorkflow
 from interlock.store.log import LogReader
 
 
@@ -62,11 +59,18 @@ def skip_answered_approval(reader: LogReader, target: TokenTarget) -> TokenTarge
     return msgspec.structs.replace(target, node=load_node(reader, answer.to), attempt=attempt)
 
 
-def needs_confirmation(reader: LogReader, target: TokenTarget, workflow: CompiledWorkflow) -> bool:
-    """Whether the step that is pending at the target needs the user's confirmation."""
-    created = target.node.created
-    step = positions.step_at(workflow, created.position) if created.step_id else None
-    if step is None or not step.confirms:
-        return False
-    node_context = context.decode(reader.blob(created.context))
-    return prompts.confirms_at(workflow, created.position, node_context, target.run.preferences)
+def unspent_attempt(
+    reader: LogReader, session: SessionId, node: NodeId, preferred: AttemptId | None = None
+) -> AttemptId:
+    """The attempt to give out for a node: one that nobody has used, and for everybody the same.
+
+    That is `preferred`, as long as it is not spent.
+    """
+    attempt = preferred or ids.first_attempt(node)
+    for candidate in (attempt, ids.first_attempt(node)):
+        if not reader.event_with_key(session, advance_key(node, candidate)):
+            return candidate
+    attempt = ids.next_attempt(ids.first_attempt(node))
+    while reader.event_with_key(session, advance_key(node, attempt)):
+        attempt = ids.next_attempt(attempt)
+    return attempt

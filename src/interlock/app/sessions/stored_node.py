@@ -2,6 +2,7 @@
 
 from interlock.core import ids
 from interlock.core.ids import AttemptId, NodeId
+from interlock.core.session.answer import OtherBranch
 from interlock.core.session.events import ApprovalRequested, ApprovalResolved, OutputAppended
 from interlock.core.session.nodes import (
     Node,
@@ -11,6 +12,9 @@ from interlock.core.session.nodes import (
     output_key,
 )
 from interlock.store.log import LogReader
+
+BRANCHES_MAX = 5
+FIRST_WORDS_CHARS_MAX = 160
 
 
 def load_node(reader: LogReader, node: NodeId) -> Node:
@@ -51,14 +55,14 @@ def notes_at(reader: LogReader, node: Node, attempt: AttemptId) -> str:
     return envelope.event.notes if envelope and isinstance(envelope.event, OutputAppended) else ""
 
 
-def describe_other_branch(reader: LogReader, node: Node) -> str:
-    """Describe the node that an earlier submission of this step led to; empty if there is none."""
-    child = reader.newest_step(node.id)
-    if child is None:
-        return ""
-    created = load_node(reader, child).created
-    assert created.parent is not None, "an advance led to it"
-    assert created.attempt is not None, "an advance has an attempt"
-    notes = notes_at(reader, load_node(reader, created.parent), created.attempt)
-    first_line = notes.strip().partition("\n")[0][:160]
-    return f"{child} ({first_line})" if first_line else child
+def other_branches(reader: LogReader, node: Node) -> tuple[OtherBranch, ...]:
+    """The branches on which the step at `node` was handed in before, the newest first."""
+    branches: list[OtherBranch] = []
+    for child in reader.next_steps(node.id, limit=BRANCHES_MAX):
+        created = load_node(reader, child).created
+        assert created.parent is not None, "an advance led to it"
+        assert created.attempt is not None, "an advance has an attempt"
+        notes = notes_at(reader, load_node(reader, created.parent), created.attempt)
+        first_line = notes.strip().partition("\n")[0][:FIRST_WORDS_CHARS_MAX]
+        branches.append(OtherBranch(reader.newest_below(child), first_line or "without notes"))
+    return tuple(branches)

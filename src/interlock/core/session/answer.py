@@ -1,8 +1,8 @@
-"""Answers to the agent: the facts as a structure, and the same facts as text.
+"""The structure of answers to the agent. `answer_text` says the same in words.
 
-Every answer is stored, so that asking again always returns the same bytes. Two parts are left out
-of the stored form and filled in when it is read: the prompt, which is stored once as a blob of its
-own, and the token, which is minted again rather than stored.
+An answer is small. Beyond the prompt it says which step this is, what was skipped on the way and
+why, what to hand in, and what is new. Ids, hash and preferences, and how all this works, are told
+where somebody begins: at the start of a run and after a break (`Introduction`).
 """
 
 from typing import Literal
@@ -12,6 +12,7 @@ import msgspec
 from interlock.core.canonical import Json
 from interlock.core.ids import (
     ApprovalId,
+    GapId,
     NodeId,
     RunId,
     SessionId,
@@ -21,6 +22,7 @@ from interlock.core.ids import (
 )
 from interlock.core.preferences import Preferences
 from interlock.core.session.blockers import Blocker
+from interlock.core.workflow.packs import Severity
 
 NextIntent = Literal[
     "perform_pending_then_continue", "await_user_confirmation", "rehydrate_only", "complete"
@@ -42,11 +44,13 @@ class Pass(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Expects(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The output that a step requires."""
+    """Everything that a step wants to be handed in."""
 
     notes: bool
-    contract: str | None = None
-    """The kind of artifact that the step requires."""
+    artifacts: tuple[str, ...] = ()
+    """The kinds of artifact, in the order of the example."""
+    context: tuple[str, ...] = ()
+    """The keys of the context that it should set."""
 
 
 class Pending(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -60,6 +64,55 @@ class Pending(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     expects: Expects
     loop: Pass | None = None
     """The innermost loop, if the step is in one."""
+
+
+class SkippedStep(msgspec.Struct, frozen=True, rename="camel"):
+    """A step, or a part with several, that the run has passed by since the last answer."""
+
+    step_id: StepId
+    title: str
+    reason: str
+
+
+class OpenGap(msgspec.Struct, frozen=True, rename="camel"):
+    id: GapId
+    severity: Severity
+    summary: str
+
+
+class OtherBranch(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Another line of work from the same step, which is kept."""
+
+    node: NodeId
+    """The node where it stands."""
+    summary: str
+    continue_token: str = ""
+
+
+class LeftOutNotes(msgspec.Struct, frozen=True, rename="camel"):
+    """Notes that a recap only names; `continue_workflow` with this `step` reads them."""
+
+    step: str
+    title: str
+    characters: int
+
+
+class PastOutput(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What was handed in for an earlier step or as a checkpoint, every byte of it."""
+
+    step: str
+    title: str
+    notes: str
+    artifacts: tuple[str, ...] = ()
+    """As JSON."""
+
+
+class Progress(msgspec.Struct, frozen=True, rename="camel"):
+    """The steps of the definition: how many were done, how many passed by."""
+
+    done: int
+    skipped: int
+    of: int
 
 
 class AnswerApproval(msgspec.Struct, frozen=True, rename="camel"):
@@ -85,225 +138,91 @@ class BlockedStep(msgspec.Struct, frozen=True, rename="camel"):
     attempts_left: int
     """Attempts that remain before the run waits for the user."""
     example: dict[str, Json]
-    """An output of the right shape, to be filled in."""
+    """An output of the right form, to be filled in."""
 
 
-class Gaps(msgspec.Struct, frozen=True, rename="camel"):
-    open: int = 0
-    critical: int = 0
+class Introduction(msgspec.Struct, frozen=True, rename="camel"):
+    """Told where somebody begins: at the start of a run, and after a break."""
 
-
-class Answer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    kind: Literal["ok", "blocked", "approval"]
     session: SessionId
     run: RunId
     workflow: WorkflowRef
+    preferences: Preferences
+
+
+class Answer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    kind: Literal["ok", "blocked", "approval", "notes"]
     pending: Pending | None
     continue_token: str
     is_complete: bool
-    preferences: Preferences
-    gaps: Gaps
     next_intent: NextIntent
     next_call: NextCall | None
+    introduction: Introduction | None = None
+    progress: Progress | None = None
+    """Given at the end of a run and after a break."""
+    skipped: tuple[SkippedStep, ...] = ()
+    gaps: tuple[OpenGap, ...] = ()
+    """Gaps that are new; after a break and at the end, all that are open."""
     blocked: BlockedStep | None = None
     approval: AnswerApproval | None = None
     checkpoint: NodeId | None = None
     """The checkpoint that was set, if the call asked for one."""
+    branches: tuple[OtherBranch, ...] = ()
     warnings: tuple[str, ...] = ()
     verify: tuple[str, ...] = ()
     """Things to check before going on after a break."""
     recap: str = ""
-    """The notes of earlier steps, newest first."""
+    """After a break: the goal, the values, and the notes that later steps need."""
+    left_out: tuple[LeftOutNotes, ...] = ()
+    """The notes that the recap, or the reading of notes, leaves out."""
+    outputs: tuple[PastOutput, ...] = ()
+    """What was handed in for the step that was asked for, the oldest first."""
+    values: dict[str, Json] = {}
+    """The context, if everything was asked for."""
 
 
 class StoredAnswer(msgspec.Struct, frozen=True, rename="camel"):
-    """An answer as it is stored: `text` is the parts before, between and after prompt and token."""
-
-    answer: Answer
-    text: tuple[str, str, str]
-
-
-class RenderedAnswer(msgspec.Struct, frozen=True):
-    """A complete answer, as it is sent."""
+    """An answer as it is stored: `text` has slots for the prompt and the tokens."""
 
     answer: Answer
     text: str
 
 
+class RenderedAnswer(msgspec.Struct, frozen=True):
+    """A complete answer, as it is sent, and whose it is."""
+
+    answer: Answer
+    text: str
+    session: SessionId
+    run: RunId
+
+
 class Situation(msgspec.Struct, frozen=True):
     """The state of a run, as far as an answer mentions it."""
 
-    session: SessionId
-    run: RunId
-    workflow: WorkflowRef
+    introduction: Introduction
     pending: Pending | None
-    preferences: Preferences
-    gaps: Gaps
+    progress: Progress
+    gaps: tuple[OpenGap, ...] = ()
     example: dict[str, Json] = {}
-    """An output of the right shape for the pending step, to be filled in."""
+    """An output of the right form for the pending step, to be filled in."""
     example_context: dict[str, Json] = {}
-    """The context that is missing, as it could be sent."""
+    """The context that goes with it."""
     needs_user: bool = False
     """The pending step waits for something that only the user can give."""
     is_waiting: bool = False
     """Too many attempts were blocked: the run waits for the user."""
+    is_introduced: bool = True
+    """Whether whoever reads this knows how it works, and in which run it is."""
     blocked: BlockedStep | None = None
     approval: AnswerApproval | None = None
     checkpoint: NodeId | None = None
+    skipped: tuple[SkippedStep, ...] = ()
+    branches: tuple[OtherBranch, ...] = ()
     warnings: tuple[str, ...] = ()
     verify: tuple[str, ...] = ()
     recap: str = ""
+    left_out: tuple[LeftOutNotes, ...] = ()
 
 
 decode_stored_answer = msgspec.json.Decoder(StoredAnswer).decode
-
-
-def stored_answer(situation: Situation) -> StoredAnswer:
-    """Return the answer for `situation`, without prompt and token."""
-    intent = _next_intent(situation)
-    pending = msgspec.structs.replace(situation.pending, prompt="") if situation.pending else None
-    answer = Answer(
-        kind="approval" if situation.approval else "blocked" if situation.blocked else "ok",
-        session=situation.session,
-        run=situation.run,
-        workflow=situation.workflow,
-        pending=pending,
-        continue_token="",
-        is_complete=intent == "complete",
-        preferences=situation.preferences,
-        gaps=situation.gaps,
-        next_intent=intent,
-        next_call=_next_call(situation, intent),
-        blocked=situation.blocked,
-        approval=situation.approval,
-        checkpoint=situation.checkpoint,
-        warnings=situation.warnings,
-        verify=situation.verify,
-        recap=situation.recap,
-    )
-    return StoredAnswer(answer, _text_parts(answer))
-
-
-def fill(stored: StoredAnswer, *, prompt: str, token: str) -> RenderedAnswer:
-    """Return a stored answer with its prompt and token filled in."""
-    answer = stored.answer
-    pending, next_call = answer.pending, answer.next_call
-    if pending:
-        pending = msgspec.structs.replace(pending, prompt=prompt)
-    if next_call:
-        params = {**next_call.params, "continueToken": token}
-        next_call = NextCall(next_call.tool, params)
-    before, between, after = stored.text
-    return RenderedAnswer(
-        msgspec.structs.replace(answer, pending=pending, next_call=next_call, continue_token=token),
-        f"{before}{prompt}{between}{token}{after}",
-    )
-
-
-def _next_intent(situation: Situation) -> NextIntent:
-    if situation.approval:
-        return "await_user_confirmation"
-    if situation.pending is None:
-        return "complete"
-    if situation.is_waiting:
-        return "rehydrate_only"
-    return "await_user_confirmation" if situation.needs_user else "perform_pending_then_continue"
-
-
-def _next_call(situation: Situation, intent: NextIntent) -> NextCall | None:
-    if intent == "complete":
-        return None
-    if intent == "rehydrate_only" or situation.approval:
-        return NextCall("continue_workflow", {"continueToken": "", "intent": "rehydrate"})
-    params: dict[str, Json] = {"continueToken": "", "output": situation.example}
-    if situation.example_context:
-        params["context"] = situation.example_context
-    return NextCall("continue_workflow", params)
-
-
-_INSTRUCTIONS: dict[NextIntent, str] = {
-    "perform_pending_then_continue": "Do this step now. Then call `continue_workflow` with the"
-    " token below as `continueToken` and your notes as `output.notesMarkdown`.",
-    "await_user_confirmation": "Ask the user what the step says, and wait. Then call"
-    " `continue_workflow` with the token below as `continueToken`, your notes, and the artifact"
-    " where one is asked for.",
-    "rehydrate_only": "Too many attempts were not accepted: the run waits for the user. Tell the"
-    " user, who can let it go on; then ask again with the token below and without output.",
-    "complete": "This token shows the end of the run again if you need it.",
-}
-
-
-_APPROVAL_INSTRUCTIONS = (
-    "Tell the user, and stop here. Once it is answered, call `continue_workflow` with the token"
-    " below and without output: it brings the step at which the run goes on."
-)
-
-
-def _text_parts(answer: Answer) -> tuple[str, str, str]:
-    head = "The workflow is complete: every step is done and recorded. Nothing more to call."
-    if answer.approval:
-        head = _approval_text(answer.approval)
-    if answer.pending:
-        head = _heading(answer.pending)
-    before = "".join((_verify_text(answer), _blocked_text(answer), head))
-    instructions = _APPROVAL_INSTRUCTIONS if answer.approval else _INSTRUCTIONS[answer.next_intent]
-    between = f"{_recap_text(answer)}\n\n---\n{instructions}\ncontinueToken: "
-    return before, between, _facts_text(answer)
-
-
-def _heading(step: Pending) -> str:
-    loop = step.loop
-    passes = f", pass {loop.iteration} of at most {loop.max} in {loop.id}" if loop else ""
-    return f"# Step {step.number} of {step.of}: {step.title} [{step.step_id}{passes}]\n\n"
-
-
-def _approval_text(approval: AnswerApproval) -> str:
-    return (
-        f"The step is recorded, and the run waits for an approval ({approval.id}).\n\n"
-        f"{approval.question}\n\n{approval.how} {approval.on_timeout}"
-    )
-
-
-def _expects_line(expects: Expects) -> str:
-    parts = ["notes"] if expects.notes else []
-    parts += [f"contract {expects.contract}"] if expects.contract else []
-    return f"\nexpects: {', '.join(parts) or 'nothing'}"
-
-
-def _verify_text(answer: Answer) -> str:
-    if not answer.verify:
-        return ""
-    return "Verify before you go on:\n" + "".join(f"- {line}\n" for line in answer.verify) + "\n"
-
-
-def _blocked_text(answer: Answer) -> str:
-    if answer.blocked is None:
-        return ""
-    lines = [f"Not accepted yet; {answer.blocked.attempts_left} attempts left. What is missing:"]
-    for blocker in answer.blocked.blockers:
-        lines.append(
-            f"- {blocker.message} ({blocker.code}, {blocker.pointer}). {blocker.suggestion}"
-        )
-    example = msgspec.json.encode(answer.blocked.example).decode()
-    lines.append(f"An output of the right shape: {example}\n\n")
-    return "\n".join(lines)
-
-
-def _recap_text(answer: Answer) -> str:
-    return f"\n\n## What happened before\n\n{answer.recap}" if answer.recap else ""
-
-
-def _facts_text(answer: Answer) -> str:
-    gaps = f"\ngaps: {answer.gaps.open} open, {answer.gaps.critical} critical"
-    return (
-        f"\nkind: {answer.kind}"
-        f"\nnextIntent: {answer.next_intent}"
-        f"\nsession: {answer.session}"
-        f"\nrun: {answer.run}"
-        f"\nworkflow: {answer.workflow.id} {answer.workflow.version} {answer.workflow.hash}"
-        f"\npreferences: {answer.preferences.autonomy}, {answer.preferences.risk_policy}"
-        + (_expects_line(answer.pending.expects) if answer.pending else "")
-        + (gaps if answer.gaps.open else "")
-        + (f"\ncheckpoint: {answer.checkpoint}" if answer.checkpoint else "")
-        + "".join(f"\nwarning: {warning}" for warning in answer.warnings)
-    )

@@ -1,12 +1,12 @@
 """The answer to an approval: the run goes on, or back to the step that was denied."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
 
 from interlock.core import ids
-from interlock.core.ids import NodeId
-from interlock.core.session import context as contexts
+from interlock.core.ids import NodeId, StepId
 from interlock.core.session import next_step
 from interlock.core.session.blockers import Blocker
 from interlock.core.session.context import Context
@@ -21,17 +21,16 @@ from interlock.core.session.head import RunHead, with_blocked_count
 from interlock.core.session.next_step import NextStep
 from interlock.core.session.nodes import (
     NewNode,
+    News,
     Node,
     NodeSpec,
     approval_resolved_key,
     make_node,
-    missing_context,
     validation_key,
 )
 from interlock.core.session.plan import EventDraft, Stream, plan
 from interlock.core.tokens import SigningKey
 from interlock.core.workflow import positions
-from interlock.core.workflow import prompt as prompts
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow
 from interlock.core.workflow.interpret import Destination
 
@@ -59,6 +58,8 @@ class AwaitedApproval(msgspec.Struct, frozen=True):
     """The node where the step to be approved was handed in."""
     step_prompt: str
     context: Context
+    notes: Mapping[StepId, str] = {}
+    """The notes of steps that prompts of the workflow quote, as far as they were done."""
 
 
 def timeout_verdict(request: ApprovalRequested, *, at_ms: int) -> ApprovalVerdict | None:
@@ -118,7 +119,9 @@ def _continue_run(resolution: _Resolution) -> tuple[NewNode, list[EventDraft]]:
     approval, workflow, run = resolution.approval, resolution.workflow, resolution.run
     position = approval.node.created.position
     destination = Destination(position, positions.step_at(workflow, position))
-    upcoming = next_step.prepare_step(workflow, destination, approval.context, run.preferences)
+    upcoming = next_step.prepare_step(
+        workflow, destination, approval.context, run.preferences, notes=approval.notes
+    )
     if not isinstance(upcoming, NextStep):
         # The step could be shown when the approval was requested, and cannot be now.
         return _send_back(resolution, next_step.routing_blockers(upcoming, destination, workflow))
@@ -126,10 +129,10 @@ def _continue_run(resolution: _Resolution) -> tuple[NewNode, list[EventDraft]]:
         _node_spec(resolution, "step", at=approval.node),
         with_blocked_count(run, "step"),
         workflow,
+        context=approval.context,
         prompt=upcoming.prompt,
         key=resolution.key,
-        confirms=upcoming.confirms,
-        warnings=upcoming.warnings,
+        news=News(warnings=upcoming.warnings),
         is_aside=resolution.is_aside,
     )
     is_complete = new_node.reply.answer.is_complete and not resolution.is_aside
@@ -153,18 +156,15 @@ def _denial_blocker(approval: AwaitedApproval, verdict: ApprovalVerdict) -> Bloc
 def _send_back(
     resolution: _Resolution, blockers: tuple[Blocker, ...]
 ) -> tuple[NewNode, list[EventDraft]]:
-    approval, run, created = resolution.approval, resolution.run, resolution.approval.step.created
+    approval, run = resolution.approval, resolution.run
     new_node = make_node(
         _node_spec(resolution, "blocked", at=approval.step),
         with_blocked_count(run, "blocked"),
         resolution.workflow,
+        context=approval.context,
         prompt=approval.step_prompt,
         key=resolution.key,
         blockers=blockers,
-        confirms=prompts.confirms_at(
-            resolution.workflow, created.position, approval.context, run.preferences
-        ),
-        example_context=contexts.example_context(approval.context, missing_context(blockers)),
         is_aside=resolution.is_aside,
     )
     validation = ValidationPerformed(ids.first_attempt(approval.node.id), blockers)

@@ -6,6 +6,8 @@ from interlock.core import canonical
 from interlock.core.canonical import CanonicalBytes, Json, NotCanonical
 from interlock.core.ids import BlobRef
 from interlock.core.session.refusals import InputRefused
+from interlock.core.workflow.blanks import unreplaced
+from interlock.core.workflow.examples import BLANKS
 from interlock.core.workflow.packs import EXAMPLES, KnownArtifact, kind_without_prefix
 
 COUNT_MAX = 20
@@ -59,8 +61,10 @@ def known_artifacts(
         kind = kind_without_prefix(artifact.kind)
         if kind not in EXAMPLES:
             continue
-        if placeholder := _unfilled_placeholder(kind, artifact):
-            misshapen.append(MisshapenArtifact(index, kind, f"it still says {placeholder}"))
+        left = next(unreplaced(artifact.value, BLANKS), None)
+        if left:
+            at, blank = left
+            misshapen.append(MisshapenArtifact(index, kind, f"`{at}` still says {blank}"))
             continue
         assert isinstance(artifact.value, dict), "what has a kind is an object"
         try:
@@ -68,14 +72,3 @@ def known_artifacts(
         except msgspec.ValidationError as error:
             misshapen.append(MisshapenArtifact(index, kind, str(error)))
     return known, misshapen
-
-
-def _unfilled_placeholder(kind: str, artifact: SubmittedArtifact) -> str:
-    """Return a placeholder of the kind's example that was handed in unchanged, or nothing."""
-    example = EXAMPLES[kind]
-    assert isinstance(artifact.value, dict), "what has a kind is an object"
-    assert isinstance(example, dict), "so is its example"
-    for name, value in artifact.value.items():
-        if isinstance(value, str) and value.startswith("<") and value == example.get(name):
-            return value
-    return ""

@@ -16,11 +16,9 @@ BlockerCode = Literal[
     "capability_unknown",
     "capability_unavailable",
     "missing_context_key",
+    "verification_failed",
+    "verification_missing",
 ]
-
-
-NOTES_PLACEHOLDER = "<write your notes>"
-"""The place for the agent's notes in examples; handed in unchanged, it is refused."""
 
 
 class Blocker(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -4,6 +4,7 @@ from functools import cache
 
 from interlock.core import ids
 from interlock.core.ids import NodeId, StepId, WorkflowId
+from interlock.core.session.context import Context
 from interlock.core.session.decide import Attempt, PlannedReply, output_event, run_of
 from interlock.core.session.events import ApprovalRequested
 from interlock.core.session.nodes import Node, NodeSpec, make_node, output_key
@@ -44,10 +45,10 @@ def set_checkpoint(
     workflow: CompiledWorkflow,
     attempt: Attempt,
     *,
+    context: Context,
     prompt: str,
     key: SigningKey,
     at_ms: int,
-    confirms: bool,
     approval: ApprovalRequested | None,
 ) -> PlannedReply:
     """Plan a marker at `node`. `approval` is the one that the run waits for there, if any."""
@@ -68,9 +69,9 @@ def set_checkpoint(
         spec,
         run_of(stream, node),
         workflow,
+        context=context,
         prompt=prompt,
         key=key,
-        confirms=confirms,
         approval=approval,
     )
     drafts = [new_node.draft]

@@ -25,18 +25,18 @@ from collections.abc import Mapping
 import msgspec
 
 from interlock.core import ids
-from interlock.core.ids import AttemptId, BlobRef, GapId, NodeId, RunId
+from interlock.core.ids import AttemptId, BlobRef, GapId, NodeId, RunId, StepId
 from interlock.core.session import context as contexts
 from interlock.core.session import judge as judges
 from interlock.core.session import next_step
-from interlock.core.session.answer import RenderedAnswer
-from interlock.core.session.blockers import NOTES_PLACEHOLDER
+from interlock.core.session.answer import OpenGap, OtherBranch, RenderedAnswer
 from interlock.core.session.context import Context, MergedContext
 from interlock.core.session.events import (
     AdvanceRecorded,
     ApprovalRequested,
     ContextSet,
     GapRecorded,
+    GapResolved,
     ObservationRecorded,
     OutputAppended,
     RunCompleted,
@@ -45,22 +45,23 @@ from interlock.core.session.events import (
     TraceAppended,
     ValidationPerformed,
 )
+from interlock.core.session.evidence import CommandRecord
 from interlock.core.session.fact_events import Facts, facts_of
 from interlock.core.session.head import RunHead, with_blocked_count
 from interlock.core.session.judge import CurrentStep, Judgement, StepOutput
-from interlock.core.session.next_step import NextStep
+from interlock.core.session.next_step import NextStep, skipped_steps
 from interlock.core.session.nodes import (
     NewNode,
+    News,
     Node,
     NodeSpec,
     advance_key,
     approval_key,
     make_node,
-    missing_context,
     output_key,
     validation_key,
 )
-from interlock.core.session.past import with_done
+from interlock.core.session.past import Past, with_done
 from interlock.core.session.plan import EventDraft, Plan, Stream, plan
 from interlock.core.session.refusals import (
     ApprovalPending,
@@ -73,8 +74,8 @@ from interlock.core.session.refusals import (
 )
 from interlock.core.tokens import SigningKey
 from interlock.core.workflow import positions
-from interlock.core.workflow import prompt as prompts
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow
+from interlock.core.workflow.examples import is_notes_blank
 from interlock.core.workflow.interpret import Entry, is_plain_trace
 
 NOTES_BYTES_MAX = 64 * 1024  # a step's notes must fit in one answer with room for its neighbours
@@ -104,9 +105,13 @@ class AdvanceInputs(msgspec.Struct, frozen=True):
     prompt: str
     """The prompt as it was given at the node."""
     open_gaps: Mapping[GapId, GapRecorded]
-    """The gaps that the output says it closes, as far as they are open."""
-    other_branch: str
-    """The branch on which the step was handed in before, in words; empty if it was not."""
+    """The gaps of the run that are open."""
+    branches: tuple[OtherBranch, ...]
+    """The branches on which the step was handed in before."""
+    notes: Mapping[StepId, str]
+    """The notes of steps that prompts of the workflow quote, as far as they were done."""
+    commands: CommandRecord
+    """The commands that were seen, if they matter here."""
     observation: ObservationRecorded | None
     """The state of the workspace, if it changed since it was last observed."""
     key: SigningKey
@@ -126,11 +131,21 @@ def advance(
     context = merged.context if merged else inputs.context
     if merged and (violation := contexts.schema_violation(context, workflow.context_schema)):
         return violation
-    current = _current_step(workflow, node, context)
+    current = _current_step(workflow, node, context, inputs.commands)
+    examples = {key.name: key.example for key in current.step.sets}
+    if refusal := contexts.blank_left(attempt.context or {}, examples):
+        return refusal
     judgement = judges.judge(current, attempt.output, run)
     upcoming = None
     if not judgement.blockers:
-        upcoming = next_step.next_step(current, context, judgement, run.preferences)
+        upcoming = next_step.next_step(
+            current,
+            context,
+            judgement,
+            run.preferences,
+            notes={**inputs.notes, current.step.id: attempt.output.notes},
+            single_gaps=run.single_gaps,
+        )
         if isinstance(upcoming, tuple):
             judgement, upcoming = msgspec.structs.replace(judgement, blockers=upcoming), None
     judgement = _effective_findings(judgement, upcoming)
@@ -145,6 +160,7 @@ def advance(
         facts,
         upcoming,
         _request_approval(node, attempt, upcoming, at_ms=inputs.at_ms),
+        context,
     )
     new_node = _next_node(details)
     blobs = {
@@ -169,7 +185,7 @@ def call_refusal(node: Node, run: RunHead, output: StepOutput) -> RunRefusal | N
 
 
 def notes_refusal(output: StepOutput) -> NotesNotWritten | NotesTooLong | None:
-    if output.notes.strip() == NOTES_PLACEHOLDER:
+    if is_notes_blank(output.notes):
         return NotesNotWritten()
     if (size := len(output.notes.encode())) > NOTES_BYTES_MAX:
         return NotesTooLong(size, NOTES_BYTES_MAX)
@@ -206,13 +222,18 @@ class _Advance(msgspec.Struct, frozen=True):
     next_step: NextStep | None
     """The destination of the run; None if the step was not accepted."""
     requested_approval: ApprovalRequested | None
+    context: Context
+    """The context with what was sent along."""
 
 
-def _current_step(workflow: CompiledWorkflow, node: Node, context: Context) -> CurrentStep:
+def _current_step(
+    workflow: CompiledWorkflow, node: Node, context: Context, commands: CommandRecord
+) -> CurrentStep:
     position = node.created.position
     step = positions.step_at(workflow, position)
     assert step is not None, "a step is pending"
-    return CurrentStep(workflow, position, step, positions.scope(workflow, position, context))
+    scope = positions.scope(workflow, position, context)
+    return CurrentStep(workflow, position, step, scope, commands)
 
 
 def _effective_findings(judgement: Judgement, next_step: NextStep | None) -> Judgement:
@@ -224,9 +245,10 @@ def _effective_findings(judgement: Judgement, next_step: NextStep | None) -> Jud
         return msgspec.structs.replace(
             judgement,
             gaps=(*judgement.gaps, *next_step.gaps),
+            evidence=(*judgement.evidence, *next_step.evidence),
             warnings=(*judgement.warnings, *next_step.warnings),
         )
-    return msgspec.structs.replace(judgement, gaps=(), resolutions=(), warnings=())
+    return msgspec.structs.replace(judgement, gaps=(), resolutions=(), evidence=(), warnings=())
 
 
 def _request_approval(
@@ -258,36 +280,57 @@ def _next_node(advance: _Advance) -> NewNode:
         step=upcoming.destination.step if upcoming else advance.current.step,
         depth=node.created.depth + (1 if upcoming else 0),
         context=advance.merged_context.ref if advance.merged_context else node.created.context,
-        past=with_done(node.past, advance.current.step.number) if upcoming else node.past,
+        past=_next_past(advance),
         parent=node.id,
         attempt=attempt.id,
     )
-    warnings = (*_branch_warning(advance.inputs.other_branch), *advance.facts.warnings)
     return make_node(
         spec,
         with_blocked_count(advance.facts.run, kind),
         advance.current.workflow,
+        context=advance.context,
         prompt=upcoming.prompt if upcoming else advance.inputs.prompt,
         key=advance.inputs.key,
         blockers=advance.judgement.blockers,
-        warnings=(*warnings, *advance.judgement.warnings),
-        confirms=upcoming.confirms if upcoming else _needs_confirmation(advance),
-        example_context=_missing_context_example(advance),
+        news=_news(advance, is_complete=spec.step is None),
         approval=advance.requested_approval,
     )
 
 
-def _needs_confirmation(advance: _Advance) -> bool:
-    """Whether the step that was not accepted needs the user's confirmation, as it did before."""
-    current, context = advance.current, advance.inputs.context
-    scope = positions.scope(current.workflow, current.position, context)
-    return prompts.asks_to_confirm(current.step, scope, advance.facts.run.preferences) is True
+def _next_past(advance: _Advance) -> Past:
+    node, upcoming, step = advance.node, advance.next_step, advance.current.step
+    if upcoming is None:
+        return node.past
+    past = node.past
+    for number in (step.number, *upcoming.proven_numbers):
+        past = with_done(past, number)
+    if step.is_kept or step.id in advance.current.workflow.quoted_steps:
+        key = output_key(node.id, advance.attempt.id)
+        past = msgspec.structs.replace(past, outputs={**past.outputs, step.id: key})
+    return past
 
 
-def _missing_context_example(advance: _Advance) -> Context:
-    """The context that the blockers ask for, as it could be sent."""
-    context = advance.merged_context.context if advance.merged_context else advance.inputs.context
-    return contexts.example_context(context, missing_context(advance.judgement.blockers))
+def _news(advance: _Advance, *, is_complete: bool) -> News:
+    upcoming = advance.next_step
+    gaps = [*advance.facts.gaps]
+    if is_complete:
+        resolved = {
+            draft.event.gap
+            for draft in advance.facts.drafts
+            if isinstance(draft.event, GapResolved)
+        }
+        earlier = advance.inputs.open_gaps.values()
+        gaps = [*(gap for gap in earlier if gap.gap not in resolved), *gaps]
+    proofs = (
+        f"`{proof.command}` was seen to pass, so “{proof.step_id}” counts as done."
+        for proof in (upcoming.evidence if upcoming else ())
+    )
+    return News(
+        skipped=skipped_steps(upcoming.destination) if upcoming else (),
+        gaps=tuple(OpenGap(gap.gap, gap.severity, gap.summary) for gap in gaps),
+        branches=advance.inputs.branches,
+        warnings=(*advance.facts.warnings, *advance.judgement.warnings, *proofs),
+    )
 
 
 def _drafts(advance: _Advance, new_node: NewNode) -> list[EventDraft]:
@@ -325,11 +368,7 @@ def _drafts(advance: _Advance, new_node: NewNode) -> list[EventDraft]:
 
 def _trace_entries(advance: _Advance) -> tuple[Entry, ...]:
     """The decisions that led the run here, unless it is just the next step in order."""
-    upcoming, other_branch, preferences = (
-        advance.next_step,
-        advance.inputs.other_branch,
-        advance.facts.run.preferences,
-    )
+    upcoming, preferences = advance.next_step, advance.facts.run.preferences
     policy = f"{preferences.autonomy} and {preferences.risk_policy}"
     routing = (
         upcoming.destination.trace
@@ -338,7 +377,10 @@ def _trace_entries(advance: _Advance) -> tuple[Entry, ...]:
     )
     approval = advance.requested_approval
     return (
-        *((Entry("branched", advance.node.id, other_branch),) if other_branch else ()),
+        *(
+            Entry("branched", advance.node.id, f"{branch.node} ({branch.summary})")
+            for branch in advance.inputs.branches
+        ),
         *(
             Entry("blocked", blocker.code, blocker.pointer)
             for blocker in advance.judgement.blockers
@@ -351,12 +393,4 @@ def _trace_entries(advance: _Advance) -> tuple[Entry, ...]:
         *routing,
         *(upcoming.trace if upcoming else ()),
         *((Entry("approval", approval.approval, approval.question),) if approval else ()),
-    )
-
-
-def _branch_warning(other_branch: str) -> tuple[str, ...]:
-    if not other_branch:
-        return ()
-    return (
-        f"This step was handed in before: {other_branch}. That work is kept; this is a new branch.",
     )

@@ -32,7 +32,16 @@ SessionStatus = Literal["active", "paused", "ended"]
 
 NodeKind = Literal["step", "blocked", "checkpoint", "approval"]
 GapCategory = Literal[
-    "user_only", "capability", "output", "notes", "reported", "loop", "approval", "assessment"
+    "user_only",
+    "capability",
+    "output",
+    "notes",
+    "reported",
+    "loop",
+    "approval",
+    "assessment",
+    "skipped",
+    "verification",
 ]
 
 
@@ -148,6 +157,8 @@ class GapRecorded(_Event, frozen=True, omit_defaults=True, tag="gap_recorded"):
     summary: str
     capability: str = ""
     """The capability that is missing, where the gap is about one."""
+    context_key: str = ""
+    """The key of the context that nobody has set, where the gap is about one."""
 
 
 class GapResolved(_Event, frozen=True, tag="gap_resolved"):
@@ -176,6 +187,16 @@ class AssessmentRecorded(_Event, frozen=True, tag="assessment_recorded"):
 
     assessment: str
     levels: dict[str, str]
+
+
+class EvidenceRecorded(_Event, frozen=True, tag="evidence_recorded"):
+    """A command that proves a step has passed: as a hook saw it, or as the agent says."""
+
+    step_id: StepId
+    command: str
+    basis: Literal["observed", "self_attested"]
+    ran_ms: int
+    """The time at which it ended, as far as that is known."""
 
 
 class ApprovalRequested(_Event, frozen=True, omit_defaults=True, tag="approval_requested"):
@@ -265,6 +286,7 @@ RunEvent: TypeAlias = (
     | DivergenceRecorded
     | TraceAppended
     | AssessmentRecorded
+    | EvidenceRecorded
     | ApprovalRequested
     | ApprovalResolved
     | RunCompleted

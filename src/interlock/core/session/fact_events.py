@@ -15,14 +15,17 @@ from interlock.core.session.events import (
     GapResolved,
 )
 from interlock.core.session.head import RunHead
-from interlock.core.session.judge import Judgement, NewGap
+from interlock.core.session.judge import Judgement
 from interlock.core.session.plan import EventDraft
+from interlock.core.session.shortcomings import NewGap
 
 
 class Facts(msgspec.Struct, frozen=True):
     drafts: tuple[EventDraft, ...]
     run: RunHead
     """The run once the drafts are recorded."""
+    gaps: tuple[GapRecorded, ...]
+    """The gaps among them."""
     warnings: tuple[str, ...]
 
 
@@ -48,6 +51,7 @@ def facts_of(
     """
     origin = f"{node}:{attempt}"
     drafts: list[EventDraft] = []
+    gaps: list[GapRecorded] = []
     warnings: list[str] = []
     for index, observation in enumerate(judgement.observations):
         event = CapabilityObserved(observation.capability, observation.status, observation.evidence)
@@ -58,10 +62,12 @@ def facts_of(
     for result in judgement.assessments:
         event = AssessmentRecorded(result.assessment, result.levels)
         drafts.append(EventDraft(f"assessment:{origin}:{result.assessment}", event, run.run, node))
+    for proof in judgement.evidence:
+        drafts.append(EventDraft(f"evidence:{origin}:{proof.step_id}", proof, run.run, node))
     for index, new_gap in enumerate(judgement.gaps):
         gap = _gap_event(new_gap, run.run, origin, index)
         drafts.append(EventDraft(gap_key(gap.gap), gap, run.run, node))
-        warnings.append(f"Gap {gap.gap} ({gap.severity}) was recorded: {gap.summary}")
+        gaps.append(gap)
     explanations = {
         GapId(resolution.gap_id): resolution.how for resolution in judgement.resolutions
     }
@@ -75,11 +81,16 @@ def facts_of(
     for draft in drafts:
         if isinstance(draft.event, CapabilityObserved | GapRecorded | GapResolved):
             run = heads.with_fact(run, draft.event)
-    return Facts(tuple(drafts), run, tuple(warnings))
+    return Facts(tuple(drafts), run, tuple(gaps), tuple(warnings))
 
 
 def _gap_event(new_gap: NewGap, run: RunId, origin: str, index: int) -> GapRecorded:
-    parts = (run, new_gap.capability) if new_gap.capability else (origin, str(index))
+    parts = (run, new_gap.subject) if new_gap.subject else (origin, str(index))
     return GapRecorded(
-        ids.gap_id(*parts), new_gap.severity, new_gap.category, new_gap.summary, new_gap.capability
+        ids.gap_id(*parts),
+        new_gap.severity,
+        new_gap.category,
+        new_gap.summary,
+        new_gap.subject if new_gap.category == "capability" else "",
+        new_gap.subject if new_gap.category == "skipped" else "",
     )

@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias, assert_never
 import msgspec
 
 from interlock.core.gate.state import Mode
-from interlock.core.ids import ApprovalId, NodeId, RunId, WorkflowHash, WorkflowId
+from interlock.core.ids import ApprovalId, GapId, NodeId, RunId, WorkflowHash, WorkflowId
 from interlock.core.preferences import Preferences
 from interlock.core.session.events import (
     DEPARTED,
@@ -17,6 +17,7 @@ from interlock.core.session.events import (
     ContextSet,
     DivergenceRecorded,
     Envelope,
+    EvidenceRecorded,
     GapRecorded,
     GapResolved,
     HostBound,
@@ -74,9 +75,12 @@ class RunHead(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     pending_title: str | None = None
     gaps_open: int = 0
     gaps_critical: int = 0
+    open_gaps: tuple[GapId, ...] = ()
+    self_attested: tuple[str, ...] = ()
+    """Commands of which only the agent says that they passed."""
     capabilities: dict[str, str] = {}
-    capability_gaps: tuple[str, ...] = ()
-    """Capabilities for which a gap was recorded: once in a run is enough."""
+    single_gaps: tuple[str, ...] = ()
+    """The capabilities and context keys that a gap was recorded for: once in a run is enough."""
     blocked_in_row: int = 0
     """Attempts that were not accepted since a step was last accepted or the user unblocked."""
     approvals: tuple[ApprovalId, ...] = ()
@@ -157,6 +161,8 @@ def apply_event(head: Head | None, envelope: Envelope) -> Head:
             return head
         case AssessmentRecorded():
             return head
+        case EvidenceRecorded():
+            return _with_run(head, _with_evidence(head.run(_run_of(envelope)), event))
         case NodeCreated(node_kind="checkpoint") | NodeCreated(is_aside=True):
             return head
         case ValidationPerformed():
@@ -254,7 +260,8 @@ def with_fact(run: RunHead, event: RunFact) -> RunHead:
             return _with_gap(run, event)
         case GapResolved():
             critical = run.gaps_critical - (event.severity == "critical")
-            run = change(run, gaps_open=run.gaps_open - 1, gaps_critical=critical)
+            left = tuple(gap for gap in run.open_gaps if gap != event.gap)
+            run = change(run, gaps_open=run.gaps_open - 1, gaps_critical=critical, open_gaps=left)
             is_mended = run.status == "complete_with_gaps" and not critical
             return change(run, status="complete") if is_mended else run
         case RunCompleted():
@@ -269,13 +276,21 @@ def with_fact(run: RunHead, event: RunFact) -> RunHead:
 
 
 def _with_gap(run: RunHead, event: GapRecorded) -> RunHead:
-    named = (event.capability,) if event.capability else ()
+    subject = event.capability or event.context_key
     return msgspec.structs.replace(
         run,
         gaps_open=run.gaps_open + 1,
         gaps_critical=run.gaps_critical + (event.severity == "critical"),
-        capability_gaps=(*run.capability_gaps, *named),
+        open_gaps=(*run.open_gaps, event.gap),
+        single_gaps=(*run.single_gaps, *((subject,) if subject else ())),
     )
+
+
+def _with_evidence(run: RunHead, event: EvidenceRecorded) -> RunHead:
+    commands = tuple(command for command in run.self_attested if command != event.command)
+    if event.basis == "self_attested":
+        commands = (*commands, event.command)
+    return msgspec.structs.replace(run, self_attested=commands)
 
 
 def _run_of(envelope: Envelope) -> RunId:

@@ -1,7 +1,7 @@
 """Judge the output of a step: which shortcomings stop the run, and which pass with a gap.
 
 `judge` compares one output with what its step, its loops and its workflow ask for. Each thing that
-is wrong becomes a `_Shortcoming`, which holds both a blocker and a gap; the run's preferences say
+is wrong becomes a `Shortcoming`, which holds both a blocker and a gap; the run's preferences say
 which of the two counts (`stops_run`). With a blocker the step is not accepted; with a gap the run
 goes on, and the gap says what was left undone. Further gaps never stop a run: questions settled
 without the user, preferred capabilities that are missing, and gaps that the agent reports itself.
@@ -21,11 +21,15 @@ from interlock.core.session import artifacts as artifacts_
 from interlock.core.session import assess
 from interlock.core.session.artifacts import SubmittedArtifact
 from interlock.core.session.assess import AssessmentResult
-from interlock.core.session.blockers import NOTES_PLACEHOLDER, Blocker
-from interlock.core.session.events import GapCategory
+from interlock.core.session.blockers import Blocker
+from interlock.core.session.events import EvidenceRecorded
+from interlock.core.session.evidence import CommandRecord
 from interlock.core.session.head import RunHead
+from interlock.core.session.shortcomings import NewGap, Shortcoming
+from interlock.core.session.verification import verify
 from interlock.core.workflow import contracts, criteria, positions
 from interlock.core.workflow.compiled_workflow import CompiledStep, CompiledWorkflow
+from interlock.core.workflow.examples import user_only_example
 from interlock.core.workflow.packs import (
     EXAMPLES,
     CapabilityArtifact,
@@ -34,11 +38,9 @@ from interlock.core.workflow.packs import (
     GapResolutionArtifact,
     KnownArtifact,
     LoopControlArtifact,
-    Severity,
     UserOnlyArtifact,
 )
 from interlock.core.workflow.positions import EnclosingLoop, Position
-from interlock.core.workflow.prompt import assessment_example
 
 
 class StepOutput(msgspec.Struct, frozen=True):
@@ -48,16 +50,6 @@ class StepOutput(msgspec.Struct, frozen=True):
     artifacts: tuple[SubmittedArtifact, ...] = ()
 
 
-class NewGap(msgspec.Struct, frozen=True):
-    """Something left undone while the run goes on."""
-
-    category: GapCategory
-    severity: Severity
-    summary: str
-    capability: str = ""
-    """The capability that the gap is about, if any; such a gap is recorded once in a run."""
-
-
 class Judgement(msgspec.Struct, frozen=True):
     blockers: tuple[Blocker, ...] = ()
     gaps: tuple[NewGap, ...] = ()
@@ -65,6 +57,7 @@ class Judgement(msgspec.Struct, frozen=True):
     divergences: tuple[DivergenceArtifact, ...] = ()
     resolutions: tuple[GapResolutionArtifact, ...] = ()
     assessments: tuple[AssessmentResult, ...] = ()
+    evidence: tuple[EvidenceRecorded, ...] = ()
     controls: tuple[LoopControlArtifact, ...] = ()
     """The agent's decisions whether the loops around the step go on."""
     warnings: tuple[str, ...] = ()
@@ -78,23 +71,20 @@ class CurrentStep(msgspec.Struct, frozen=True):
     step: CompiledStep
     scope: Mapping[str, Json]
     """The values that its conditions see."""
+    commands: CommandRecord = CommandRecord()
+    """The commands that were seen, if they matter here."""
 
     @property
     def loops(self) -> tuple[EnclosingLoop, ...]:
         return positions.enclosing_loops(self.workflow, self.position)
 
 
-class _Shortcoming(msgspec.Struct, frozen=True):
-    """Something that is wrong. The preferences say whether it stops the run or becomes a gap."""
-
-    blocker: Blocker
-    gap: NewGap
-
-
 def judge(current: CurrentStep, output: StepOutput, run: RunHead) -> Judgement:
     step, workflow = current.step, current.workflow
     known_artifacts, misshapen = artifacts_.known_artifacts(output.artifacts)
-    breaches, warnings = _contract_breaches(step, output)
+    evidence, doubts = verify(current.step, current.scope, current.commands, output.artifacts)
+    # What was seen need not be handed in.
+    breaches, warnings = ((), ()) if evidence else _contract_breaches(step, output)
     assessments, assessment_blockers = assess.assess(step, output.artifacts)
     contract_kind = step.contract.name if step.contract else ""
     controls = [
@@ -116,7 +106,7 @@ def judge(current: CurrentStep, output: StepOutput, run: RunHead) -> Judgement:
         ),
         *_missing_notes(step, output),
         *_unmet_criteria(current, output),
-        *breaches,
+        *(breaches or doubts),
         *(_assessment_shortcoming(step, blocker) for blocker in assessment_blockers),
         *_misdirected_loop_controls(current, controls),
         *_unanswered_user_question(step, known_artifacts, run.preferences),
@@ -134,7 +124,7 @@ def judge(current: CurrentStep, output: StepOutput, run: RunHead) -> Judgement:
     ]
     gaps = (
         *passing,
-        *_gaps_settled_without_user(known_artifacts),
+        *_gaps_settled_without_user(known_artifacts, run.preferences),
         *_missing_preferred_capabilities(workflow, observed),
         *(
             NewGap("reported", artifact.severity, artifact.summary)
@@ -144,7 +134,7 @@ def judge(current: CurrentStep, output: StepOutput, run: RunHead) -> Judgement:
     )
     return Judgement(
         blockers=tuple(shortcoming.blocker for shortcoming in stopping),
-        gaps=tuple(gap for gap in gaps if gap.capability not in run.capability_gaps),
+        gaps=tuple(gap for gap in gaps if gap.subject not in run.single_gaps),
         observations=tuple(
             artifact for artifact in known_artifacts if isinstance(artifact, CapabilityArtifact)
         ),
@@ -155,8 +145,9 @@ def judge(current: CurrentStep, output: StepOutput, run: RunHead) -> Judgement:
             artifact for artifact in known_artifacts if isinstance(artifact, GapResolutionArtifact)
         ),
         assessments=assessments,
+        evidence=() if stopping else evidence,
         controls=tuple(controls),
-        warnings=warnings,
+        warnings=(*warnings, *_unused_loop_controls(current, controls)),
     )
 
 
@@ -171,38 +162,10 @@ def stops_run(blocker: Blocker, preferences: Preferences) -> bool:
     return True
 
 
-def example_output(step: CompiledStep, blockers: tuple[Blocker, ...]) -> dict[str, Json]:
-    """Return an output of the right shape, to be filled in."""
-    shapes: list[Json] = []
-    for blocker in blockers:
-        shapes += [shape for shape in _example_artifacts(blocker) if shape not in shapes]
-    if step.user_only and EXAMPLES["user_only"] not in shapes:
-        shapes.append(EXAMPLES["user_only"])
-    if step.contract:
-        example = msgspec.json.decode(step.contract.example)
-        shapes += [example] if example not in shapes else []
-    shapes += [assessment_example(assessment, step) for assessment in step.assessments]
-    output: dict[str, Json] = {} if step.notes_optional else {"notesMarkdown": NOTES_PLACEHOLDER}
-    return {**output, "artifacts": shapes} if shapes else output
-
-
-def _example_artifacts(blocker: Blocker) -> Iterator[Json]:
-    """The artifacts that would remove a blocker, as examples."""
-    if blocker.code == "user_only_dependency":
-        yield EXAMPLES["user_only"]
-    for kind, example in EXAMPLES.items():
-        if blocker.code == "invalid_artifact" and f"`{kind}`" in blocker.message:
-            yield example
-    if blocker.code in ("capability_unknown", "capability_unavailable"):
-        observation = EXAMPLES["capability_observation"]
-        assert isinstance(observation, dict), "an artifact is an object"
-        yield {**observation, "capability": blocker.about}
-
-
-def _misshapen_artifact(artifact: artifacts_.MisshapenArtifact) -> _Shortcoming:
-    message = f"The artifact of kind `{artifact.kind}` is not of its shape: {artifact.reason}"
+def _misshapen_artifact(artifact: artifacts_.MisshapenArtifact) -> Shortcoming:
+    message = f"The artifact of kind `{artifact.kind}` cannot be used: {artifact.reason}"
     example = msgspec.json.encode(EXAMPLES[artifact.kind]).decode()
-    return _Shortcoming(
+    return Shortcoming(
         Blocker(
             "invalid_artifact",
             f"/output/artifacts/{artifact.index}",
@@ -213,9 +176,9 @@ def _misshapen_artifact(artifact: artifacts_.MisshapenArtifact) -> _Shortcoming:
     )
 
 
-def _missing_notes(step: CompiledStep, output: StepOutput) -> Iterator[_Shortcoming]:
+def _missing_notes(step: CompiledStep, output: StepOutput) -> Iterator[Shortcoming]:
     if not step.notes_optional and not output.notes.strip():
-        yield _Shortcoming(
+        yield Shortcoming(
             Blocker(
                 "missing_notes",
                 "/output/notesMarkdown",
@@ -226,7 +189,7 @@ def _missing_notes(step: CompiledStep, output: StepOutput) -> Iterator[_Shortcom
         )
 
 
-def _unmet_criteria(current: CurrentStep, output: StepOutput) -> Iterator[_Shortcoming]:
+def _unmet_criteria(current: CurrentStep, output: StepOutput) -> Iterator[Shortcoming]:
     if current.step.validation_criteria is None:
         return
     criterion = criteria.unpack(current.step.validation_criteria.encode())
@@ -236,7 +199,7 @@ def _unmet_criteria(current: CurrentStep, output: StepOutput) -> Iterator[_Short
     ):
         pointers_by_rule = {"schema": "/output/artifacts", "condition": "/context"}
         pointer = pointers_by_rule.get(issue.rule, "/output/notesMarkdown")
-        yield _Shortcoming(
+        yield Shortcoming(
             Blocker("invalid_output", pointer, issue.message, issue.suggestion),
             NewGap("output", "critical", f"Step {current.step.id}: {issue.message}"),
         )
@@ -244,14 +207,14 @@ def _unmet_criteria(current: CurrentStep, output: StepOutput) -> Iterator[_Short
 
 def _contract_breaches(
     step: CompiledStep, output: StepOutput
-) -> tuple[tuple[_Shortcoming, ...], tuple[str, ...]]:
+) -> tuple[tuple[Shortcoming, ...], tuple[str, ...]]:
     """Return the breaches of the step's contract, and warnings about fields that nobody reads."""
     if step.contract is None:
         return (), ()
     values = tuple(artifact.value for artifact in output.artifacts)
     breaches, warnings = contracts.check(step.contract, values)
     shortcomings = tuple(
-        _Shortcoming(
+        Shortcoming(
             Blocker(
                 "missing_output" if breach.is_missing else "invalid_output",
                 breach.pointer,
@@ -267,15 +230,15 @@ def _contract_breaches(
     return shortcomings, warnings
 
 
-def _assessment_shortcoming(step: CompiledStep, blocker: Blocker) -> _Shortcoming:
-    return _Shortcoming(
+def _assessment_shortcoming(step: CompiledStep, blocker: Blocker) -> Shortcoming:
+    return Shortcoming(
         blocker, NewGap("assessment", "critical", f"Step {step.id}: {blocker.message}")
     )
 
 
 def _misdirected_loop_controls(
     current: CurrentStep, controls: list[LoopControlArtifact]
-) -> Iterator[_Shortcoming]:
+) -> Iterator[Shortcoming]:
     """Report decisions about no loop that exists, which would otherwise be lost silently."""
     loops = current.loops
     controlled = [index for index, enclosing in enumerate(loops) if enclosing.loop.is_controlled]
@@ -285,7 +248,7 @@ def _misdirected_loop_controls(
         name = loops[controlled[-1]].loop.id
         message = f"Nothing was decided about the loop `{name}`, which is the innermost"
         hint = f"Hand in a decision for it too, with loopId {name}."
-        yield _Shortcoming(
+        yield Shortcoming(
             Blocker("missing_output", "/output/artifacts", message, hint, about="loop_control"),
             NewGap("output", "warning", f"Step {current.step.id}: {message}"),
         )
@@ -296,15 +259,22 @@ def _misdirected_loop_controls(
             continue
         message = f"No loop `{control.loop_id}` that you decide about is in this workflow"
         hint = f"Leave `loopId` out, or name one of: {', '.join(names)}." if names else ""
-        yield _Shortcoming(
+        yield Shortcoming(
             Blocker("invalid_artifact", "/output/artifacts", message, hint, about="loop_control"),
             NewGap("output", "warning", f"Step {current.step.id}: {message}"),
         )
 
 
+def _unused_loop_controls(
+    current: CurrentStep, controls: list[LoopControlArtifact]
+) -> Iterator[str]:
+    if controls and not positions.controlled_loop_names(current.workflow):
+        yield "`loop_control` had no effect: no loop of this workflow is decided by it."
+
+
 def _unanswered_user_question(
     step: CompiledStep, artifacts: list[KnownArtifact], preferences: Preferences
-) -> Iterator[_Shortcoming]:
+) -> Iterator[Shortcoming]:
     if step.user_only is None:
         return
     user_artifacts = [artifact for artifact in artifacts if isinstance(artifact, UserOnlyArtifact)]
@@ -313,36 +283,45 @@ def _unanswered_user_question(
         resolutions if preferences.autonomy == "full_auto_never_stop" else "answered" in resolutions
     )
     if not is_enough:
-        yield _Shortcoming(
+        yield Shortcoming(
             Blocker(
                 "user_only_dependency",
                 "/output/artifacts",
                 f"Only the user can settle this ({step.user_only.reason}):"
                 f" {step.user_only.question}",
-                "Ask the user, wait, and hand in the answer as an artifact of kind user_only"
-                " with resolution answered.",
+                "Hand it in as an artifact like this:"
+                f" {msgspec.json.encode(user_only_example(preferences)).decode()}",
             ),
             NewGap("user_only", "critical", f"Nobody settled: {step.user_only.question}"),
         )
 
 
-def _gaps_settled_without_user(artifacts: list[KnownArtifact]) -> Iterator[NewGap]:
+def _gaps_settled_without_user(
+    artifacts: list[KnownArtifact], preferences: Preferences
+) -> Iterator[NewGap]:
     for artifact in artifacts:
-        if isinstance(artifact, UserOnlyArtifact) and artifact.resolution != "answered":
+        if not isinstance(artifact, UserOnlyArtifact):
+            continue
+        if artifact.resolution != "answered":
             summary = f"{artifact.resolution.capitalize()} without the user: {artifact.detail}"
+            yield NewGap("user_only", "warning", summary)
+        elif preferences.autonomy == "full_auto_never_stop":
+            summary = (
+                f"Nobody is asked in this run, and the agent reports an answer: {artifact.detail}"
+            )
             yield NewGap("user_only", "warning", summary)
 
 
 def _missing_capabilities(
     workflow: CompiledWorkflow, observed: dict[str, str]
-) -> Iterator[_Shortcoming]:
+) -> Iterator[Shortcoming]:
     for name, level in workflow.capabilities.items():
         status = observed.get(name, "unknown")
         if level != "required" or status == "available":
             continue
         is_unknown = status == "unknown"
         message = f"This workflow requires {name}, which is {status}"
-        yield _Shortcoming(
+        yield Shortcoming(
             Blocker(
                 "capability_unknown" if is_unknown else "capability_unavailable",
                 "/output/artifacts",
@@ -352,7 +331,7 @@ def _missing_capabilities(
                 else "Ask the user to make it available, then hand in a new observation.",
                 about=name,
             ),
-            NewGap("capability", "warning", message, capability=name),
+            NewGap("capability", "warning", message, subject=name),
         )
 
 
@@ -362,4 +341,4 @@ def _missing_preferred_capabilities(
     for name, level in workflow.capabilities.items():
         if level == "preferred" and observed.get(name) == "unavailable":
             summary = f"This workflow prefers {name}, which is unavailable"
-            yield NewGap("capability", "info", summary, capability=name)
+            yield NewGap("capability", "info", summary, subject=name)

@@ -1,18 +1,24 @@
 """The way on from an accepted step: the next step with its prompt, an approval, or the end."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from interlock.core.ids import StepId
 from interlock.core.preferences import Preferences
+from interlock.core.session.answer import SkippedStep
 from interlock.core.session.blockers import Blocker
 from interlock.core.session.context import Context
-from interlock.core.session.judge import CurrentStep, Judgement, NewGap
+from interlock.core.session.events import EvidenceRecorded
+from interlock.core.session.evidence import Doubt, find_proof
+from interlock.core.session.judge import CurrentStep, Judgement
+from interlock.core.session.shortcomings import NewGap
 from interlock.core.workflow import conditions, interpret, positions
 from interlock.core.workflow import prompt as prompts
 from interlock.core.workflow.compiled_workflow import CompiledApproval, CompiledWorkflow
 from interlock.core.workflow.conditions import UnusableValue
 from interlock.core.workflow.interpret import Destination, Entry, Impasse
+from interlock.core.workflow.placeholders import fill_placeholders
 from interlock.core.workflow.prompt import MissingContextKeys, ResolvedReference
 
 
@@ -20,34 +26,106 @@ class NextStep(msgspec.Struct, frozen=True):
     destination: Destination
     prompt: str = ""
     """The prompt of the next step, if there is one."""
-    confirms: bool = False
-    """Whether the user is asked before that step is handed in."""
     trace: tuple[Entry, ...] = ()
     warnings: tuple[str, ...] = ()
     gaps: tuple[NewGap, ...] = ()
     approval: CompiledApproval | None = None
     """The approval that must be answered before the run goes there."""
+    evidence: tuple[EvidenceRecorded, ...] = ()
+    """The proof of steps that were passed because their commands had been run already."""
+    proven_numbers: tuple[int, ...] = ()
+    """The numbers of those steps."""
 
 
 def next_step(
-    current: CurrentStep, context: Context, judgement: Judgement, preferences: Preferences
+    current: CurrentStep,
+    context: Context,
+    judgement: Judgement,
+    preferences: Preferences,
+    *,
+    notes: Mapping[StepId, str],
+    single_gaps: tuple[str, ...],
 ) -> NextStep | tuple[Blocker, ...]:
     """Return what comes after the current step, or the reasons why that cannot be decided."""
     destination = interpret.continue_from(
         current.workflow, current.position, context, *judgement.controls
     )
-    prepared = prepare_step(current.workflow, destination, context, preferences)
+    destination, evidence, numbers = _past_proven_steps(current, destination, context)
+    prepared = prepare_step(current.workflow, destination, context, preferences, notes=notes)
     if not isinstance(prepared, NextStep):
         return routing_blockers(prepared, destination, current.workflow)
     needs_approval = _needs_approval(current)
     if isinstance(needs_approval, Impasse):
         return routing_blockers(needs_approval, destination, current.workflow)
-    gaps = list(bounded_loop_gaps(prepared.destination))
+    gaps = [
+        *bounded_loop_gaps(prepared.destination),
+        *unset_key_gaps(current.workflow, prepared.destination, single_gaps),
+    ]
     approval = current.step.approval if needs_approval else None
     if approval and preferences.autonomy == "full_auto_never_stop":
         gaps.append(NewGap("approval", "critical", f"Nobody was asked: {approval.question}"))
         approval = None
-    return msgspec.structs.replace(prepared, gaps=tuple(gaps), approval=approval)
+    return msgspec.structs.replace(
+        prepared, gaps=tuple(gaps), approval=approval, evidence=evidence, proven_numbers=numbers
+    )
+
+
+def _past_proven_steps(
+    current: CurrentStep, destination: Destination | Impasse, context: Context
+) -> tuple[Destination | Impasse, tuple[EvidenceRecorded, ...], tuple[int, ...]]:
+    """Go past steps that ask for a command that was seen to pass since the last change."""
+    evidence: list[EvidenceRecorded] = []
+    numbers: list[int] = []
+    workflow = current.workflow
+    while isinstance(destination, Destination) and (step := destination.step):
+        if not step.verification:
+            break
+        scope = positions.scope(workflow, destination.position, context)
+        command = fill_placeholders(step.verification, scope)
+        proof = find_proof(command, current.commands)
+        if isinstance(proof, Doubt):
+            break
+        evidence.append(EvidenceRecorded(step.id, command, "observed", proof.at_ms))
+        numbers.append(step.number)
+        after = interpret.continue_from(workflow, destination.position, context)
+        if isinstance(after, Impasse):
+            return after, (), ()
+        destination = msgspec.structs.replace(
+            after,
+            trace=(*destination.trace, Entry("proven", step.id, command), *after.trace),
+            bounded_loops=(*destination.bounded_loops, *after.bounded_loops),
+            skipped=(*destination.skipped, *after.skipped),
+        )
+    return destination, tuple(evidence), tuple(numbers)
+
+
+def unset_key_gaps(
+    workflow: CompiledWorkflow, destination: Destination, single_gaps: tuple[str, ...]
+) -> Iterator[NewGap]:
+    """The gaps for keys that a step had asked for and nobody has set, so that steps were skipped.
+
+    One for each key in a run: `single_gaps` has those that were recorded before.
+    """
+    if not destination.skipped:
+        return
+    asked = {key.name for step, _ in workflow.steps_with_loops() for key in step.sets}
+    titles: dict[str, list[str]] = {}
+    for skipped in destination.skipped:
+        for path in skipped.unset:
+            key = path.partition(".")[0]
+            if key in asked and key not in single_gaps:
+                titles.setdefault(key, []).append(skipped.part.title)
+    for key, skipped_titles in titles.items():
+        summary = f"`{key}` was never set, so this was skipped: {', '.join(skipped_titles)}"
+        yield NewGap("skipped", "warning", summary, subject=key)
+
+
+def skipped_steps(destination: Destination) -> tuple[SkippedStep, ...]:
+    """The parts that the run has passed by, as an answer tells them."""
+    return tuple(
+        SkippedStep(skipped.part.id, skipped.part.title, skipped.reason)
+        for skipped in destination.skipped
+    )
 
 
 def bounded_loop_gaps(destination: Destination) -> Iterator[NewGap]:
@@ -82,6 +160,7 @@ def prepare_step(
     context: Context,
     preferences: Preferences,
     *,
+    notes: Mapping[StepId, str],
     opening: tuple[ResolvedReference, ...] | None = None,
 ) -> NextStep | MissingContextKeys | Impasse:
     """Return the step at `destination` with its prompt."""
@@ -93,12 +172,13 @@ def prepare_step(
         destination.position,
         context=context,
         preferences=preferences,
+        notes=notes,
         opening=opening,
     )
     if isinstance(rendered, MissingContextKeys | Impasse):
         return rendered
     trace = rendered.trace
-    return NextStep(destination, rendered.text, rendered.confirms, trace, rendered.warnings)
+    return NextStep(destination, rendered.text, trace, rendered.warnings)
 
 
 def _needs_approval(current: CurrentStep) -> bool | Impasse:

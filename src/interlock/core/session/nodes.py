@@ -3,17 +3,23 @@
 import msgspec
 
 from interlock.core import canonical, ids
+from interlock.core.canonical import Json
 from interlock.core.ids import ApprovalId, AttemptId, BlobRef, NodeId, RunId, SessionId
-from interlock.core.session import answer as answers
+from interlock.core.session import answer_text
+from interlock.core.session import context as contexts
 from interlock.core.session.answer import (
     AnswerApproval,
     BlockedStep,
     Expects,
-    Gaps,
+    Introduction,
+    OpenGap,
+    OtherBranch,
     Pass,
     Pending,
+    Progress,
     RenderedAnswer,
     Situation,
+    SkippedStep,
     StoredAnswer,
     WorkflowRef,
 )
@@ -21,12 +27,14 @@ from interlock.core.session.blockers import Blocker
 from interlock.core.session.context import Context
 from interlock.core.session.events import ApprovalRequested, Envelope, NodeCreated, NodeKind
 from interlock.core.session.head import BLOCKED_IN_ROW_MAX, RunHead
-from interlock.core.session.judge import example_output
 from interlock.core.session.past import Past, presumed_past
 from interlock.core.session.plan import EventDraft
 from interlock.core.tokens import SigningKey, Token, mint
-from interlock.core.workflow import positions
+from interlock.core.workflow import examples, positions
+from interlock.core.workflow import prompt as prompts
 from interlock.core.workflow.compiled_workflow import CompiledStep, CompiledWorkflow
+from interlock.core.workflow.examples import StepExample
+from interlock.core.workflow.placeholders import fill_placeholders
 from interlock.core.workflow.positions import Position
 
 
@@ -58,6 +66,18 @@ class NodeSpec(msgspec.Struct, frozen=True):
     past: Past = Past()
     parent: NodeId | None = None
     attempt: AttemptId | None = None
+
+
+class News(msgspec.Struct, frozen=True):
+    """Everything new that an answer tells besides the step."""
+
+    skipped: tuple[SkippedStep, ...] = ()
+    gaps: tuple[OpenGap, ...] = ()
+    branches: tuple[OtherBranch, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+NO_NEWS = News()
 
 
 class NewNode(msgspec.Struct, frozen=True):
@@ -106,13 +126,12 @@ def make_node(
     run: RunHead,
     workflow: CompiledWorkflow,
     *,
+    context: Context,
     prompt: str,
     key: SigningKey,
     blockers: tuple[Blocker, ...] = (),
-    warnings: tuple[str, ...] = (),
-    confirms: bool = False,
+    news: News = NO_NEWS,
     approval: ApprovalRequested | None = None,
-    example_context: Context | None = None,
     is_aside: bool = False,
 ) -> NewNode:
     """Make a node together with the answer that introduces it.
@@ -120,23 +139,25 @@ def make_node(
     `is_aside`: work does not go on here unless somebody says so.
     """
     node_situation = situation(
-        spec,
-        run,
-        workflow,
-        blockers=blockers,
-        confirms=confirms,
-        approval=approval,
-        example_context=example_context or {},
+        spec, run, workflow, context=context, blockers=blockers, approval=approval
     )
     step = spec.step
     number = step.number if step else workflow.step_count + 1
-    title = step.title if step else None
+    title = _title_at(workflow, spec, context) if step else None
     if approval:
         # The next step is not shown before it may be done.
         step, title, prompt = None, f"approval of {approval.step_id}", ""
     checkpoint = spec.node if spec.kind == "checkpoint" else None
-    stored = answers.stored_answer(
-        msgspec.structs.replace(node_situation, warnings=warnings, checkpoint=checkpoint)
+    stored = answer_text.stored_answer(
+        msgspec.structs.replace(
+            node_situation,
+            is_introduced=spec.parent is not None,
+            skipped=news.skipped,
+            gaps=news.gaps,
+            branches=news.branches,
+            warnings=news.warnings,
+            checkpoint=checkpoint,
+        )
     )
     content = canonical.encode(stored)
     created = NodeCreated(
@@ -158,22 +179,28 @@ def make_node(
     blobs = {created.answer: bytes(content)}
     if created.prompt:
         blobs[created.prompt] = prompt.encode()
-    reply = introduce(spec.node, created, stored, prompt=prompt, key=key)
+    node = Node(spec.session, run.run, spec.node, 0, created)
+    reply = introduce(node, stored, prompt=prompt, key=key)
     draft = EventDraft(node_key(spec.node), created, run.run, spec.node)
     return NewNode(spec.node, draft, blobs, reply)
 
 
-def introduce(
-    node: NodeId, created: NodeCreated, stored: StoredAnswer, *, prompt: str, key: SigningKey
-) -> RenderedAnswer:
+def introduce(node: Node, stored: StoredAnswer, *, prompt: str, key: SigningKey) -> RenderedAnswer:
     """Return the answer that introduces `node`, for the first time or again."""
-    token = Token(node, ids.first_attempt(node))
+    created, token = node.created, Token(node.id, ids.first_attempt(node.id))
     if created.node_kind == "checkpoint":
         # A marker: work goes on from the node beside it, with the attempt of the token that set it.
         assert created.parent is not None, "a checkpoint hangs beside a node"
         assert created.attempt is not None, "a checkpoint is set with a token"
         token = Token(created.parent, created.attempt)
-    return answers.fill(stored, prompt=prompt, token=mint(token, key))
+    return answer_text.fill(
+        stored,
+        prompt=prompt,
+        token=mint(token, key),
+        token_at=lambda other: mint(Token(other, ids.first_attempt(other)), key),
+        session=node.session,
+        run=node.run,
+    )
 
 
 def situation(
@@ -181,34 +208,39 @@ def situation(
     run: RunHead,
     workflow: CompiledWorkflow,
     *,
+    context: Context,
     blockers: tuple[Blocker, ...],
-    confirms: bool = False,
     approval: ApprovalRequested | None = None,
-    example_context: Context,
 ) -> Situation:
-    """Return the state of the run at a node.
-
-    `confirms`: the user is asked before the step ends. `example_context`: the context that the
-    blockers ask for.
-    """
+    """Return the state of the run at a node, where this context holds."""
     step = None if approval else spec.step
-    blocked, example = None, example_output(step, blockers) if step else {}
+    example, blocked, asks_user = StepExample(), None, False
+    if step:
+        scope = positions.scope(workflow, spec.position, context)
+        example = examples.step_example(
+            workflow, step, scope, run.preferences, observed=run.capabilities
+        )
+        missing = contexts.example_context(context, missing_context(blockers))
+        example = msgspec.structs.replace(example, context={**example.context, **missing})
+        never_stops = run.preferences.autonomy == "full_auto_never_stop"
+        asks_user = (step.user_only is not None and not never_stops) or (
+            prompts.asks_to_confirm(step, scope, run.preferences) is True
+        )
     if blockers and step:
         attempts_left = max(0, BLOCKED_IN_ROW_MAX - run.blocked_in_row)
-        blocked = BlockedStep(blockers, attempts_left, example)
-    never_stops = run.preferences.autonomy == "full_auto_never_stop"
+        blocked = BlockedStep(blockers, attempts_left, example.output)
+    number = step.number if step else workflow.step_count + 1
     return Situation(
-        session=spec.session,
-        run=run.run,
-        workflow=workflow_ref(run),
-        pending=_pending_step(step, spec, workflow) if step else None,
-        preferences=run.preferences,
-        gaps=Gaps(run.gaps_open, run.gaps_critical),
-        example=example,
-        needs_user=bool(step and step.user_only and not never_stops) or confirms,
+        introduction=Introduction(spec.session, run.run, workflow_ref(run), run.preferences),
+        pending=_pending_step(step, spec, workflow, context, example) if step else None,
+        progress=Progress(
+            spec.past.done_count, spec.past.skipped_count(number), workflow.step_count
+        ),
+        example=example.output,
+        example_context=example.context,
+        needs_user=asks_user,
         is_waiting=run.is_waiting,
         blocked=blocked,
-        example_context=dict(example_context),
         approval=_describe_approval(approval) if approval else None,
     )
 
@@ -219,26 +251,57 @@ def missing_context(blockers: tuple[Blocker, ...]) -> tuple[str, ...]:
     return tuple(blocker.about for blocker in blockers if blocker.code in codes and blocker.about)
 
 
-def _pending_step(step: CompiledStep, spec: NodeSpec, workflow: CompiledWorkflow) -> Pending:
+def _pending_step(
+    step: CompiledStep,
+    spec: NodeSpec,
+    workflow: CompiledWorkflow,
+    context: Context,
+    example: StepExample,
+) -> Pending:
     enclosing_loops = positions.enclosing_loops(workflow, spec.position)
     real_loops = [enclosing for enclosing in enclosing_loops if enclosing.loop.kind != "group"]
     innermost = real_loops[-1] if real_loops else None
     return Pending(
         step.id,
-        step.title,
+        _title_at(workflow, spec, context),
         step.number,
         workflow.step_count,
         "",
-        Expects(not step.notes_optional, step.contract.name if step.contract else None),
+        _expectations(example),
         Pass(innermost.loop.id, innermost.iteration, innermost.loop.passes_max)
         if innermost
         else None,
     )
 
 
+def _title_at(workflow: CompiledWorkflow, spec: NodeSpec, context: Context) -> str:
+    assert spec.step is not None, "a step has a title"
+    return fill_placeholders(
+        spec.step.title, positions.scope(workflow, spec.position, context)
+    ).replace("\n", " ")
+
+
+def _expectations(example: StepExample) -> Expects:
+    artifacts = example.output.get("artifacts")
+    kinds = [
+        kind if isinstance(kind := _kind_of(artifact), str) else "any"
+        for artifact in (artifacts if isinstance(artifacts, list) else ())
+    ]
+    return Expects(
+        "notesMarkdown" in example.output, tuple(dict.fromkeys(kinds)), tuple(example.context)
+    )
+
+
+def _kind_of(artifact: Json) -> Json:
+    return artifact.get("kind") if isinstance(artifact, dict) else None
+
+
 def _describe_approval(request: ApprovalRequested) -> AnswerApproval:
     name = request.approval
-    how_to_answer = f"The user answers with `interlock approvals grant {name}` or `… deny {name}`."
+    how_to_answer = (
+        f"The user answers in the console, or with `interlock approvals grant {name}` or"
+        f" `interlock approvals deny {name} --reason …`."
+    )
     timeout = "It waits until somebody answers."
     if request.deadline_ms is not None:
         verdict = {"deny": "denied", "grant": "granted"}[request.on_timeout]

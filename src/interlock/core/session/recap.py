@@ -1,41 +1,142 @@
-"""The recap: the notes of earlier steps, newest first, within a budget."""
+"""The recap: everything that a later step needs, for whoever comes back after a break.
 
-from collections.abc import Sequence
+The goal, the values of the context and the kept notes are given whole. The other notes share a
+budget: those that are cited most come first, then the newest. Notes that do not fit are named, so
+that they can be read one by one.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-BYTES_MAX = 12 * 1024
-_TRUNCATION_MARK = "\n[TRUNCATED]"
+from interlock.core.canonical import Json
+from interlock.core.session.answer import LeftOutNotes
+
+CHARS_MAX = 12_000  # of the notes that are not kept
+VALUE_CHARS_MAX = 8_000  # of one value; a larger one is cut, and read with all that was handed in
+ALL = "all"
+"""The step to ask for to read the values and the notes of all steps."""
 
 
 class PastNotes(msgspec.Struct, frozen=True):
-    """The notes of one earlier step or checkpoint."""
+    """The output of one earlier step or checkpoint."""
 
+    step: str
+    """The name by which it is read: the id of the step, or of the node of a checkpoint."""
     title: str
     notes: str
+    is_kept: bool = False
+    artifacts: tuple[str, ...] = ()
+    """The artifacts that are shown with it, as JSON."""
+    artifact_chars: int = 0
+    """The size of artifacts that are too large to be shown with it."""
+
+    @property
+    def text(self) -> str:
+        parts = (f"### {self.title}", self.notes.strip(), *self.artifacts)
+        return "\n\n".join(filter(None, parts))
 
 
-def compose(
-    newest_first: Sequence[PastNotes], *, older: int = 0, bytes_max: int = BYTES_MAX
-) -> str:
-    """Return the recap. The newest notes may be cut, never left out; `older` more were not read."""
-    parts: list[str] = []
-    room = bytes_max
-    for index, past in enumerate(newest_first):
-        part = f"### {past.title}\n\n{past.notes.strip()}"
-        size = len(part.encode()) + 2
-        if size > room and index > 0:
-            older += len(newest_first) - index
-            break
-        if size > room:
-            part = _truncate(part, room - len(_TRUNCATION_MARK)) + _TRUNCATION_MARK
-        parts.append(part)
-        room -= len(part.encode()) + 2
-    if older:
-        parts.append(f"({older} older notes were left out; they are in the session's log.)")
-    return "\n\n".join(parts)
+class RunMemory(msgspec.Struct, frozen=True):
+    """What there is to tell about a run at one of its nodes."""
+
+    goal: str
+    values: Mapping[str, Json]
+    guidance: str
+    """The rules of the workflow, in words."""
+    instructions: str
+    """How to do the pending step, where its prompt is short because an earlier one said it."""
+    unaccepted: str
+    """The notes that were handed in for the pending step and not accepted."""
+    newest_first: Sequence[PastNotes]
+    older_count: int
+    """The number of steps that lie farther back than `newest_first`."""
+    later: str
+    """What was done after this node, if it is not where the run stands."""
 
 
-def _truncate(text: str, size: int) -> str:
-    """Return at most `size` bytes of `text`, and no half character."""
-    return text.encode()[:size].decode(errors="ignore")
+def compose(memory: RunMemory, *, chars_max: int = CHARS_MAX) -> tuple[str, list[LeftOutNotes]]:
+    """Return the recap, and the notes that it leaves out, the oldest first."""
+    kept = [past for past in memory.newest_first if past.is_kept]
+    others = [past for past in memory.newest_first if not past.is_kept]
+    chosen = _choose(others, _citations(memory), chars_max)
+    # An entry of `values` that was cut is read with everything else.
+    values, cut = _values_text(memory.values)
+    older = LeftOutNotes(ALL, f"the {memory.older_count} oldest steps", 0)
+    left_out = [
+        *cut,
+        *((older,) if memory.older_count else ()),
+        *_left_out([past for past in others if past not in chosen]),
+        *(
+            LeftOutNotes(past.step, f"the artifacts of {past.title}", past.artifact_chars)
+            for past in (*kept, *chosen)
+            if past.artifact_chars
+        ),
+    ]
+    sections = (
+        f"## Where this run stands\n\nGoal: {memory.goal}",
+        memory.guidance,
+        memory.instructions,
+        values,
+        memory.unaccepted
+        and f"## Handed in for this step, and not accepted yet\n\n{memory.unaccepted.strip()}",
+        *_notes_section("Kept for every later step", reversed(kept)),
+        *_notes_section("Earlier notes, the newest first", chosen),
+        memory.later,
+    )
+    return "\n\n".join(filter(None, sections)), left_out
+
+
+def _choose(
+    newest_first: list[PastNotes], citations: Mapping[str, int], chars_max: int
+) -> list[PastNotes]:
+    """Return the notes that fit, the newest first. The newest ones always fit."""
+    by_need = sorted(newest_first[1:], key=lambda past: -citations[past.step])  # a stable sort
+    chosen = newest_first[:1]
+    room = chars_max - sum(len(past.text) for past in chosen)
+    for past in by_need:
+        if len(past.text) > room:
+            continue
+        chosen.append(past)
+        room -= len(past.text)
+    return [past for past in newest_first if past in chosen]
+
+
+def _citations(memory: RunMemory) -> dict[str, int]:
+    """Return how many other notes speak of each step, by its id or its title."""
+    texts = [(past.step, past.notes.casefold()) for past in memory.newest_first]
+    return {
+        past.step: sum(
+            past.step.casefold() in text or past.title.casefold() in text
+            for step, text in texts
+            if step != past.step
+        )
+        for past in memory.newest_first
+    }
+
+
+def _left_out(newest_first: list[PastNotes]) -> Iterator[LeftOutNotes]:
+    sizes: dict[str, int] = {}
+    titles: dict[str, str] = {}
+    for past in reversed(newest_first):
+        sizes[past.step] = sizes.get(past.step, 0) + len(past.notes)
+        titles[past.step] = past.title
+    return (LeftOutNotes(step, titles[step], size) for step, size in sizes.items())
+
+
+def _values_text(values: Mapping[str, Json]) -> tuple[str, list[LeftOutNotes]]:
+    lines: list[str] = []
+    cut: list[LeftOutNotes] = []
+    for name, value in values.items():
+        text = msgspec.json.encode(value).decode()
+        if len(text) > VALUE_CHARS_MAX:
+            cut.append(LeftOutNotes(ALL, f"the value of {name}", len(text)))
+            text = f"{text[:VALUE_CHARS_MAX]}…"
+        lines.append(f"- {name}: {text}")
+    return "\n".join(("Values of the context:", *lines)) if lines else "", cut
+
+
+def _notes_section(title: str, notes: Iterator[PastNotes] | list[PastNotes]) -> Iterator[str]:
+    texts = [past.text for past in notes]
+    if texts:
+        yield "\n\n".join((f"## {title}", *texts))

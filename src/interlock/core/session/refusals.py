@@ -5,7 +5,7 @@ from typing import TypeAlias
 from interlock.core.explanation import Explanation
 from interlock.core.ids import ApprovalId, RunId
 from interlock.core.refusal import Refusal
-from interlock.core.session.blockers import NOTES_PLACEHOLDER
+from interlock.core.workflow.examples import NOTES_BLANK
 
 
 class NoPendingStep(Refusal, frozen=True):
@@ -38,7 +38,7 @@ class NotesNotWritten(Refusal, frozen=True):
     def explain(self) -> Explanation:
         return Explanation(
             "notes_not_written",
-            f"The notes still say `{NOTES_PLACEHOLDER}`",
+            f"The notes still say `{NOTES_BLANK}`",
             "Put your own notes there.",
         )
 

@@ -1,11 +1,16 @@
 """The start of a run: the events to record and the first answer, as a plan."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import msgspec
 
 from interlock.core import ids
+from interlock.core.canonical import Json
 from interlock.core.ids import BlobRef, NodeId, RunId
 from interlock.core.preferences import Preferences, leniency_warnings
 from interlock.core.session import context as contexts
+from interlock.core.session.answer import OpenGap
 from interlock.core.session.context import Context, MergedContext
 from interlock.core.session.decide import PlannedReply, trace_draft
 from interlock.core.session.events import (
@@ -19,12 +24,19 @@ from interlock.core.session.events import (
 from interlock.core.session.fact_events import facts_of
 from interlock.core.session.head import RunHead
 from interlock.core.session.judge import Judgement
-from interlock.core.session.next_step import NextStep, bounded_loop_gaps, prepare_step
-from interlock.core.session.nodes import NodeSpec, make_node
+from interlock.core.session.next_step import (
+    NextStep,
+    bounded_loop_gaps,
+    prepare_step,
+    skipped_steps,
+    unset_key_gaps,
+)
+from interlock.core.session.nodes import News, NodeSpec, make_node
 from interlock.core.session.plan import EventDraft, Stream, plan
 from interlock.core.session.refusals import ContextUnset, InputRefused, RunCannotBegin, RunRefusal
 from interlock.core.tokens import SigningKey
 from interlock.core.workflow import interpret
+from interlock.core.workflow.blanks import with_blanks
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow, PinnedWorkflow
 from interlock.core.workflow.interpret import Impasse, is_plain_trace
 from interlock.core.workflow.prompt import MissingContextKeys, ResolvedReference
@@ -64,14 +76,23 @@ def start(
     )
     destination = interpret.begin(workflow, context.context)
     first_step = prepare_step(
-        workflow, destination, context.context, run.preferences, opening=new_run.references
+        workflow,
+        destination,
+        context.context,
+        run.preferences,
+        notes={},
+        opening=new_run.references,
     )
     if isinstance(first_step, MissingContextKeys):
         return ContextUnset(first_step.keys)
     if isinstance(first_step, Impasse):
         return RunCannotBegin(first_step.pointer, first_step.var, first_step.message)
     attempt = ids.first_attempt(new_run.root)
-    judgement = Judgement(gaps=tuple(bounded_loop_gaps(first_step.destination)))
+    gaps = (
+        *bounded_loop_gaps(first_step.destination),
+        *unset_key_gaps(workflow, first_step.destination, ()),
+    )
+    judgement = Judgement(gaps=gaps)
     facts = facts_of(judgement, run, new_run.root, attempt, open_gaps={})
     new_node = make_node(
         NodeSpec(
@@ -85,14 +106,19 @@ def start(
         ),
         facts.run,
         workflow,
+        context=context.context,
         prompt=first_step.prompt,
         key=key,
-        confirms=first_step.confirms,
-        warnings=(
-            *new_run.warnings,
-            *leniency_warnings(new_run.preferences, workflow.recommended_preferences),
-            *first_step.warnings,
-            *facts.warnings,
+        news=News(
+            skipped=skipped_steps(first_step.destination),
+            gaps=tuple(OpenGap(gap.gap, gap.severity, gap.summary) for gap in facts.gaps),
+            warnings=(
+                *new_run.warnings,
+                *leniency_warnings(new_run.preferences, workflow.recommended_preferences),
+                *_unset_key_warnings(workflow, context.context),
+                *first_step.warnings,
+                *facts.warnings,
+            ),
         ),
     )
     drafts = [
@@ -107,6 +133,55 @@ def start(
         )
     blobs = {BlobRef(pinned.hash): bytes(pinned.content), **context.blobs, **new_node.blobs}
     return PlannedReply(plan(new_run.stream, drafts, blobs=blobs, at_ms=at_ms), new_node.reply)
+
+
+def _unset_key_warnings(workflow: CompiledWorkflow, context: Context) -> Iterator[str]:
+    unset = [key for key in workflow.unset_keys if context.get(key.name) is None]
+    if unset:
+        form = ", ".join(f'"{key.name}": {key.example}' for key in unset)
+        yield (
+            "Conditions of this workflow depend on values that none of its steps sets; without them"
+            f" steps are skipped. If they matter, set them in `context`: {{{form}}}"
+        )
+
+
+def corrected_context(
+    workflow: CompiledWorkflow,
+    given: Context,
+    refusal: InputRefused | ContextUnset | RunCannotBegin,
+) -> dict[str, Json]:
+    """Return context that a refused start would be accepted with, once its blanks are replaced."""
+    wanted: tuple[str, ...] = ()
+    match refusal:
+        case InputRefused(pointer):
+            key = pointer.removeprefix("/context").split("/")[1:2]
+            given = {name: value for name, value in given.items() if key and name not in key}
+            wanted = tuple(key)
+        case ContextUnset(keys):
+            wanted = keys
+        case RunCannotBegin():
+            wanted = (refusal.var,) if refusal.var else ()
+    known = _known_examples(workflow)
+    unknown = () if isinstance(refusal, InputRefused) else wanted
+    return {
+        **given,
+        **contexts.example_context(given, tuple(key for key in unknown if key not in known)),
+        **{key: known[key] for key in wanted if key in known},
+    }
+
+
+def _known_examples(workflow: CompiledWorkflow) -> dict[str, Json]:
+    """Return the form of each key of the context that the workflow describes."""
+    schema = msgspec.json.decode(workflow.context_schema or "{}")
+    properties: dict[str, Any] = schema.get("properties") or {}
+    return {
+        **{key.name: msgspec.json.decode(key.example) for key in workflow.unset_keys},
+        **{given.name: f"<{given.description}>" for given in workflow.inputs},
+        **{
+            name: with_blanks({"$defs": schema.get("$defs", {}), **properties[name]})
+            for name in properties
+        },
+    }
 
 
 def _first_context(

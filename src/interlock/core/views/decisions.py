@@ -72,5 +72,7 @@ def _sentence(entry: Entry, name: str) -> str:
             return f"approval {name} is needed: {reason}"
         case "fragment_given":
             return f"the prompt has {name}: {reason}"
+        case "proven":
+            return f"{name} counts as done: `{reason}` was seen to pass"
         case "fragment_left_out":
             return f"the prompt leaves out {name}: {reason}"

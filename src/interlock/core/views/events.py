@@ -13,6 +13,7 @@ from interlock.core.session.events import (
     ContextSet,
     DivergenceRecorded,
     Envelope,
+    EvidenceRecorded,
     GapRecorded,
     GapResolved,
     HostBound,
@@ -144,6 +145,9 @@ def _run_event_summary(event: RunEvent) -> str:
             return "because: " + ("; ".join(decisions_in_words(event.entries)) or "next in order")
         case AssessmentRecorded():
             return f"assessed {event.assessment}: {_pairs(event.levels)}"
+        case EvidenceRecorded():
+            basis = "seen by a hook" if event.basis == "observed" else "as the agent says"
+            return f"{event.step_id} is proven by `{event.command}` ({basis})"
         case ApprovalRequested():
             return f"approval {event.approval} asked for: {event.question}"
         case ApprovalResolved():

@@ -76,7 +76,7 @@ def begin(request: PageRequest) -> PageRedirect | Page | Explanation:
     if not isinstance(answered, RenderedAnswer):
         told = answered.explain()
         return _page(request, FormError(told.error, told.hint))
-    session = answered.answer.session
+    session = answered.session
     return PageRedirect(
         f"/workflows/{file.workflow}/started?session={session}", message_key="started"
     )
@@ -86,7 +86,7 @@ def started_page(request: PageRequest) -> Page | Explanation:
     """The run as it stands, and the words with which an agent takes it up."""
     app, workflow = request.app, request.params["id"]
     query = ResumeQuery(app.home, session=request.word("session") or "-")
-    candidates = find_resumable_runs(app.reader, app.keyring, app.entropy, query)
+    candidates = find_resumable_runs(app.reader, app.keyring, query)
     chosen = next((one for one in candidates if one.row.workflow == workflow), None)
     if chosen is None:
         error = f"No run of `{workflow}` was started in session `{request.word('session')}`"

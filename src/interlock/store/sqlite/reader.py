@@ -100,17 +100,26 @@ class SqliteReader:
         )
         return [decode_envelope(body) for (body,) in rows]
 
-    def newest_step(self, node: NodeId) -> NodeId | None:
+    def next_steps(self, node: NodeId, *, limit: int) -> list[NodeId]:
         # A step that was accepted after blocked attempts hangs below those.
-        raw = self._db.scalar(
+        rows = self._db.rows(
             "WITH RECURSIVE tries (id) AS (VALUES (?) UNION ALL SELECT n.id"
             " FROM tries JOIN node n ON n.parent = tries.id AND n.kind = 'blocked')"
             # In this order: left to itself, SQLite walks all nodes of the store.
             " SELECT n.id FROM tries CROSS JOIN node n ON n.parent = tries.id"
-            " AND n.kind IN ('step', 'approval') ORDER BY n.seq DESC LIMIT 1",
+            " AND n.kind IN ('step', 'approval') ORDER BY n.seq DESC LIMIT ?",
+            (ids.raw_bytes(node), limit),
+        )
+        return [ids.node_id(raw) for (raw,) in rows]
+
+    def newest_below(self, node: NodeId) -> NodeId:
+        raw = self._db.scalar(
+            "WITH RECURSIVE below (id, seq) AS (SELECT id, seq FROM node WHERE id = ?"
+            " UNION ALL SELECT n.id, n.seq FROM below CROSS JOIN node n ON n.parent = below.id"
+            " AND n.kind != 'checkpoint') SELECT id FROM below ORDER BY seq DESC LIMIT 1",
             (ids.raw_bytes(node),),
         )
-        return ids.node_id(raw) if raw else None
+        return ids.node_id(raw)
 
     def earlier_request(self, key: BlobRef) -> EarlierRequest | None:
         row = self._db.row(

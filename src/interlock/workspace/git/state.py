@@ -111,23 +111,21 @@ DEADLINE_SECONDS = 0.15  # for git itself: nobody waits longer to be told where 
 
 
 def changes_since(workspace: Path, commit: str) -> tuple[str, ...]:
-    """Describe what has happened since `commit`: commits made, files changed and not committed."""
+    """Describe what has happened since `commit`: commits that were made or left."""
     if not _COMMIT.fullmatch(commit):
         return ()  # it may come from an imported session, and git would take it for an option
     lines: list[str] = []
-    counts = _run(workspace, "rev-list", "--left-right", "--count", f"{commit}...HEAD")
+    counts = run_git(workspace, "rev-list", "--left-right", "--count", f"{commit}...HEAD")
     behind, _, ahead = (counts or "0\t0").strip().partition("\t")
     if ahead not in ("", "0"):
         lines.append(f"{ahead} commits were made since.")
     if behind not in ("", "0"):
         lines.append(f"{behind} commits of then are not in this branch.")
-    status = _run(workspace, "status", "--porcelain", "--untracked-files=no")
-    if status and (changed_files := len(status.splitlines())):
-        lines.append(f"{changed_files} files are changed and not committed.")
     return tuple(lines)
 
 
-def _run(workspace: Path, *arguments: str) -> str | None:
+def run_git(workspace: Path, *arguments: str, timeout: float = DEADLINE_SECONDS) -> str | None:
+    """Return what git says; None if it fails or takes too long."""
     import subprocess  # noqa: PLC0415 (10 ms that most calls need not pay)
 
     try:
@@ -137,7 +135,7 @@ def _run(workspace: Path, *arguments: str) -> str | None:
             capture_output=True,
             text=True,
             check=False,
-            timeout=DEADLINE_SECONDS,
+            timeout=timeout,
             env={"PATH": "/usr/bin:/bin:/usr/local/bin", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
         )
     except (OSError, subprocess.TimeoutExpired):

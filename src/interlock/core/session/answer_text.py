@@ -1,0 +1,301 @@
+"""Answers as they are stored and sent: a structure, and a text that says the same.
+
+Every answer is stored, so that asking again always returns the same bytes. Left out of the stored
+form and filled in when it is read are the prompt, which is stored once as a blob of its own, and
+the tokens, which are minted again rather than stored: the text has slots in their places.
+"""
+
+import re
+from collections.abc import Callable
+
+import msgspec
+
+from interlock.core.canonical import Json
+from interlock.core.ids import NodeId, RunId, SessionId
+from interlock.core.session.answer import (
+    Answer,
+    AnswerApproval,
+    Expects,
+    LeftOutNotes,
+    NextCall,
+    NextIntent,
+    OtherBranch,
+    PastOutput,
+    Pending,
+    RenderedAnswer,
+    Situation,
+    SkippedStep,
+    StoredAnswer,
+)
+
+_SHOW_AGAIN = NextCall("continue_workflow", {"continueToken": "", "intent": "rehydrate"})
+_SLOT = re.compile("\0([^\0]*)\0")
+_PROMPT_SLOT = "\0prompt\0"
+_TOKEN_SLOT = "\0token\0"
+
+
+def stored_answer(situation: Situation) -> StoredAnswer:
+    """Return the answer for `situation`, without prompt and tokens."""
+    intent = _next_intent(situation)
+    pending = msgspec.structs.replace(situation.pending, prompt="") if situation.pending else None
+    is_complete = intent == "complete"
+    answer = Answer(
+        kind="approval" if situation.approval else "blocked" if situation.blocked else "ok",
+        pending=pending,
+        continue_token="",
+        is_complete=is_complete,
+        next_intent=intent,
+        next_call=_next_call(situation, intent),
+        introduction=None if situation.is_introduced else situation.introduction,
+        progress=situation.progress if is_complete or not situation.is_introduced else None,
+        skipped=situation.skipped,
+        gaps=situation.gaps,
+        blocked=situation.blocked,
+        approval=situation.approval,
+        checkpoint=situation.checkpoint,
+        branches=situation.branches,
+        warnings=situation.warnings,
+        verify=situation.verify,
+        recap=situation.recap,
+        left_out=situation.left_out,
+    )
+    return StoredAnswer(answer, _text_with_slots(answer))
+
+
+def notes_answer(
+    outputs: tuple[PastOutput, ...],
+    values: dict[str, Json],
+    left_out: tuple[LeftOutNotes, ...],
+) -> StoredAnswer:
+    """Return the answer that shows what was handed in earlier, and not the pending step."""
+    answer = Answer(
+        kind="notes",
+        pending=None,
+        continue_token="",
+        is_complete=False,
+        next_intent="rehydrate_only",
+        next_call=_SHOW_AGAIN,
+        left_out=left_out,
+        outputs=outputs,
+        values=values,
+    )
+    parts = [f"## {one.title} [{one.step}]\n\n{_output_text(one)}\n" for one in outputs]
+    if values:
+        lines = (
+            f"- {name}: {msgspec.json.encode(value).decode()}" for name, value in values.items()
+        )
+        parts.insert(0, "\n".join(("Values of the context:", *lines, "")))
+    text = _without_slots("\n".join(parts)) or "Nothing was handed in there.\n"
+    again = "The pending step is shown again by `continue_workflow` with this token alone."
+    return StoredAnswer(
+        answer, f"{text}{_left_out_text(answer)}\n---\n{again}\ncontinueToken: {_TOKEN_SLOT}"
+    )
+
+
+def _output_text(output: PastOutput) -> str:
+    return "\n\n".join((output.notes, *output.artifacts))
+
+
+def fill(
+    stored: StoredAnswer,
+    *,
+    prompt: str,
+    token: str,
+    token_at: Callable[[NodeId], str],
+    session: SessionId,
+    run: RunId,
+) -> RenderedAnswer:
+    """Return a stored answer with its prompt and tokens. `token_at` mints one for a node."""
+    answer = stored.answer
+    pending, next_call = answer.pending, answer.next_call
+    if pending:
+        pending = msgspec.structs.replace(pending, prompt=prompt)
+    if next_call:
+        next_call = NextCall(next_call.tool, {**next_call.params, "continueToken": token})
+    branches = tuple(
+        msgspec.structs.replace(branch, continue_token=token_at(branch.node))
+        for branch in answer.branches
+    )
+    fillings = {
+        "prompt": prompt,
+        "token": token,
+        **{branch.node: branch.continue_token for branch in branches},
+    }
+    return RenderedAnswer(
+        msgspec.structs.replace(
+            answer, pending=pending, next_call=next_call, continue_token=token, branches=branches
+        ),
+        # In one pass: a prompt may contain anything.
+        _SLOT.sub(lambda slot: fillings[slot[1]], stored.text),
+        session,
+        run,
+    )
+
+
+def _next_intent(situation: Situation) -> NextIntent:
+    if situation.approval:
+        return "await_user_confirmation"
+    if situation.pending is None:
+        return "complete"
+    if situation.is_waiting:
+        return "rehydrate_only"
+    return "await_user_confirmation" if situation.needs_user else "perform_pending_then_continue"
+
+
+def _next_call(situation: Situation, intent: NextIntent) -> NextCall | None:
+    if intent == "complete":
+        return None
+    if intent == "rehydrate_only" or situation.approval:
+        return _SHOW_AGAIN
+    params: dict[str, Json] = {"continueToken": "", "output": situation.example}
+    if situation.example_context:
+        params["context"] = situation.example_context
+    return NextCall("continue_workflow", params)
+
+
+_APPROVAL_INSTRUCTIONS = (
+    "Tell the user, and stop here. Once it is answered, call `continue_workflow` with this token"
+    " and without output: that brings the step at which the run goes on."
+)
+_WAITING_INSTRUCTIONS = (
+    "Too many attempts were not accepted, so the run waits for the user. Tell the user, who can let"
+    " it go on; then ask again with this token and without output."
+)
+_EXPLANATION = (
+    "Do only this step, then call `continue_workflow` with this token as `continueToken`, your"
+    " notes as `output.notesMarkdown` (what you did, found and decided, and what is open; they are"
+    " all that is left of the step if this conversation is lost), and whatever else is expected."
+    " The answer brings the next step."
+)
+
+
+def _text_with_slots(answer: Answer) -> str:
+    head = _completion_text(answer)
+    if answer.approval:
+        head = _approval_text(answer.approval)
+    if answer.pending:
+        head = _heading(answer.pending)
+    parts = (
+        *map(_branch_line, answer.branches),
+        _verify_text(answer),
+        _blocked_text(answer),
+        head,
+        "".join(f"Skipped: {_without_slots(_skipped_line(part))}\n" for part in answer.skipped),
+        f"\n{_PROMPT_SLOT}\n" if answer.pending else "\n",
+        _without_slots(answer.recap and f"\n{answer.recap}\n"),
+        _left_out_text(answer),
+        "\n---\n",
+        _instructions(answer),
+        f"\ncontinueToken: {_TOKEN_SLOT}",
+        _facts_text(answer),
+    )
+    return "".join(parts)
+
+
+def _without_slots(text: str) -> str:
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def _heading(step: Pending) -> str:
+    loop = step.loop
+    place = f"{step.step_id} in {loop.id}" if loop else step.step_id
+    return f"# Step {step.number} of {step.of}: {_without_slots(step.title)} [{place}]\n"
+
+
+def _completion_text(answer: Answer) -> str:
+    progress = answer.progress
+    assert progress is not None or answer.pending or answer.approval, "the end has its progress"
+    if progress is None:
+        return ""
+    skipped = f", {progress.skipped} skipped" if progress.skipped else ""
+    open_ends = " Tell the user what is still open, below." if answer.gaps else ""
+    steps = "1 step" if progress.of == 1 else f"{progress.of} steps"
+    return f"The workflow is complete: {progress.done} of {steps} done{skipped}.{open_ends}\n"
+
+
+def _branch_line(branch: OtherBranch) -> str:
+    return (
+        f"Another branch is kept: {_without_slots(branch.summary)} ({branch.node}). To go on there:"
+        f' continue_workflow {{"continueToken": "\0{branch.node}\0", "intent": "rehydrate"}}\n'
+    )
+
+
+def _approval_text(approval: AnswerApproval) -> str:
+    return _without_slots(
+        f"The step is recorded, and the run waits for an approval ({approval.id}).\n\n"
+        f"{approval.question}\n\n{approval.how} {approval.on_timeout}\n"
+    )
+
+
+def _skipped_line(part: SkippedStep) -> str:
+    return f"{part.title} [{part.step_id}] ({part.reason})"
+
+
+def _instructions(answer: Answer) -> str:
+    if answer.approval:
+        return _APPROVAL_INSTRUCTIONS
+    if answer.next_intent == "rehydrate_only":
+        return _WAITING_INSTRUCTIONS
+    if answer.pending is None:
+        return "Nothing is left to hand in; this token shows the end of the run again."
+    expected = f"Hand in: {_expected_text(answer.pending.expects)}."
+    if answer.next_intent == "await_user_confirmation":
+        expected = f"Ask the user what the step says, and wait. {expected}"
+    return expected if answer.introduction is None else f"{_EXPLANATION} {expected}"
+
+
+def _expected_text(expects: Expects) -> str:
+    parts = ["notes"] if expects.notes else []
+    parts += [f"artifact `{kind}`" for kind in expects.artifacts]
+    parts += [f"context `{_without_slots(key)}`" for key in expects.context]
+    return ", ".join(parts) or "nothing but the token and an empty `output`"
+
+
+def _verify_text(answer: Answer) -> str:
+    if not answer.verify:
+        return ""
+    lines = "".join(f"- {_without_slots(line)}\n" for line in answer.verify)
+    return f"Check before you go on:\n{lines}\n"
+
+
+def _blocked_text(answer: Answer) -> str:
+    if answer.blocked is None:
+        return ""
+    lines = [f"Not accepted yet; {answer.blocked.attempts_left} attempts left. What is missing:"]
+    for blocker in answer.blocked.blockers:
+        lines.append(
+            f"- {blocker.message} ({blocker.code}, {blocker.pointer}). {blocker.suggestion}"
+        )
+    example = msgspec.json.encode(answer.blocked.example).decode()
+    lines.append(f"An output of the right form: {example}\n\n")
+    return _without_slots("\n".join(lines))
+
+
+def _left_out_text(answer: Answer) -> str:
+    if not answer.left_out:
+        return ""
+    lines = "".join(
+        f'- step "{notes.step}": {_without_slots(notes.title)} ({notes.characters} characters)\n'
+        for notes in answer.left_out
+    )
+    return (
+        "\nLeft out; read any of them with continue_workflow"
+        f' {{"continueToken": "{_TOKEN_SLOT}", "intent": "rehydrate", "step": "<one of these>"}}:\n'
+        f"{lines}"
+    )
+
+
+def _facts_text(answer: Answer) -> str:
+    lines = [
+        *(f"gap {gap.id} ({gap.severity}): {gap.summary}" for gap in answer.gaps),
+        *((f"checkpoint: {answer.checkpoint}",) if answer.checkpoint else ()),
+        *(f"warning: {warning}" for warning in answer.warnings),
+    ]
+    if told := answer.introduction:
+        workflow, preferences = told.workflow, told.preferences
+        lines += [
+            f"session: {told.session}, run: {told.run}",
+            f"workflow: {workflow.id} {workflow.version} {workflow.hash}",
+            f"preferences: {preferences.autonomy}, {preferences.risk_policy}",
+        ]
+    return _without_slots("".join(f"\n{line}" for line in lines))
