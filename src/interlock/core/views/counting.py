@@ -4,3 +4,8 @@
 def pluralise(count: int, noun: str) -> str:
     """Return a count with its noun: `1 note`, `2 notes`."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def progress_text(done: int, skipped: int, count: int) -> str:
+    """Return how far a run is: `6 of 14 done, 3 skipped`; skipped steps are said if there are."""
+    return f"{done} of {count} done" + (f", {skipped} skipped" if skipped else "")
