@@ -83,17 +83,19 @@ def test_a_session_is_listed_and_shown(app: App, typed: Terminal, tmp_path: Path
     session = second.answer.session
     second_goal = list_sessions(app, limit=1)[0].title
 
-    listed = typed("session", "list").out.split("  ")
-    assert [cell.strip() for cell in listed] == [
-        session,
-        "just now",
-        "line",
-        "1/3",
-        "Step 2",
-        second_goal,
-    ]
+    header, listed = typed("session", "list").out.splitlines()
+    cells = [cell.strip() for cell in listed.split("  ") if cell]
+    assert dict(zip(header.split(), cells, strict=True)) == {
+        "session": session,
+        "changed": "just now",
+        "workflow": "line",
+        "progress": "1 of 3 done",
+        "at": "Step 2",
+        "project": str(tmp_path),
+        "goal": second_goal,
+    }
     shown = typed("session", "show", session[:10]).out
-    assert "1 of 3 steps done, at `Step 2`" in shown
+    assert "1 of 3 done, at `Step 2`" in shown
     assert "notes: Looked at it. …" in shown
     assert json.loads(typed("session", "show", session, "--json").out)["session"] == session
 
@@ -218,7 +220,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(app: App, tmp_path: Path) -> 
     )
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("ses_")
+    assert done.stdout.startswith("session ")
 
 
 @pytest.mark.slow

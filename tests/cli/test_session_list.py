@@ -28,11 +28,11 @@ def begun(typed: Terminal, project: Path) -> str:
 def test_a_session_without_a_run_is_listed(typed: Terminal, tmp_path: Path) -> None:
     session = begun(typed, tmp_path)
 
-    (line,) = typed("session", "list").out.splitlines()
+    _, line = typed("session", "list").out.splitlines()
     (row,) = json.loads(typed("session", "list", "--json").out)
 
     cells = [cell.strip() for cell in line.split("  ") if cell]
-    assert cells == [session, "just now", "-", "-", "attended", "Attended session"]
+    assert cells == [session, "just now", "-", "-", "attended", str(tmp_path), "Attended session"]
     assert (row["session"], row["status"], row["run"]) == (session, "attended", None)
     assert row["workspace"] == str(tmp_path)
 

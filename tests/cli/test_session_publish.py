@@ -77,7 +77,7 @@ def test_the_note_follows_the_log(app: App, typed: Terminal, tmp_path: Path) -> 
     stream = app.reader.stream(session)
     assert stream is not None
     assert note.front.values["version"] == str(stream.version)
-    assert "2 of 3 steps done" in note.body
+    assert "2 of 3 done" in note.body
     assert "> Half done." in note.body
     assert [(said.category, said.text) for said in note.observations] == [("gap", "No tests")]
     gated_sessions.change_status(app, session, "ended", "by the test")
@@ -260,7 +260,7 @@ def test_a_session_is_handed_off_as_a_file(app: App, typed: Terminal, tmp_path: 
     goal = f"“{stream.head.runs[0].goal}”"
     read = parse_handoff(printed.out)
     assert read.feature == "Dark mode"
-    assert read.progress == (HandoffStep(f"{goal} (line, 1 of 3 steps)", is_done=False),)
+    assert read.progress == (HandoffStep(f"{goal} (line, 1 of 3 done)", is_done=False),)
     assert read.blockers == ("Left undone: No tests (critical)",)
     assert read.next_steps == ("Ask design", f"Step “Step 2” of {goal}")
     assert "> Begun." in printed.out

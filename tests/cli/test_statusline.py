@@ -39,7 +39,7 @@ def test_it_shows_mode_task_and_the_pending_step(
     request = StartRequest(WorkflowId("line"), goal="x", workspace=tmp_path, session=session)
     start(app, request)
 
-    assert shown(typed, monkeypatch, payload) == "coding · T-1 · line 1/3: Step 1\n"
+    assert shown(typed, monkeypatch, payload) == "coding · T-1 · line, 0 of 3 done: Step 1\n"
 
 
 @pytest.mark.parametrize("payload", ["", "{", "[]", '{"session_id": 7}', '{"session_id": "x"}'])

@@ -10,6 +10,7 @@ from interlock.app.sessions.lookup import load_run_graph
 from interlock.cli.authority import SERVED, require_person
 from interlock.cli.terminal import print_json, print_lines, refuse
 from interlock.core.session.head import RunHead
+from interlock.core.views.counting import progress_text
 from interlock.core.views.text_tree import draw_tree
 
 
@@ -50,7 +51,7 @@ def print_run(app: App, head: RunHead, *, as_json: bool) -> None:
     print_lines(f"{head.run}  {head.workflow_id} {head.workflow_version}  {head.goal}")
     preferences = head.preferences
     print_lines(
-        f"{head.steps_done} of {head.step_count} steps done, {head.status},"
+        f"{progress_text(head.steps_done, head.steps_skipped, head.step_count)}, {head.status},"
         f" {preferences.autonomy}, {preferences.risk_policy},"
         f" {head.gaps_open} gaps open ({head.gaps_critical} critical)",
         "",

@@ -34,6 +34,7 @@ from interlock.core import canonical
 from interlock.core.handoff.page import handoff_page
 from interlock.core.ids import SessionId
 from interlock.core.views.ages import time_ago
+from interlock.core.views.counting import progress_text
 from interlock.core.views.events import event_summary
 
 LISTED_MAX = 1_000_000
@@ -112,15 +113,21 @@ def list_command(limit: int, *, archived: bool, as_json: bool) -> None:
     now_ms = app.clock.now_ms()
     print_table(
         [
-            (
-                row.session,
-                time_ago(row.updated_ms, now_ms),
-                row.workflow or "-",
-                f"{row.steps_done}/{row.step_count}" if row.run else "-",
-                row.step or row.status,
-                f"imported: {row.title}" if row.imported_from else row.title,
-            )
-            for row in rows
+            ("session", "changed", "workflow", "progress", "at", "project", "goal"),
+            *(
+                (
+                    row.session,
+                    time_ago(row.updated_ms, now_ms),
+                    row.workflow or "-",
+                    progress_text(row.steps_done, row.steps_skipped, row.step_count)
+                    if row.run
+                    else "-",
+                    row.step or row.status,
+                    row.workspace,
+                    f"imported: {row.title}" if row.imported_from else row.title,
+                )
+                for row in rows
+            ),
         ]
     )
 
@@ -324,8 +331,9 @@ def print_session_view(view: SessionView) -> None:
     for run in view.head.runs:
         print_lines(f"{run.run}  {run.workflow_id} {run.workflow_version}  {run.goal}")
         at = f"at `{run.pending_title}`" if run.pending_title else run.status
+        progress = progress_text(run.steps_done, run.steps_skipped, run.step_count)
         gaps = f", {run.gaps_open} gaps open" if run.gaps_open else ""
-        print_lines(f"{run.steps_done} of {run.step_count} steps done, {at} ({run.status}){gaps}")
+        print_lines(f"{progress}, {at} ({run.status}){gaps}")
     print_lines("")
     print_table(
         [(str(event.seq), event.node or "", event_summary(event.event)) for event in view.events]

@@ -14,6 +14,7 @@ from interlock.app.failures import StoreFailure
 from interlock.app.gate import tool_calls
 from interlock.app.gate.integrity import governed_root
 from interlock.cli.terminal import print_lines
+from interlock.core.views.counting import progress_text
 
 
 @click.command()
@@ -49,4 +50,7 @@ def _step(home: Path, host: str, conversation: str) -> str:
         return ""
     open_rows = [row for row in rows if row.status == "open" and row.step]
     row = open_rows[-1] if open_rows else None
-    return f"{row.workflow} {row.steps_done + 1}/{row.step_count}: {row.step}" if row else ""
+    if row is None:
+        return ""
+    progress = progress_text(row.steps_done, row.steps_skipped, row.step_count)
+    return f"{row.workflow}, {progress}: {row.step}"

@@ -85,8 +85,8 @@ def test_a_session_is_written_up_with_all_its_parts() -> None:
 
 ## Progress
 
-- [x] “Add search” (hello, 1 of 3 steps)
-- [ ] “Fix” (hello, 1 of 3 steps)
+- [x] “Add search” (hello, 1 of 3 done)
+- [ ] “Fix” (hello, 1 of 3 done)
 
 ## Decisions
 

@@ -15,6 +15,7 @@ from interlock.app.sessions.quiet import is_quiet
 from interlock.core.notes.budget import Briefing, BriefingPart, assemble_briefing
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.state import SessionState
+from interlock.core.views.counting import progress_text
 from interlock.store.failures import StoreFailure
 from interlock.workspace.machine import clients, disclosure_log
 
@@ -123,9 +124,10 @@ def _open_run_lines(app: App, state: SessionState) -> Iterator[str]:
     for row in sorted(rows, key=lambda row: row.session != state.session_id):
         whose = "Your run" if row.session == state.session_id else "Open run"
         call = msgspec.json.encode({"runId": row.run}).decode()
+        progress = progress_text(row.steps_done, row.steps_skipped, row.step_count)
         yield (
-            f"{whose} of {row.workflow}: {row.title}; at “{row.step}”, {row.steps_done} of"
-            f" {row.step_count} steps done, {row.status}. To go on: resume_session {call}"
+            f"{whose} of {row.workflow}: {row.title}; at “{row.step}”, {progress},"
+            f" {row.status}. To go on: resume_session {call}"
         )
 
 

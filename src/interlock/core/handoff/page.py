@@ -19,6 +19,7 @@ from interlock.core.notes.fts_query import one_line
 from interlock.core.session.events import GapRecorded
 from interlock.core.session.head import Head, RunHead
 from interlock.core.session.state import SessionState, timestamp
+from interlock.core.views.counting import progress_text
 from interlock.core.views.status import run_status
 
 
@@ -143,7 +144,8 @@ def _gap_text(gap: GapRecorded) -> str:
 
 
 def _describe_run(run: RunHead) -> str:
-    return f"{_run_name(run)} ({run.workflow_id}, {run.steps_done} of {run.step_count} steps)"
+    progress = progress_text(run.steps_done, run.steps_skipped, run.step_count)
+    return f"{_run_name(run)} ({run.workflow_id}, {progress})"
 
 
 def _recap_sections(runs: Sequence[RunHead]) -> Iterator[HandoffSection]:

@@ -15,6 +15,7 @@ from interlock.core.notes.note import Metadata
 from interlock.core.session.events import GapRecorded
 from interlock.core.session.head import Head, RunHead
 from interlock.core.session.state import SessionState, timestamp
+from interlock.core.views.counting import progress_text
 
 KEEP_MARKER = "<!-- What you write below this line is kept. -->"
 CURRENT_SESSION_NOTE = "sessions/current-session"
@@ -110,12 +111,12 @@ _KEEP_MARKER_LINE = re.compile(rf"^[ \t]*{re.escape(KEEP_MARKER)}[ \t\r]*$", re.
 
 
 def _run_lines(run: RunHead) -> list[str]:
+    progress = progress_text(run.steps_done, run.steps_skipped, run.step_count)
     at = f", at “{one_line(run.pending_title)}”" if run.pending_title else ""
     lines = [
         f"## {one_line(run.goal) or run.workflow_id}",
         "",
-        f"- Run: `{run.run}` of {run.workflow_id}, {run.status}, {run.steps_done} of"
-        f" {run.step_count} steps done{at}",
+        f"- Run: `{run.run}` of {run.workflow_id}, {run.status}, {progress}{at}",
     ]
     if run.recap:
         quoted = "\n".join(f"> {line}".rstrip() for line in run.recap.splitlines())
