@@ -39,9 +39,9 @@ WORKFLOW = {
     "steps": [STEP, {"id": "end", "title": HOSTILE, "prompt": HOSTILE}],
 }
 SHOWN = """approvals list/gaps list/gate bypass list/gate explain/gate log/gate test/init/install
-mode/note read/run show/session export/session get-state/session list/session log/session publish
-session show/session start/trust/uninstall/workflow graph/workflow list/workflow preview
-workflow show/workflow validate"""
+mode/note read/run list/run show/session export/session get-state/session list/session log
+session publish/session show/session start/trust/uninstall/workflow graph/workflow list
+workflow preview/workflow show/workflow validate"""
 """The commands in whose output the hostile text is; others show nothing foreign, or words of it."""
 
 
@@ -116,6 +116,7 @@ class Scene:
             ("preferences", "set"): (self.run, "--autonomy", "guided"),
             ("approvals", "deny"): (self.approval, "--reason", HOSTILE),
             ("gate", "bypass", "remove"): (self.bypass,),
+            ("run", "abandon"): (self.run, "--reason", HOSTILE),
             ("session", "end"): (),
             ("session", "delete"): (self.session, "--yes"),
         }

@@ -34,6 +34,7 @@ ARGUMENTS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("keys", "revoke"): ("1",),
     ("keys", "rotate"): (),
     ("preferences", "set"): ("run_1", "--autonomy", "full_auto_never_stop"),
+    ("run", "abandon"): ("run_1",),
     ("run", "unblock"): ("run_1",),
     ("sources", "add"): ("/nowhere",),
     ("sources", "remove"): ("theirs",),

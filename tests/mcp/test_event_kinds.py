@@ -94,10 +94,11 @@ def test_every_kind_of_event_comes_through_a_surface(
     assert commands.run_cli(["approvals", "grant", answer["approval"]["id"]]) == 0
     answer = agent.ok("continue_workflow", continueToken=answer["continueToken"])
     assert answer["isComplete"]
+    other = agent.ok("start_workflow", workflowId="everything", goal="Given up", sessionId=session)
+    assert commands.run_cli(["run", "abandon", other["run"]]) == 0
     assert commands.run_cli(["session", "archive", session]) == 0
     attended = attended_session(app, tmp_path)
     capsys.readouterr()
-
     view = show_session(app, session)
 
     assert isinstance(view, SessionView)

@@ -189,7 +189,7 @@ class NoSuchRun(Refusal, frozen=True):
         return Explanation(
             "unknown_run",
             f"No run `{self.requested}`",
-            "`interlock session list` shows the sessions; `interlock session show` their runs.",
+            "`interlock run list` shows those that are open here, with `--all` every one.",
         )
 
 
@@ -228,6 +228,18 @@ class NothingToUnblock(Refusal, frozen=True):
             "nothing_to_unblock",
             f"Run `{self.run}` does not wait for anybody",
             f"`interlock run show {self.run}` shows where it stands.",
+        )
+
+
+class NothingToAbandon(Refusal, frozen=True):
+    run: RunId
+    status: str
+
+    def explain(self) -> Explanation:
+        return Explanation(
+            "nothing_to_abandon",
+            f"Run `{self.run}` is {self.status.replace('_', ' ')} already",
+            "`interlock run list` shows those that are open or wait.",
         )
 
 

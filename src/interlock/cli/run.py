@@ -1,22 +1,60 @@
-"""`interlock run`: look at a run's graph, and let a run go on that waits."""
+"""`interlock run`: look at runs, let one go on that waits, and give one up."""
+
+from pathlib import Path
 
 import click
 
 from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
-from interlock.app.refusals import NoSuchRun, NothingToUnblock
+from interlock.app.refusals import NoSuchRun, NothingToAbandon, NothingToUnblock
 from interlock.app.runs import user_actions
-from interlock.app.sessions.lookup import load_run_graph
-from interlock.cli.authority import SERVED, require_person
-from interlock.cli.terminal import print_json, print_lines, refuse
+from interlock.app.sessions.lookup import list_runs, load_run_graph
+from interlock.cli.authority import SERVED, require_person, require_user
+from interlock.cli.terminal import print_json, print_lines, print_table, refuse
 from interlock.core.session.head import RunHead
+from interlock.core.views.ages import time_ago
 from interlock.core.views.counting import progress_text
 from interlock.core.views.text_tree import draw_tree
 
 
 @click.group()
 def run() -> None:
-    """Look at runs, and let one go on that waits"""
+    """Look at runs, let one go on that waits, give one up"""
+
+
+@run.command("list")
+@click.option("--all", "lists_all", is_flag=True, help="Finished and abandoned ones too, anywhere")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def list_command(*, lists_all: bool, as_json: bool) -> None:
+    """List the runs of this project that are open or wait, newest first"""
+    app = open_app(data_home())
+    rows = list_runs(app, None if lists_all else Path.cwd())
+    if as_json:
+        print_json(rows)
+        return
+    if not rows:
+        others = "" if lists_all else " `interlock run list --all` shows every run there is."
+        print_lines(f"No run is open here.{others}" if not lists_all else "No runs yet.")
+        return
+    now_ms = app.clock.now_ms()
+    print_table(
+        [
+            ("run", "changed", "workflow", "progress", "status", "at", "project", "goal"),
+            *(
+                (
+                    row.run,
+                    time_ago(row.updated_ms, now_ms),
+                    row.workflow,
+                    progress_text(row.steps_done, row.steps_skipped, row.step_count),
+                    row.status,
+                    row.step or "-",
+                    row.workspace,
+                    row.title,
+                )
+                for row in rows
+            ),
+        ]
+    )
 
 
 @run.command()
@@ -41,6 +79,23 @@ def unblock(run_id: str, *, as_json: bool) -> None:
         print_json({"run": outcome.run, "unblocked": True})
     else:
         print_lines(f"Run {outcome.run} goes on at `{outcome.pending_title}`.")
+
+
+@run.command()
+@click.argument("run_id")
+@click.option("--reason", default="", help="Kept in the log")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def abandon(run_id: str, reason: str, *, as_json: bool) -> None:
+    """Give a run up for good: no agent is offered it again, and none can go on with it"""
+    require_user("Abandoning a run")
+    outcome = user_actions.abandon(open_app(data_home()), run_id, reason)
+    if isinstance(outcome, NoSuchRun | NothingToAbandon):
+        refuse(outcome.explain(), as_json=as_json)
+    if as_json:
+        print_json({"run": outcome.run, "abandoned": True})
+        return
+    at = f" at `{outcome.pending_title}`" if outcome.pending_title else ""
+    print_lines(f"Abandoned {outcome.run}{at}. `interlock run show {outcome.run}` still shows it.")
 
 
 def print_run(app: App, head: RunHead, *, as_json: bool) -> None:

@@ -30,6 +30,8 @@ Code = Literal[
     "nothing_pending",
     "run_waits",
     "nothing_to_unblock",
+    "run_abandoned",
+    "nothing_to_abandon",
     "notes_missing",
     "notes_not_written",
     "notes_too_long",

@@ -121,6 +121,8 @@ def answer(
     approval_id = approval.request.approval
     overdue = approve.timeout_verdict(approval.request, at_ms=app.clock.now_ms())
     resolved = _record_verdict(app, approval.node, overdue or verdict)
+    if resolved is None:
+        return NoSuchApproval(id_or_prefix, ())
     if (resolved.verdict, resolved.by) != (verdict.verdict, verdict.by):
         return ApprovalAnswered(approval_id, resolved.verdict, resolved.by)
     title = stored_node.load_node(app.reader, resolved.to).created.step_title
@@ -134,13 +136,17 @@ def resolve_if_overdue(app: App, approval: ApprovalId, session: SessionId) -> bo
     assert isinstance(requested.event, ApprovalRequested), "its key is used by it"
     assert requested.node is not None, "an approval is waited for at a node"
     verdict = approve.timeout_verdict(requested.event, at_ms=app.clock.now_ms())
-    if verdict:
-        _record_verdict(app, stored_node.load_node(app.reader, requested.node), verdict)
-    return verdict is not None
+    if verdict is None:
+        return False
+    node = stored_node.load_node(app.reader, requested.node)
+    return _record_verdict(app, node, verdict) is not None
 
 
-def _record_verdict(app: App, node: Node, verdict: ApprovalVerdict) -> ApprovalResolved:
-    """Record an answer to the approval at `node` if it has none, and return the recorded one."""
+def _record_verdict(app: App, node: Node, verdict: ApprovalVerdict) -> ApprovalResolved | None:
+    """Record an answer to the approval at `node` if it has none, and return the recorded one.
+
+    None where the run was abandoned: then nothing waits for an answer.
+    """
     key = approval_resolved_key(ids.approval_id(node.id))
 
     def decide() -> Plan | None:
@@ -150,7 +156,10 @@ def _record_verdict(app: App, node: Node, verdict: ApprovalVerdict) -> ApprovalR
             stream = app.log.stream(node.session)
             assert stream is not None, "a node is in a session"
             assert stream.head is not None, "a stored stream has a head"
-            workflow = app.pinned_workflow(stream.head.run(node.run).workflow_hash)
+            run = stream.head.run(node.run)
+            if run.status == "abandoned":
+                return None
+            workflow = app.pinned_workflow(run.workflow_hash)
             return approve.resolve(
                 stream,
                 _load_awaited_approval(app.log, node, workflow),
@@ -162,7 +171,8 @@ def _record_verdict(app: App, node: Node, verdict: ApprovalVerdict) -> ApprovalR
 
     append_plan(app, decide)
     resolved = app.log.event_with_key(node.session, key)
-    assert resolved is not None, "it was recorded, now or before"
+    if resolved is None:
+        return None
     assert isinstance(resolved.event, ApprovalResolved), "its key is used by an answer"
     return resolved.event
 

@@ -53,7 +53,8 @@ def find_resumable_runs(
         git_branch=request.git_branch or (observation.git_branch if observation else None),
         git_head=request.git_head or (observation.git_head if observation else None),
     )
-    rows = {row.run: row for row in _candidate_rows(reader, query) if row.tip}
+    found = _candidate_rows(reader, query)
+    rows = {row.run: row for row in found if row.tip and row.status != "abandoned"}
     if request.is_only_here and not (query.session or query.run or query.words):
         rows = {run: row for run, row in rows.items() if row.workspace == query.workspace}
     candidates = [_session_candidate(row, request) for row in rows.values()]

@@ -1,4 +1,4 @@
-"""Actions that only the user takes: set preferences, unblock a run, close gaps, archive."""
+"""Actions that only the user takes: preferences, unblocking and abandoning runs, gaps, archive."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,13 @@ import msgspec
 
 from interlock.app.append_loop import append_plan
 from interlock.app.context import App
-from interlock.app.refusals import NoSuchGap, NoSuchRun, NoSuchSession, NothingToUnblock
+from interlock.app.refusals import (
+    NoSuchGap,
+    NoSuchRun,
+    NoSuchSession,
+    NothingToAbandon,
+    NothingToUnblock,
+)
 from interlock.app.sessions.lookup import find_session
 from interlock.core.ids import GapId, RunId, SessionId
 from interlock.core.preferences import Preferences, Wish, apply_wish
@@ -14,6 +20,7 @@ from interlock.core.session.events import (
     GapRecorded,
     GapResolved,
     PreferencesChanged,
+    RunAbandoned,
     RunUnblocked,
     SessionArchived,
     SessionEvent,
@@ -69,12 +76,28 @@ def unblock(app: App, run_prefix: str) -> RunHead | NoSuchRun | NothingToUnblock
     return run
 
 
+def abandon(app: App, run_prefix: str, reason: str) -> RunHead | NoSuchRun | NothingToAbandon:
+    """Give a run up. Return it as it was before."""
+    match = find_run(app.log, run_prefix)
+    if isinstance(match, NoSuchRun):
+        return match
+    run, stream = match
+    if run.status not in ("open", "waiting"):
+        return NothingToAbandon(run.run, run.status)
+    event = RunAbandoned(reason.strip())
+    _append_event(app, stream.session, f"abandoned:{run.run}", event, run.run, is_unique=True)
+    return run
+
+
 def open_gaps(app: App, session: SessionId) -> Iterator[UnresolvedGap]:
-    """The gaps of a session that nobody has closed, oldest first."""
+    """The gaps of a session that nobody has closed, oldest first; none of abandoned runs."""
     envelopes = [decode_envelope(link.body) for link in app.reader.links(session)]
     closed = {e.event.gap for e in envelopes if isinstance(e.event, GapResolved)}
+    abandoned = {e.run for e in envelopes if isinstance(e.event, RunAbandoned)}
     for envelope in envelopes:
         event = envelope.event
+        if envelope.run in abandoned:
+            continue
         if isinstance(event, GapRecorded) and event.gap not in closed:
             assert envelope.run is not None, "a gap belongs to a run"
             yield UnresolvedGap(session, envelope.run, event, envelope.at_ms)

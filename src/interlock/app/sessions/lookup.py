@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import msgspec
 
@@ -16,9 +17,12 @@ from interlock.core.session.head import Head
 from interlock.core.views.graph import RunGraph, run_graph
 from interlock.core.views.status import QUIET, session_status
 from interlock.store.failures import StoreFailure
-from interlock.store.log import LogReader, SessionFilter, Stats
+from interlock.store.log import LogReader, ResumeRow, SessionFilter, Stats
+from interlock.workspace.git import state
 from interlock.workspace.machine.clients import look_for_clients
+from interlock.workspace.projects import project
 
+RUNS_MAX = 10_000
 _CURSOR = re.compile(r"([0-9]{1,15})-([0-9]{1,15})")  # longer ones do not fit into the store
 
 
@@ -107,6 +111,22 @@ def _session_row(session: SessionId, head: Head, *, is_quiet: bool) -> SessionRo
         head.is_archived,
         head.imported_from,
     )
+
+
+def list_runs(app: App, directory: Path | None) -> list[ResumeRow]:
+    """Return the runs that are open or wait in the project around a directory, newest first.
+
+    Without a directory: every run of every project. Those of archived sessions are left out.
+    """
+    rows = app.reader.newest_runs(limit=RUNS_MAX)
+    if directory is None:
+        return rows
+    root = project.root_of(directory) or state.root_of(directory) or directory
+    return [
+        row
+        for row in rows
+        if row.status in ("open", "waiting") and Path(row.workspace).is_relative_to(root)
+    ]
 
 
 class SessionPage(msgspec.Struct, frozen=True):

@@ -26,6 +26,8 @@ _READING_COMMANDS = (
     | {("note", verb) for verb in ("read", "search", "context", "recent", "graph", "check")}
     | {
         ("run", "show"),
+        ("run", "list"),
+        ("run", "notes"),
         ("gaps", "list"),
         ("approvals", "list"),
         ("preferences", "show"),

@@ -27,17 +27,18 @@ def handoff_of(
     session: SessionId, head: Head, state: SessionState | None, gaps: Sequence[GapRecorded]
 ) -> HandoffContent:
     """Return a session as a hand-off. `gaps` are those that nobody has closed."""
+    runs = tuple(run for run in head.runs if run.status != "abandoned")
     blockers = [
-        *_waiting_runs(head.runs),
+        *_waiting_runs(runs),
         *(_gap_text(gap) for gap in gaps if gap.severity == "critical"),
     ]
     return HandoffContent(
-        feature=_feature(head, state),
-        progress=tuple(HandoffStep(_describe_run(run), _is_done(run)) for run in head.runs),
+        feature=_feature(runs, state),
+        progress=tuple(HandoffStep(_describe_run(run), _is_done(run)) for run in runs),
         decisions=tuple(_decisions(state)),
         blockers=tuple(blockers),
-        next_steps=tuple(_next_steps(head.runs, state, gaps)),
-        other=(_session_section(session, head), *_recap_sections(head.runs)),
+        next_steps=tuple(_next_steps(runs, state, gaps)),
+        other=(_session_section(session, head), *_recap_sections(runs)),
     )
 
 
@@ -102,9 +103,9 @@ def _session_section(session: SessionId, head: Head) -> HandoffSection:
     return HandoffSection("Handoff", 1, "\n".join(facts))
 
 
-def _feature(head: Head, state: SessionState | None) -> str:
+def _feature(runs: Sequence[RunHead], state: SessionState | None) -> str:
     """The feature of the session; where none is set, the goal of the newest unfinished run."""
-    open_goals = [run.goal for run in head.runs if not _is_done(run)]
+    open_goals = [run.goal for run in runs if not _is_done(run)]
     feature = (state.active_feature if state else None) or (open_goals[-1] if open_goals else "")
     text = one_line(feature)
     # As `parse_handoff` reads it: without emphasis around words, however deep.

@@ -39,6 +39,7 @@ from interlock.core.session.events import (
     OutputAppended,
     PreferencesChanged,
     ProtocolStarted,
+    RunAbandoned,
     RunCompleted,
     RunStarted,
     RunUnblocked,
@@ -67,6 +68,7 @@ NEEDS_RUN = (
     GapResolved,
     RunCompleted,
     RunUnblocked,
+    RunAbandoned,
     ApprovalRequested,
     ApprovalResolved,
 )

@@ -69,6 +69,7 @@ from interlock.core.session.refusals import (
     NoPendingStep,
     NotesNotWritten,
     NotesTooLong,
+    RunGivenUp,
     RunRefusal,
     RunWaitsForUser,
 )
@@ -175,6 +176,8 @@ def advance(
 
 def call_refusal(node: Node, run: RunHead, output: StepOutput) -> RunRefusal | None:
     """Return what is wrong with the call itself, whatever the step asks for."""
+    if run.status == "abandoned":
+        return RunGivenUp(node.run)
     if node.created.node_kind == "approval":
         return ApprovalPending(ids.approval_id(node.id))
     if node.created.step_id is None:

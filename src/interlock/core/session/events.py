@@ -268,6 +268,12 @@ class RunUnblocked(_Event, frozen=True, tag="run_unblocked"):
     """The user lets a run go on that was waiting after too many blocked attempts."""
 
 
+class RunAbandoned(_Event, frozen=True, tag="run_abandoned"):
+    """The user gives a run up: nobody goes on with it."""
+
+    reason: str
+
+
 class SessionArchived(_Event, frozen=True, tag="session_archived"):
     is_archived: bool
 
@@ -291,6 +297,7 @@ RunEvent: TypeAlias = (
     | ApprovalResolved
     | RunCompleted
     | RunUnblocked
+    | RunAbandoned
 )
 """The events of one run; the others are the session's."""
 SessionEvent: TypeAlias = (

@@ -29,6 +29,7 @@ from interlock.core.session.events import (
     Phase,
     PreferencesChanged,
     ProtocolStarted,
+    RunAbandoned,
     RunCompleted,
     RunStarted,
     RunUnblocked,
@@ -54,7 +55,7 @@ RunFact: TypeAlias = (
     | ApprovalRequested
     | ApprovalResolved
 )
-RunStatus = Literal["open", "waiting", "complete", "complete_with_gaps"]
+RunStatus = Literal["open", "waiting", "complete", "complete_with_gaps", "abandoned"]
 
 
 class RunHead(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -175,6 +176,13 @@ def apply_event(head: Head | None, envelope: Envelope) -> Head:
         case RunUnblocked():
             run = head.run(_run_of(envelope))
             run = msgspec.structs.replace(run, status="open", blocked_in_row=0)
+            return _with_run(head, run)
+        case RunAbandoned():
+            run = head.run(_run_of(envelope))
+            # Nothing is pending any more, and nothing waits for an answer.
+            run = msgspec.structs.replace(
+                run, status="abandoned", pending_title=None, approvals=(), blocked_in_row=0
+            )
             return _with_run(head, run)
         case _:
             return _with_run(head, with_fact(head.run(_run_of(envelope)), event))

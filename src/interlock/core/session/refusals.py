@@ -32,6 +32,20 @@ class RunWaitsForUser(Refusal, frozen=True):
         )
 
 
+class RunGivenUp(Refusal, frozen=True):
+    """The user has abandoned the run."""
+
+    run: RunId
+
+    def explain(self) -> Explanation:
+        return Explanation(
+            "run_abandoned",
+            f"The user has abandoned run `{self.run}`: nothing more is handed in for it",
+            "Do not go on with it. `resume_session` shows the work that is open; if there is none,"
+            " ask the user what to do next.",
+        )
+
+
 class NotesNotWritten(Refusal, frozen=True):
     """The notes are still the placeholder of the example."""
 
@@ -123,6 +137,7 @@ RunRefusal: TypeAlias = (
     NoPendingStep
     | ApprovalPending
     | RunWaitsForUser
+    | RunGivenUp
     | NotesNotWritten
     | NotesTooLong
     | RunCannotBegin

@@ -23,6 +23,7 @@ from interlock.core.session.events import (
     OutputAppended,
     PreferencesChanged,
     ProtocolStarted,
+    RunAbandoned,
     RunCompleted,
     RunEvent,
     RunStarted,
@@ -156,6 +157,8 @@ def _run_event_summary(event: RunEvent) -> str:
             return "run complete"
         case RunUnblocked():
             return "unblocked by the user"
+        case RunAbandoned():
+            return f"abandoned by the user: {event.reason or '-'}"
         case _:
             assert_never(event)
 

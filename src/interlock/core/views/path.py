@@ -53,6 +53,7 @@ StepResult = Literal[
     "waits_for_you",
     "complete",
     "complete_with_gaps",
+    "abandoned",
 ]
 
 
@@ -271,6 +272,8 @@ def _is_off_path(node: GraphNode) -> bool:
 
 def _result_at_tip(inputs: _PathInputs, tip: GraphNode) -> StepResult:
     run = inputs.run
+    if run.status == "abandoned":
+        return "abandoned"
     if tip.kind == "approval":
         return "waits_for_approval"
     if tip.step_id is None:

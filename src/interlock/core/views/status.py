@@ -19,6 +19,7 @@ StatusCode = Literal[
     "waits_for_you",
     "done",
     "done_with_gaps",
+    "abandoned",
     "paused",
     "ended",
     "archived",
@@ -63,6 +64,7 @@ WAITS_FOR_YOU = Status(
     "hand",
     needs_you=True,
 )
+ABANDONED = Status("abandoned", "abandoned", "You gave it up: no agent goes on with it.", "stop")
 PAUSED = Status("paused", "paused", "The session was put aside.", "pause")
 ENDED = Status("ended", "ended", "It goes on with the next word of its conversation.", "stop")
 QUIET = Status("quiet", "quiet", "Nobody has ended it, and nobody seems to work in it.", "pause")
@@ -81,6 +83,8 @@ def run_status(run: RunHead, *, next_intent: NextIntent | None = None) -> Status
                 f"Every step is done; {_gap_count_text(run.gaps_critical, 'critical ')} left open."
             )
             return Status("done_with_gaps", "done with gaps", meaning, "gap")
+        case "abandoned":
+            return ABANDONED
         case "waiting":
             return WAITS_FOR_YOU if run.is_waiting else WAITS_FOR_APPROVAL
         case "open":
@@ -99,7 +103,7 @@ def session_status(
     """Return a session's status. `run` is the run that counts, usually the newest, if any."""
     if head.is_archived:
         return ARCHIVED
-    if run and run.status in ("complete", "complete_with_gaps"):
+    if run and run.status in ("complete", "complete_with_gaps", "abandoned"):
         return run_status(run)
     match head.attended.status if head.attended else None:
         case "paused":

@@ -9,7 +9,7 @@ from interlock.core.views.status import Status, session_status
 from interlock.server.console import Console, Page, PageRequest
 
 PER_PAGE = 50
-STATUSES = ("open", "waiting", "complete", "complete_with_gaps")
+STATUSES = ("open", "waiting", "complete", "complete_with_gaps", "abandoned")
 
 
 class SessionListRow(msgspec.Struct, frozen=True):

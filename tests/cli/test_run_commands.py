@@ -1,0 +1,123 @@
+"""`interlock run list | abandon | notes`, as typed."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from interlock.app.context import App
+from interlock.app.gate.opt_in import opt_in
+from interlock.app.handoff.export import session_handoff
+from interlock.app.runs.advance import advance
+from interlock.app.runs.approvals import count_pending, list_pending
+from interlock.app.runs.resume import ResumeQuery, find_resumable_runs
+from interlock.app.runs.start import StartRequest, start
+from interlock.app.runs.user_actions import open_gaps
+from interlock.core.handoff.page import handoff_page
+from interlock.core.ids import WorkflowId
+from interlock.core.session.answer import RenderedAnswer
+from interlock.core.session.refusals import RunGivenUp
+from tests.cli.conftest import Terminal
+from tests.scenes import handed_in, install, linear, output, started
+
+pytestmark = pytest.mark.both_stores
+
+
+def listed(typed: Terminal, *options: str) -> list[str]:
+    return [row["run"] for row in json.loads(typed("run", "list", "--json", *options).out)]
+
+
+def offered(app: App, workspace: Path) -> list[str]:
+    """The runs that an agent may resume."""
+    query = ResumeQuery(workspace)
+    found = find_resumable_runs(app.reader, app.keyring, app.entropy, query)
+    return [each.row.run for each in found]
+
+
+def test_the_open_runs_of_the_project_are_listed(
+    app: App,
+    typed: Terminal,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert typed("run", "list").out.startswith("No run is open here.")
+    opt_in(tmp_path, "standard")
+    pending = handed_in(app, started(app, tmp_path)).answer
+    finished = handed_in(app, started(app, tmp_path, steps=1)).answer
+    elsewhere = started(app, tmp_path_factory.mktemp("elsewhere")).answer
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below")
+
+    header, line = typed("run", "list").out.splitlines()
+
+    cells = [cell.strip() for cell in line.split("  ") if cell]
+    row = dict(zip(header.split(), cells, strict=True))
+    assert row.pop("goal").startswith("Try it")
+    assert row == {
+        "run": pending.run,
+        "changed": "just now",
+        "workflow": "line",
+        "progress": "1 of 3 done",
+        "status": "open",
+        "at": "Step 2",
+        "project": str(tmp_path),
+    }
+    assert set(listed(typed, "--all")) == {pending.run, finished.run, elsewhere.run}
+
+
+def test_an_abandoned_run_is_offered_to_nobody_and_still_listed(
+    app: App, typed: Terminal, tmp_path: Path
+) -> None:
+    kept, first = started(app, tmp_path), started(app, tmp_path)
+    gap = {"kind": "gap", "severity": "critical", "summary": "No tests yet"}
+    second = advance(app, first.answer.continue_token, output("Half of it.", gap))
+    assert isinstance(second, RenderedAnswer)
+    run, session = second.answer.run, second.answer.session
+    assert set(offered(app, tmp_path)) == {run, kept.answer.run}
+    assert [each.run for each in open_gaps(app, session)] == [run]
+
+    said = typed("run", "abandon", run[:12], "--reason", "another way")
+
+    assert said.out.startswith(f"Abandoned {run} at `Step 2`.")
+    assert offered(app, tmp_path) == listed(typed) == [kept.answer.run]
+    assert list(open_gaps(app, session)) == []
+    assert "Half of it" not in handoff_page(session_handoff(app, session))
+    assert run in listed(typed, "--all")
+    refusal = advance(app, second.answer.continue_token, output("done"))
+    assert refusal == RunGivenUp(run)
+    again = typed("run", "abandon", run)
+    assert (again.code, again.err.splitlines()[0]) == (
+        1,
+        f"error: Run `{run}` is abandoned already",
+    )
+
+
+def test_what_an_abandoned_run_waited_for_waits_no_longer(
+    app: App, typed: Terminal, tmp_path: Path
+) -> None:
+    line = linear(2)
+    ask = {"kind": "human_approval", "timeoutMinutes": 1}
+    asks = msgspec.structs.replace(line.steps[0], require_confirmation=ask)
+    install(app, tmp_path, msgspec.structs.replace(line, steps=(asks, line.steps[1])))
+    begun = start(app, StartRequest(WorkflowId("line"), goal="Ask me", workspace=tmp_path))
+    assert isinstance(begun, RenderedAnswer)
+    waiting = handed_in(app, begun).answer
+    assert (waiting.kind, count_pending(app)) == ("approval", 1)
+
+    typed("run", "abandon", waiting.run)
+
+    assert (count_pending(app), list_pending(app)) == (0, [])
+    assert waiting.approval is not None
+    assert typed("approvals", "grant", waiting.approval.id).code == 1
+    (row,) = json.loads(typed("run", "list", "--all", "--json").out)
+    assert (row["status"], row["step"]) == ("abandoned", "")
+
+
+def test_a_finished_run_is_not_abandoned(app: App, typed: Terminal, tmp_path: Path) -> None:
+    run = handed_in(app, started(app, tmp_path, steps=1)).answer.run
+
+    said = typed("run", "abandon", run, "--json")
+
+    assert (said.code, json.loads(said.out)["code"]) == (1, "nothing_to_abandon")
