@@ -95,8 +95,10 @@ def test_a_session_is_listed_and_shown(app: App, typed: Terminal, tmp_path: Path
         "goal": second_goal,
     }
     shown = typed("session", "show", session[:10]).out
-    assert "1 of 3 done, at `Step 2`" in shown
-    assert "notes: Looked at it. …" in shown
+    assert "1 of 3 done, open at `Step 2`" in shown
+    lines = [line.split() for line in shown.splitlines()]
+    assert ["1", "Step", "1", "done", *["Looked", "at", "it.", "And", "more."]] in lines
+    assert ["2", "Step", "2", "pending"] in lines
     assert json.loads(typed("session", "show", session, "--json").out)["session"] == session
 
 

@@ -39,7 +39,7 @@ WORKFLOW = {
     "steps": [STEP, {"id": "end", "title": HOSTILE, "prompt": HOSTILE}],
 }
 SHOWN = """approvals list/gaps list/gate bypass list/gate explain/gate log/gate test/init/install
-mode/note read/run list/run show/session export/session get-state/session list/session log
+mode/note read/run list/run notes/run show/session export/session get-state/session list/session log
 session publish/session show/session start/trust/uninstall/workflow graph/workflow list
 workflow preview/workflow show/workflow validate"""
 """The commands in whose output the hostile text is; others show nothing foreign, or words of it."""
@@ -99,6 +99,7 @@ class Scene:
             ("note", "edit"): ("a", "append", "--content", HOSTILE),
             ("note", "move"): ("a", HOSTILE),
             ("note", "delete"): ("a",),
+            ("run", "notes"): (self.run,),
             ("run", "show"): (self.run,),
             ("run", "unblock"): (self.run,),
             ("session", "show"): (self.session,),

@@ -19,6 +19,7 @@ from interlock.core.ids import WorkflowId
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.refusals import RunGivenUp
 from tests.cli.conftest import Terminal
+from tests.core.views.driven_runs import AGAIN, STOP, Driven, step
 from tests.scenes import handed_in, install, linear, output, started
 
 pytestmark = pytest.mark.both_stores
@@ -121,3 +122,38 @@ def test_a_finished_run_is_not_abandoned(app: App, typed: Terminal, tmp_path: Pa
     said = typed("run", "abandon", run, "--json")
 
     assert (said.code, json.loads(said.out)["code"]) == (1, "nothing_to_abandon")
+
+
+def test_the_whole_notes_of_a_step_are_printed_pass_by_pass(
+    app: App, typed: Terminal, tmp_path: Path
+) -> None:
+    loop = {"id": "rounds", "title": "Rounds", "type": "loop", "body": [step("try")]}
+    rounds = {**loop, "loop": {"type": "while", "maxIterations": 3}}
+    run = Driven(app, tmp_path, step("look"), rounds, step("end"))
+    first = run.token
+    run.hand_in("One way", token=first).hand_in("").hand_in("Looked\n\n" + "x" * 300, token=first)
+    run.hand_in("Round one", AGAIN).hand_in("Round two", STOP)
+    run_id = run.run.run
+
+    said = typed("run", "notes", run_id)
+
+    assert said.out == (
+        f"Look (look)\n  | Looked\n  |\n  | {'x' * 300}\n"
+        "Try (try, with loop_control)\n  | Round one\n"
+        "Try (try, pass 2, with loop_control)\n  | Round two\n"
+    )
+    assert said.err.startswith("Left out: 2 texts from which the run did not go on")
+    assert typed("run", "notes", run_id, "try").out.count("| Round") == 2
+    everything = json.loads(typed("run", "notes", run_id, "--all", "--json").out)
+    assert [(each["stepId"], each["result"], each["isLeft"]) for each in everything] == [
+        ("look", "accepted", True),
+        ("try", "not_accepted", True),
+        ("look", "accepted", False),
+        ("try", "accepted", False),
+        ("try", "accepted", False),
+    ]
+    missing = typed("run", "notes", run_id, "nowhere")
+    assert (missing.code, missing.err.splitlines()[-1]) == (
+        1,
+        "hint: It has notes of: `look`, `try`.",
+    )

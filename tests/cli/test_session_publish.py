@@ -78,7 +78,7 @@ def test_the_note_follows_the_log(app: App, typed: Terminal, tmp_path: Path) -> 
     assert stream is not None
     assert note.front.values["version"] == str(stream.version)
     assert "2 of 3 done" in note.body
-    assert "> Half done." in note.body
+    assert "Newest notes, on “Step 2”:\n\n> Half done." in note.body
     assert [(said.category, said.text) for said in note.observations] == [("gap", "No tests")]
     gated_sessions.change_status(app, session, "ended", "by the test")
     assert published(tmp_path, session).front.values["status"] == "ended"

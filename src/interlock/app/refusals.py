@@ -193,6 +193,19 @@ class NoSuchRun(Refusal, frozen=True):
         )
 
 
+class NoSuchStep(Refusal, frozen=True):
+    """Nothing was handed in for a step of that name."""
+
+    requested: str
+    available: tuple[str, ...]
+    """The steps of the run for which something was."""
+
+    def explain(self) -> Explanation:
+        names = ", ".join(f"`{name}`" for name in self.available) or "none yet"
+        error = f"The run has no notes of a step `{self.requested}`"
+        return Explanation("unknown_step", error, f"It has notes of: {names}.", self.available)
+
+
 class BundleBroken(Refusal, frozen=True):
     """The document is not what was exported."""
 

@@ -49,7 +49,8 @@ def demo(*, as_json: bool) -> None:
         return
     print_lines(
         "",
-        "What was recorded (● a step that was given, ✗ an attempt that was not accepted):",
+        "What was recorded (● a step with its notes, ✗ an attempt that was not accepted,",
+        "○ the step once more, handed in on another branch):",
         "",
         *draw_tree(graph),
         "",
@@ -76,7 +77,7 @@ def _play_workflow(home: Path, say: Say) -> dict[str, Any]:
     say("agent:  hands in step 2 in haste")
     blocked = _hand_in(server, second, HASTY_NOTES)
     say(f"server: not accepted: {blocked['blocked']['blockers'][0]['message']}")
-    say("agent:  mends its notes and sends them ... and the server is killed (kill -9)")
+    say("agent:  fixes its notes and sends them ... and the server is killed (kill -9)")
     server.post(
         "tools/call",
         {"name": "continue_workflow", "arguments": _continue_arguments(blocked, STEP_2_NOTES)},

@@ -6,14 +6,23 @@ import click
 
 from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
-from interlock.app.refusals import NoSuchRun, NothingToAbandon, NothingToUnblock
+from interlock.app.refusals import NoSuchRun, NoSuchStep, NothingToAbandon, NothingToUnblock
 from interlock.app.runs import user_actions
-from interlock.app.sessions.lookup import list_runs, load_run_graph
+from interlock.app.sessions.lookup import list_runs, load_notes, load_run_graph
 from interlock.cli.authority import SERVED, require_person, require_user
-from interlock.cli.terminal import print_json, print_lines, print_table, refuse
+from interlock.cli.terminal import (
+    QUOTE_MARK,
+    print_json,
+    print_lines,
+    print_message,
+    print_table,
+    print_text,
+    refuse,
+)
 from interlock.core.session.head import RunHead
 from interlock.core.views.ages import time_ago
-from interlock.core.views.counting import progress_text
+from interlock.core.views.counting import pluralise, progress_text
+from interlock.core.views.step_notes import StepNotes
 from interlock.core.views.text_tree import draw_tree
 
 
@@ -64,6 +73,48 @@ def show(run_id: str, *, as_json: bool) -> None:
     """Draw the graph of a run: steps, branches, blocked attempts, checkpoints"""
     app = open_app(data_home())
     print_run(app, _require_run(app, run_id, as_json=as_json), as_json=as_json)
+
+
+@run.command()
+@click.argument("run_id")
+@click.argument("step_id", required=False)
+@click.option(
+    "--all", "lists_all", is_flag=True, help="With refused attempts, checkpoints, other branches"
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def notes(run_id: str, step_id: str | None, *, lists_all: bool, as_json: bool) -> None:
+    """Print the whole notes of a run, or of one of its steps, pass by pass"""
+    app = open_app(data_home())
+    head = _require_run(app, run_id, as_json=as_json)
+    found = load_notes(app, head.run, step_id)
+    if isinstance(found, NoSuchStep):
+        refuse(found.explain(), as_json=as_json)
+    shown = [each for each in found if lists_all or each.is_standing]
+    if as_json:
+        print_json(shown)
+        return
+    for each in shown:
+        _print_notes(each)
+    if left_out := len(found) - len(shown):
+        print_message(
+            f"Left out: {pluralise(left_out, 'text')} from which the run did not go on"
+            " (`--all` shows them)."
+        )
+    elif not shown:
+        print_message("Nothing was handed in yet.")
+
+
+def _print_notes(notes: StepNotes) -> None:
+    passes = ".".join(map(str, notes.passes)) if any(n > 1 for n in notes.passes) else ""
+    details = [
+        notes.step_id,
+        f"pass {passes}" if passes else "",
+        "" if notes.result == "accepted" else notes.result.replace("_", " "),
+        "on another branch" if notes.is_left else "",
+        f"with {', '.join(notes.artifacts)}" if notes.artifacts else "",
+    ]
+    print_lines(f"{notes.title} ({', '.join(filter(None, details))})")
+    print_text(notes.notes.strip() or "(no notes)", prefix=QUOTE_MARK)
 
 
 @run.command()

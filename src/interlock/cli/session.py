@@ -1,6 +1,7 @@
 """`interlock session`: look at what was recorded; export, import, archive and delete it."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -33,11 +34,16 @@ from interlock.cli.terminal import (
 from interlock.core import canonical
 from interlock.core.handoff.page import handoff_page
 from interlock.core.ids import SessionId
+from interlock.core.session.events import Envelope
+from interlock.core.session.head import RunHead
 from interlock.core.views.ages import time_ago
-from interlock.core.views.counting import progress_text
+from interlock.core.views.counting import pluralise, progress_text
 from interlock.core.views.events import event_summary
+from interlock.core.views.path import PathStep, path_of
+from interlock.core.workflow.operators import clip
 
 LISTED_MAX = 1_000_000
+NOTES_CHARS_MAX = 80  # a glance at them; `run notes` prints them whole
 
 
 @click.group()
@@ -329,15 +335,38 @@ def print_session_view(view: SessionView) -> None:
             f"{view.health.state}: {view.health.reason}; {view.health.valid} events are sound"
         )
     for run in view.head.runs:
-        print_lines(f"{run.run}  {run.workflow_id} {run.workflow_version}  {run.goal}")
-        at = f"at `{run.pending_title}`" if run.pending_title else run.status
-        progress = progress_text(run.steps_done, run.steps_skipped, run.step_count)
-        gaps = f", {run.gaps_open} gaps open" if run.gaps_open else ""
-        print_lines(f"{progress}, {at} ({run.status}){gaps}")
+        _print_run(run, view.events)
+    own_events = [event for event in view.events if event.run is None]
     print_lines("")
-    print_table(
-        [(str(event.seq), event.node or "", event_summary(event.event)) for event in view.events]
+    print_table([(str(event.seq), event_summary(event.event)) for event in own_events])
+    print_lines(
+        "",
+        f"{pluralise(len(view.events), 'event')} in all: `interlock session log {view.session}`",
     )
+
+
+def _print_run(run: RunHead, events: Sequence[Envelope]) -> None:
+    """Print where a run stands, and the steps on its path with the beginning of their notes."""
+    progress = progress_text(run.steps_done, run.steps_skipped, run.step_count)
+    at = f" at `{run.pending_title}`" if run.pending_title else ""
+    gaps = f", {pluralise(run.gaps_open, 'gap')} open" if run.gaps_open else ""
+    print_lines(
+        "",
+        f"{run.run}  {run.workflow_id} {run.workflow_version}  {run.goal}",
+        f"{progress}, {run.status.replace('_', ' ')}{at}{gaps}",
+    )
+    print_table(
+        [
+            (f"  {step.number}", _step_name(step), step.badge, clip(step.notes, NOTES_CHARS_MAX))
+            for step in path_of(run, events).steps
+            if step.step_id
+        ]
+    )
+
+
+def _step_name(step: PathStep) -> str:
+    passes = ".".join(map(str, step.passes)) if any(number > 1 for number in step.passes) else ""
+    return f"{step.title}, pass {passes}" if passes else step.title
 
 
 for _command in SESSION_COMMANDS:

@@ -48,6 +48,7 @@ STATUS_BY_CODE: dict[AnyCode, int] = {
     "unknown_run": 404,
     "unknown_gap": 404,
     "unknown_node": 404,
+    "unknown_step": 404,
     "unknown_approval": 404,
     "unknown_note": 404,
     "node_gone": 404,

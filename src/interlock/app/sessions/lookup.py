@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from interlock.app.context import App
-from interlock.app.refusals import NoSuchSession
+from interlock.app.refusals import NoSuchSession, NoSuchStep
 from interlock.app.sessions.quiet import is_quiet
 from interlock.core.ids import NodeId, RunId, SessionId
 from interlock.core.session import chain
@@ -16,6 +16,7 @@ from interlock.core.session.events import Envelope, SessionEvent, blob_refs_of, 
 from interlock.core.session.head import Head
 from interlock.core.views.graph import RunGraph, run_graph
 from interlock.core.views.status import QUIET, session_status
+from interlock.core.views.step_notes import StepNotes, step_notes
 from interlock.store.failures import StoreFailure
 from interlock.store.log import LogReader, ResumeRow, SessionFilter, Stats
 from interlock.workspace.git import state
@@ -224,5 +225,21 @@ def _missing_blob(reader: LogReader, event: SessionEvent) -> str:
 
 def load_run_graph(app: App, run: RunId) -> RunGraph:
     """Return the graph of a run that is known to exist."""
+    return run_graph(run, _events_around(app, run))
+
+
+def load_notes(app: App, run: RunId, step: str | None) -> tuple[StepNotes, ...] | NoSuchStep:
+    """Return the notes of a run that is known to exist; of one of its steps if it is named."""
+    notes = step_notes(run, _events_around(app, run))
+    if step is None:
+        return notes
+    available = tuple(dict.fromkeys(each.step_id for each in notes))
+    if step not in available:
+        return NoSuchStep(step, available)
+    return tuple(each for each in notes if each.step_id == step)
+
+
+def _events_around(app: App, run: RunId) -> Iterator[Envelope]:
+    """The events of the session in which the run is."""
     session = next(session for match, session in app.reader.find_run(run) if match == run)
-    return run_graph(run, (decode_envelope(link.body) for link in app.reader.links(session)))
+    return (decode_envelope(link.body) for link in app.reader.links(session))

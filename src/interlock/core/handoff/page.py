@@ -151,7 +151,7 @@ def _describe_run(run: RunHead) -> str:
 
 def _recap_sections(runs: Sequence[RunHead]) -> Iterator[HandoffSection]:
     texts = [
-        f"{_run_name(run)}:\n\n"
+        f"{_run_name(run)}{f', on “{one_line(run.recap_step)}”' if run.recap_step else ''}:\n\n"
         + "\n".join(f"> {line}".rstrip() for line in run.recap.splitlines())
         for run in runs
         if run.recap

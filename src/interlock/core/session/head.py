@@ -88,6 +88,8 @@ class RunHead(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Those that wait for an answer."""
     recap: str = ""
     """The start of the newest notes."""
+    recap_step: str = ""
+    """The title of the step they were handed in for; empty if work had gone on elsewhere."""
 
     @property
     def is_waiting(self) -> bool:
@@ -153,7 +155,11 @@ def apply_event(head: Head | None, envelope: Envelope) -> Head:
         case OutputAppended():
             run = head.run(_run_of(envelope))
             recap = event.notes.strip()[:RECAP_CHARS_MAX]
-            return _with_run(head, msgspec.structs.replace(run, recap=recap or run.recap))
+            if not recap:
+                return head
+            title = run.pending_title if envelope.node == run.tip else None
+            run = msgspec.structs.replace(run, recap=recap, recap_step=title or "")
+            return _with_run(head, run)
         case SessionArchived():
             return msgspec.structs.replace(head, is_archived=event.is_archived)
         case RunStarted():

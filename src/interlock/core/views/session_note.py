@@ -120,7 +120,8 @@ def _run_lines(run: RunHead) -> list[str]:
     ]
     if run.recap:
         quoted = "\n".join(f"> {line}".rstrip() for line in run.recap.splitlines())
-        lines += ["", "Newest notes:", "", quoted]
+        of_step = f", on “{one_line(run.recap_step)}”" if run.recap_step else ""
+        lines += ["", f"Newest notes{of_step}:", "", quoted]
     return lines
 
 

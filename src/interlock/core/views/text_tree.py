@@ -1,47 +1,78 @@
-"""The run graph drawn with characters, for a terminal."""
+"""The run graph drawn with characters, for a terminal.
 
-from collections.abc import Iterator
+A node is recorded with the notes that led to it, which are those of the step before. Here notes
+are drawn beside the step they were handed in for, and an attempt that was not accepted has its own.
+"""
+
+from collections.abc import Iterator, Sequence
 
 from interlock.core.ids import NodeId
 from interlock.core.views.graph import GraphNode, RunGraph
+from interlock.core.workflow.operators import clip
 
 _MARKS = {"step": "●", "blocked": "✗", "checkpoint": "◆", "approval": "⏸"}
+_EXCERPT_CHARS_MAX = 60
 
 
 def draw_tree(graph: RunGraph) -> list[str]:
     """Return one line for each node. A branch is indented under the node that it leaves."""
     children = graph.children()
-    return [line for root in children.get(None, ()) for line in _draw_branch(children, root, "")]
+    roots = children.get(None, ())
+    return [line for root in roots for line in _draw_branch(children, None, root, "")]
 
 
 _Children = dict[NodeId | None, list[GraphNode]]
 
 
-def _draw_branch(children: _Children, node: GraphNode, edge: str) -> Iterator[str]:
-    # A loop down the main line and recursion into branches only: a run may have thousands of steps.
-    current: GraphNode | None = node
+def _draw_branch(
+    children: _Children, parent: GraphNode | None, first: GraphNode, edge: str
+) -> Iterator[str]:
+    """Draw a line of nodes, each with its branches. `parent` is the node that it leaves."""
+    # A loop down the line and recursion into branches only: a run may have thousands of steps.
+    nodes = list(_main_line(children, first))
+    notes_before, *notes_after = _accepted_notes(nodes)
+    if parent and notes_before:
+        yield f"{edge}○ {parent.title}, another attempt{_excerpt(notes_before)}"
+    for index, node in enumerate(nodes):
+        if node.skipped:
+            yield f"{edge}· skipped: {', '.join(skipped.step for skipped in node.skipped)}"
+        yield f"{edge}{_MARKS[node.kind]} {_label(node, notes_after[index])}"
+        main = nodes[index + 1] if index + 1 < len(nodes) else None
+        for branch in children.get(node.id, []):
+            if branch is not main:
+                yield from _draw_branch(
+                    children, node, branch, f"{edge}│ " if main else f"{edge}  "
+                )
+
+
+def _main_line(children: _Children, first: GraphNode) -> Iterator[GraphNode]:
+    current: GraphNode | None = first
     while current is not None:
-        yield f"{edge}{_MARKS[current.kind]} {_label(current)}"
-        main, others = _split_children(children.get(current.id, []))
-        for branch in others:
-            yield from _draw_branch(children, branch, f"{edge}│ " if main else f"{edge}  ")
-        current = main
+        yield current
+        going_on = [child for child in children.get(current.id, []) if child.kind != "checkpoint"]
+        preferred = next((child for child in going_on if child.is_preferred), None)
+        current = preferred or (going_on[-1] if going_on else None)
 
 
-def _split_children(children: list[GraphNode]) -> tuple[GraphNode | None, list[GraphNode]]:
-    """Return the child that continues the main line, and the others."""
-    going_on = [child for child in children if child.kind != "checkpoint"]
-    main = next((child for child in going_on if child.is_preferred), None)
-    main = main or (going_on[-1] if going_on else None)
-    return main, [child for child in children if child is not main]
+def _accepted_notes(nodes: Sequence[GraphNode]) -> list[str]:
+    """Return the notes that were accepted next: before the first node, and after each of them."""
+    notes = [""]
+    for node in reversed(nodes):
+        notes.append(node.notes if node.kind in ("step", "approval") else notes[-1])
+    return notes[::-1]
 
 
-def _label(node: GraphNode) -> str:
-    line = node.notes.strip().partition("\n")[0]
-    excerpt = f"  “{line[:60]}{'…' if len(line) > 60 else ''}”" if line else ""  # noqa: PLR2004
+def _label(node: GraphNode, accepted_notes: str) -> str:
     if node.kind == "checkpoint":
-        return f"checkpoint {node.id}{excerpt}"
+        return f"checkpoint {node.id}{_excerpt(node.notes)}"
     title = node.title or "complete"
     tip = "  ← here" if node.is_tip else ""
-    kind = "not accepted: " if node.kind == "blocked" else ""
-    return f"{kind}{title}  {node.id}{excerpt}{tip}"
+    if node.kind == "blocked":
+        return f"not accepted: {title}  {node.id}{_excerpt(node.notes)}{tip}"
+    notes = accepted_notes if node.kind == "step" else ""
+    return f"{title}  {node.id}{_excerpt(notes)}{tip}"
+
+
+def _excerpt(notes: str) -> str:
+    line = notes.strip().partition("\n")[0]
+    return f"  “{clip(line, _EXCERPT_CHARS_MAX)}”" if line else ""
