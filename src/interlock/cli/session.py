@@ -9,6 +9,7 @@ import click
 from interlock.app.callers.caller import CallerClues, session_to_show
 from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
+from interlock.app.gate import integrity
 from interlock.app.handoff.export import session_handoff
 from interlock.app.protocol import deletion, pruning
 from interlock.app.protocol.presence import commands_of, end_departed_sessions
@@ -197,11 +198,12 @@ def _write_new(path: Path, document: bytes, option: str = "-o") -> None:
 @click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def import_command(path: Path, *, as_json: bool) -> None:
-    """Take in an exported session as a new one
+    """Take in an exported session as a new one, in this project
 
     It stays marked as imported: a bundle is protected against damage, not against forgery.
     """
-    session = bundle.import_as_new(open_app(data_home()), path.read_bytes())
+    workspace = integrity.governed_root(data_home(), Path.cwd()) or Path.cwd()
+    session = bundle.import_as_new(open_app(data_home()), path.read_bytes(), workspace)
     if isinstance(session, BundleBroken):
         refuse(session.explain(), as_json=as_json)
     if as_json:

@@ -314,7 +314,8 @@ def test_a_bundle_says_what_would_come_of_it(app: App, tmp_path: Path) -> None:
     assert isinstance(checked, ImportPreview)
     stream = app.reader.stream(last.answer.session)
     assert stream is not None
-    assert checked.head == stream.head
+    assert stream.head is not None
+    assert checked.head == msgspec.structs.replace(stream.head, workspace="")
     assert (checked.session, checked.events) == (last.answer.session, done.events)
     assert checked.producer.startswith("interlock ")
 
@@ -332,3 +333,26 @@ def test_an_imported_session_takes_no_conversation_away(app: App, tmp_path: Path
     state = session_record.state_of(app, imported)
     assert isinstance(state, gated_sessions.SessionState)
     assert [found.session for found in state.host_sessions] == ["one"], "it is told all the same"
+
+
+def test_a_bundle_holds_no_path_of_the_machine_it_comes_from(
+    app: App, elsewhere: App, tmp_path: Path
+) -> None:
+    project, there = tmp_path / "project", tmp_path / "there"
+    for directory in (project, there):
+        directory.mkdir()
+        opt_in(directory, "strict")
+    begin_recorded(app, project, Conversation("claude-code", "one"))
+    session = handed_in(app, started(app, project), "See /etc/hosts").answer.session
+
+    done = bundle.export(app, session)
+
+    assert isinstance(done, SessionExport)
+    assert str(tmp_path) not in done.document.decode()
+    assert "See /etc/hosts" in done.document.decode(), "what somebody wrote stays as it is"
+    imported = bundle.import_as_new(elsewhere, done.document, there)
+    assert isinstance(imported, str)
+    state = session_record.state_of(elsewhere, imported)
+    assert isinstance(state, gated_sessions.SessionState)
+    assert (state.worktree, state.status) == (str(there), "ended")
+    assert elsewhere.reader.attended_sessions_in(str(there)) == [], "no call is taken for its own"

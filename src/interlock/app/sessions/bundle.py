@@ -1,6 +1,7 @@
 """Carry a session to another store: export it, verify the document, import it."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -90,15 +91,26 @@ def preview_import(document: bytes) -> ImportPreview | BundleBroken:
     )
 
 
-def import_as_new(app: App, document: bytes) -> SessionId | BundleBroken:
-    """Import as a session of its own, with new ids; tokens of the old one mean nothing here."""
+def import_as_new(
+    app: App, document: bytes, workspace: Path | None = None
+) -> SessionId | BundleBroken:
+    """Import as a session of its own, with new ids; tokens of the old one mean nothing here.
+
+    It is put into `workspace`. Without one it belongs to no project: the data home, which is none,
+    stands for that.
+    """
     content = verify(document)
     if isinstance(content, BundleBroken):
         return content
     session = ids.session_id(app.entropy(ids.RANDOM_BYTES))
     key = app.keyring.current()
     plan = bundle.adopt(
-        content, session=session, random=app.entropy, key=key, at_ms=app.clock.now_ms()
+        content,
+        session=session,
+        workspace=str(workspace or app.home),
+        random=app.entropy,
+        key=key,
+        at_ms=app.clock.now_ms(),
     )
     app.log.append(plan)
     return session

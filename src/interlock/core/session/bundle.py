@@ -1,20 +1,23 @@
 """A session as one document that can be carried elsewhere, with a manifest over every part.
 
-`pack` writes the events as they are stored, the text of every blob they name, and a manifest with
-the hash of each part. `unpack` trusts none of it. In this order it checks that the manifest names
-exactly the parts there are and their hashes agree, that the digest chain is sound, that the events
-refer only to runs and nodes that began, that the blobs are those the events name, and that the
-workflows, answers, contexts and positions can be read. The first fault refuses the whole bundle.
-That finds damage, not forgery: nothing is signed, and whoever writes a bundle can hash it.
+`pack` writes the events, the text of every blob they name, and a manifest with the hash of each
+part. The events are as they are stored, but for the directory of the session, which means nothing
+elsewhere: it is left out, and the chain is sealed again. `unpack` trusts none of it. In this order
+it checks that the manifest names exactly the parts there are and their hashes agree, that the
+digest chain is sound, that the events refer only to runs and nodes that began, that the blobs are
+those the events name, and that the workflows, answers, contexts and positions can be read. The
+first fault refuses the whole bundle. That finds damage, not forgery: nothing is signed, and whoever
+writes a bundle can hash it.
 
 `adopt` plans the content as a new session beside whatever the store already holds: the session,
 its runs and its nodes get new names everywhere they occur, names that are derived from others are
-derived again, and the events are sealed into a new chain. Times and blobs stay as they are. No
-conversation becomes bound to the new session, which says for ever that it was imported.
+derived again, and the events are sealed into a new chain. It is put into the directory of whoever
+imports it. Times and blobs stay as they are. No conversation becomes bound to the new session, it
+is ended, so that nobody's calls are taken for its own, and it says for ever that it was imported.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -119,10 +122,22 @@ def pack(
     at_ms: int,
 ) -> CanonicalBytes:
     """Return the bundle of a session as bytes."""
-    events = tuple(BundleEvent(msgspec.Raw(link.body), link.digest.hex()) for link in links)
+    events = tuple(_portable_events([decode_envelope(link.body) for link in links]))
     texts = {ref: blobs[ref].decode() for ref in sorted(blobs)}
     content = BundleContent(stream.session, events, texts)
     return canonical.encode(Bundle(BUNDLE_VERSION, producer, at_ms, content, _manifest(content)))
+
+
+def _portable_events(envelopes: list[Envelope]) -> Iterator[BundleEvent]:
+    """The events without the directory that they were recorded in, in a chain of their own."""
+    end = chain.GENESIS
+    for envelope in envelopes:
+        event = envelope.event
+        if isinstance(event, SessionCreated):
+            event = msgspec.structs.replace(event, workspace="")
+        link = chain.seal(msgspec.structs.replace(envelope, event=event), end)
+        end = link.digest
+        yield BundleEvent(msgspec.Raw(link.body), link.digest.hex())
 
 
 def unpack(document: bytes) -> BundleContent | BundleRefused:
@@ -153,6 +168,7 @@ def adopt(
     content: BundleContent,
     *,
     session: SessionId,
+    workspace: str,
     random: Callable[[int], bytes],
     key: SigningKey,
     at_ms: int,
@@ -163,13 +179,15 @@ def adopt(
     drafts = [
         EventDraft(
             _rename_parts(envelope.key, names),
-            _rename_event(envelope.event, names, key, content.session),
+            _rename_event(envelope.event, names, key, content.session, workspace),
             RunId(names[envelope.run]) if envelope.run else None,
             NodeId(names[envelope.node]) if envelope.node else None,
             envelope.at_ms,
         )
         for envelope in envelopes
     ]
+    if any(isinstance(envelope.event, ModeChanged) for envelope in envelopes):
+        drafts.append(EventDraft("imported", StatusChanged("ended", "it was imported")))
     blobs = {ref: text.encode() for ref, text in content.blobs.items()}
     planned = plan(Stream(session), drafts, blobs=blobs, at_ms=at_ms)
     # The events still name its conversations, which stay bound where they are.
@@ -315,12 +333,12 @@ def _rename_parts(text: str, names: dict[str, str]) -> str:
 
 
 def _rename_event(
-    event: SessionEvent, names: dict[str, str], key: SigningKey, old: SessionId
+    event: SessionEvent, names: dict[str, str], key: SigningKey, old: SessionId, workspace: str
 ) -> SessionEvent:
     change = msgspec.structs.replace
     match event:
         case SessionCreated():
-            return change(event, imported_from=old)
+            return change(event, workspace=workspace, imported_from=old)
         case NodeCreated():
             return change(
                 event,

@@ -51,7 +51,7 @@ class _Event(msgspec.Struct, frozen=True, rename="camel", tag_field="kind"):
 
 class SessionCreated(_Event, frozen=True, omit_defaults=True, tag="session_created"):
     workspace: str
-    """The directory the agent works in, as it was given."""
+    """The directory the agent works in, as it was given; empty in a bundle."""
     imported_from: str = ""
     """The session that it is a copy of, as its bundle calls it; empty if it began here."""
 

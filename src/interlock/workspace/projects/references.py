@@ -36,5 +36,7 @@ def _resolve_one(reference: Reference, root: Path) -> ResolvedReference:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links; a NUL in the name
-        return ResolvedReference(reference.id, problem=f"it cannot be read: {error}")
+        # Not the message: it names a path of this machine, and a session may be carried elsewhere.
+        reason = (isinstance(error, OSError) and error.strerror) or "its path makes no sense"
+        return ResolvedReference(reference.id, problem=f"it cannot be read: {reason}")
     return ResolvedReference(reference.id, f"sha256:{digest}")
