@@ -1,6 +1,7 @@
 """The command line, as typed."""
 
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -210,6 +211,8 @@ def test_a_bug_is_reported_without_a_traceback(
     (report,) = (home / "logs").glob("crash-*.txt")
     assert "Traceback" in report.read_text()
     assert str(report) in said.err
+    (failure,) = re.findall(r"\((err_\w+)\)", said.err.splitlines()[0])
+    assert report.read_text().startswith(f"{failure}: "), "the same name in both"
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(app: App, tmp_path: Path) -> None:

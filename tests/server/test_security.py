@@ -1,5 +1,6 @@
 """What other sites, other users and broken clients can make the server do: nothing."""
 
+import re
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
@@ -360,8 +361,11 @@ def told_of(
         assert said.status == status, path
         check_bound(said)
         assert b"Traceback" not in said.body
+        (failure,) = set(re.findall(r"err_[0-9a-f]{8}", said.body.decode()))
+        assert f"{failure}: GET {path.partition('?')[0]}: " in server.log
         if kind == "api":
             assert refusal(said)[:2] == (status, code)
+            assert said.json["logId"] == failure
 
 
 def check_bound(said: Answer) -> None:

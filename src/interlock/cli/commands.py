@@ -21,6 +21,7 @@ from interlock.cli.terminal import (
     print_refusal,
 )
 from interlock.core.explanation import Explanation
+from interlock.core.ids import FAILURE_BYTES, failure_id
 from interlock.core.visible_text import make_visible
 
 _COMMANDS = {
@@ -131,20 +132,21 @@ def _report_bug(error: Exception) -> int:
     import platform  # noqa: PLC0415 (this path need not be fast)
     import traceback  # noqa: PLC0415
 
+    failure = failure_id(os.urandom(FAILURE_BYTES))
     text = make_visible(
-        f"interlock {__version__}, Python {platform.python_version()}, {platform.platform()}\n"
-        f"command: {' '.join(sys.argv[1:2])}\n\n{traceback.format_exc()}"
+        f"{failure}: interlock {__version__}, Python {platform.python_version()},"
+        f" {platform.platform()}\ncommand: {' '.join(sys.argv[1:2])}\n\n{traceback.format_exc()}"
     )
     try:
         logs = data_home() / "logs"
         logs.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         logs.mkdir(mode=0o700, exist_ok=True)
-        path = logs / f"crash-{os.getpid()}.txt"
+        path = logs / f"crash-{failure}.txt"
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
         hint = f"This is a bug in Interlock. Report it with `{path}`."
     except OSError:
         hint = f"This is a bug in Interlock. Report this:\n{text}"
-    print_error(f"Unexpected {type(error).__name__}: {error}", hint)
+    print_error(f"Unexpected {type(error).__name__}: {error} ({failure})", hint)
     return EXIT_BUG

@@ -20,6 +20,7 @@ RANDOM_BYTES = 8
 NODE_BYTES = 8
 ATTEMPT_BYTES = 5
 GAP_BYTES = 5
+FAILURE_BYTES = 4
 
 
 def session_id(random: bytes) -> SessionId:
@@ -86,6 +87,11 @@ def gap_id(*parts: str) -> GapId:
 def approval_id(node: NodeId) -> ApprovalId:
     """Return the approval that the run waits for at `node`."""
     return ApprovalId(f"apr_{_derive('approval', node)[:GAP_BYTES].hex()}")
+
+
+def failure_id(random: bytes) -> str:
+    """Return the name of one failure, which its answer and its line in the log share."""
+    return f"err_{random[:FAILURE_BYTES].hex()}"
 
 
 def _derive(purpose: str, *parts: str) -> bytes:

@@ -1,11 +1,20 @@
-"""The body of a refused request, always `code`, `error` and `hint`, and its HTTP status."""
+"""The body of a refused request, always `code`, `error` and `hint`, and its HTTP status.
 
+Where the server failed, the body has a `logId` too, and the line in the log begins with it.
+"""
+
+import logging
+import os
 from typing import Literal, TypeAlias
 
 import msgspec
+from starlette.requests import Request
 from starlette.responses import Response
 
 from interlock.core.explanation import Code
+from interlock.core.ids import FAILURE_BYTES, failure_id
+
+_LOG = logging.getLogger(__name__)
 
 ServerCode = Literal[
     "not_found",
@@ -22,12 +31,14 @@ ServerCode = Literal[
 AnyCode: TypeAlias = Code | ServerCode
 
 
-class HttpRefusal(msgspec.Struct, frozen=True):
+class HttpRefusal(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     code: AnyCode
     error: str
     """The fact that stands in the way."""
     hint: str
     """The next thing to do."""
+    log_id: str = ""
+    """The name under which the server's log has it, where the server itself failed."""
 
 
 STATUS_BY_CODE: dict[AnyCode, int] = {
@@ -72,6 +83,14 @@ def code_of(status: int) -> AnyCode:
     """The code for a status with which the framework refuses a request by itself."""
     codes: dict[int, AnyCode] = {404: "not_found", 405: "method_not_allowed", 413: "too_large"}
     return codes.get(status, "refused")
+
+
+def logged_failure(refusal: HttpRefusal, request: Request) -> HttpRefusal:
+    """Log a failure of the server's own, and return the refusal with the name it has there."""
+    name = failure_id(os.urandom(FAILURE_BYTES))
+    _LOG.error("%s: %s %s: %s", name, request.method, request.url.path, refusal.error)
+    hint = f"{refusal.hint} The server's log has it as `{name}`."
+    return msgspec.structs.replace(refusal, hint=hint, log_id=name)
 
 
 def refusal_response(refusal: HttpRefusal, *, status: int | None = None) -> Response:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import parse_qs
 
@@ -22,7 +23,13 @@ from interlock.server import assets, pages
 from interlock.server.api import routes as api_routes
 from interlock.server.console import Console
 from interlock.server.guard import TOO_LARGE, Guard, cookie_name, is_for_programs
-from interlock.server.http_refusals import HttpRefusal, code_of, refusal_response, status_of
+from interlock.server.http_refusals import (
+    HttpRefusal,
+    code_of,
+    logged_failure,
+    refusal_response,
+    status_of,
+)
 from interlock.server.live_changes import LiveChanges
 from interlock.server.live_note_changes import LiveNoteChanges
 from interlock.server.mcp import McpEndpoint
@@ -219,6 +226,8 @@ async def _on_crash(console: Console, request: Request, error: Exception) -> Res
 def _error_response(
     console: Console, request: Request, refusal: HttpRefusal, status: int | None = None
 ) -> Response:
+    if status_of(refusal.code) >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        refusal = logged_failure(refusal, request)
     if is_for_programs(request.url.path):
         return refusal_response(refusal, status=status)
     return console.error_page(
