@@ -106,11 +106,13 @@ def test_what_an_abandoned_run_waited_for_waits_no_longer(
     assert isinstance(begun, RenderedAnswer)
     waiting = handed_in(app, begun).answer
     assert (waiting.kind, count_pending(app)) == ("approval", 1)
+    *_, deny = typed("approvals", "list").out.splitlines()
+    assert waiting.approval is not None
+    assert deny == f"  interlock approvals deny {waiting.approval.id} --reason 'what is wrong'"
 
     typed("run", "abandon", waiting.run)
 
     assert (count_pending(app), list_pending(app)) == (0, [])
-    assert waiting.approval is not None
     assert typed("approvals", "grant", waiting.approval.id).code == 1
     (row,) = json.loads(typed("run", "list", "--all", "--json").out)
     assert (row["status"], row["step"]) == ("abandoned", "")

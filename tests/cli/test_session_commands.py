@@ -13,6 +13,7 @@ from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.runs.advance import advance
 from interlock.app.runs.checkpoint import checkpoint
+from interlock.cli import commands
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.answer import RenderedAnswer
 from interlock.workspace.machine import clients, processes
@@ -162,6 +163,37 @@ def test_a_session_is_exported_checked_and_imported(
     assert typed("session", "export", imported, "-o", "again.json").code == 0
     again = typed("session", "import", "again.json").out.split()[2].rstrip(".")
     assert f"imported from {imported}" in typed("session", "show", again).out
+
+
+def test_an_export_can_go_to_standard_output(
+    app: App,
+    tmp_path: Path,
+    capfdbinary: pytest.CaptureFixture[bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    session = handed_in(app, started(app, tmp_path), "password=hunter2hunter2").answer.session
+
+    assert commands.run_cli(["session", "export", session, "-o", "-"]) == 0
+
+    said = capfdbinary.readouterr()
+    assert json.loads(said.out)["content"]["session"] == session
+    assert b"looks like a secret (password)" in said.err
+    assert not (tmp_path / "-").exists()
+
+
+def test_the_other_kind_of_id_is_understood_or_named(
+    app: App, typed: Terminal, tmp_path: Path
+) -> None:
+    answer = started(app, tmp_path).answer
+    started(app, tmp_path)
+
+    assert typed("session", "show", answer.run).out.startswith(answer.session)
+    assert typed("session", "show", "run_none").err.startswith("error: No run `run_none`")
+    said = typed("run", "show", answer.session)
+    assert said.err.splitlines()[0] == (
+        f"error: `{answer.session}` is the id of a session, and a run is wanted"
+    )
 
 
 def test_an_export_is_private_and_never_written_over_something(

@@ -186,6 +186,12 @@ class NoSuchRun(Refusal, frozen=True):
     def explain(self) -> Explanation:
         if self.candidates:
             return _explain_prefix("unknown_run", "runs", self.requested, self.candidates)
+        if self.requested.startswith("ses_"):
+            return Explanation(
+                "unknown_run",
+                f"`{self.requested}` is the id of a session, and a run is wanted",
+                f"`interlock session show {self.requested}` shows its runs.",
+            )
         return Explanation(
             "unknown_run",
             f"No run `{self.requested}`",

@@ -42,6 +42,10 @@ def list_command(*, as_json: bool) -> None:
             print_lines(f"  counts as {verdict} in {minutes} min")
         if approval.notes.strip():
             print_text(approval.notes.strip(), prefix=QUOTE_MARK)
+        print_lines(
+            f"  interlock approvals grant {approval.approval}",
+            f"  interlock approvals deny {approval.approval} --reason 'what is wrong'",
+        )
 
 
 @approvals.command()

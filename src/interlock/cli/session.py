@@ -1,7 +1,6 @@
 """`interlock session`: look at what was recorded; export, import, archive and delete it."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -13,12 +12,13 @@ from interlock.app.gate import integrity
 from interlock.app.handoff.export import session_handoff
 from interlock.app.protocol import deletion, pruning
 from interlock.app.protocol.presence import commands_of, end_departed_sessions
-from interlock.app.refusals import BundleBroken, NoSuchSession
+from interlock.app.refusals import BundleBroken, NoSuchRun, NoSuchSession
 from interlock.app.runs import user_actions
 from interlock.app.sessions import bundle
 from interlock.app.sessions.lookup import SessionView, find_session, list_sessions, show_session
 from interlock.cli.authority import require_user
 from interlock.cli.session_state import SESSION_COMMANDS, refuse_caller
+from interlock.cli.session_view import print_session_view
 from interlock.cli.terminal import (
     EXIT_REFUSED,
     Stop,
@@ -31,20 +31,16 @@ from interlock.cli.terminal import (
     print_message,
     print_table,
     refuse,
+    write_exactly,
 )
 from interlock.core import canonical
 from interlock.core.handoff.page import handoff_page
 from interlock.core.ids import SessionId
-from interlock.core.session.events import Envelope
-from interlock.core.session.head import RunHead
+from interlock.core.session.secrets import SuspectedSecret
 from interlock.core.views.ages import time_ago
-from interlock.core.views.counting import pluralise, progress_text
-from interlock.core.views.events import event_summary
-from interlock.core.views.path import PathStep, path_of
-from interlock.core.workflow.operators import clip
+from interlock.core.views.counting import progress_text
 
 LISTED_MAX = 1_000_000
-NOTES_CHARS_MAX = 80  # a glance at them; `run notes` prints them whole
 
 
 @click.group()
@@ -164,21 +160,30 @@ def log(session_id: str | None) -> None:
 
 @session.command("export")
 @click.argument("session_id")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: SESSION.json")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Default: SESSION.json; - for stdout"
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def export_command(session_id: str, output: Path | None, *, as_json: bool) -> None:
     """Write a session into one file that can be imported elsewhere"""
     exported = bundle.export(open_app(data_home()), session_id)
     if not isinstance(exported, bundle.SessionExport):
         refuse(exported.explain(), as_json=as_json)
+    if output == Path("-"):
+        write_exactly(exported.document)
+        print_message(*map(_suspect_line, exported.suspects))
+        return
     path = output or Path(f"{exported.session}.json")
     _write_new(path, exported.document)
     if as_json:
         print_json({"path": str(path), "events": exported.events, "suspects": exported.suspects})
         return
     print_lines(f"Wrote {exported.events} events to {path}")
-    for suspect in exported.suspects:
-        print_lines(f"looks like a secret ({suspect.kind}): {suspect.where}: {suspect.shown}")
+    print_lines(*map(_suspect_line, exported.suspects))
+
+
+def _suspect_line(suspect: SuspectedSecret) -> str:
+    return f"looks like a secret ({suspect.kind}): {suspect.where}: {suspect.shown}"
 
 
 def _write_new(path: Path, document: bytes, option: str = "-o") -> None:
@@ -314,6 +319,12 @@ def handoff_command(session_id: str | None, to: Path | None, *, as_json: bool) -
 
 
 def _resolve_session(app: App, session_id: str | None, *, as_json: bool) -> SessionId:
+    """Find the session that is meant by its id, by that of a run in it, or by the directory."""
+    if session_id and session_id.startswith("run_"):
+        found = user_actions.find_run(app.reader, session_id)
+        if isinstance(found, NoSuchRun):
+            refuse(found.explain(), as_json=as_json)
+        return found[1].session
     session = session_to_show(app, CallerClues(Path.cwd(), session=session_id))
     if not isinstance(session, str):
         refuse_caller(session, as_json=as_json, option="")
@@ -326,49 +337,6 @@ def _session_view(session_id: str | None, *, as_json: bool) -> SessionView:
     if isinstance(view, NoSuchSession):
         refuse(view.explain(), as_json=as_json)
     return view
-
-
-def print_session_view(view: SessionView) -> None:
-    print_lines(f"{view.session}  {view.head.workspace}")
-    if view.head.imported_from:
-        print_lines(f"imported from {view.head.imported_from}, checked for damage, not for forgery")
-    if view.health.state != "healthy":
-        print_lines(
-            f"{view.health.state}: {view.health.reason}; {view.health.valid} events are sound"
-        )
-    for run in view.head.runs:
-        _print_run(run, view.events)
-    own_events = [event for event in view.events if event.run is None]
-    print_lines("")
-    print_table([(str(event.seq), event_summary(event.event)) for event in own_events])
-    print_lines(
-        "",
-        f"{pluralise(len(view.events), 'event')} in all: `interlock session log {view.session}`",
-    )
-
-
-def _print_run(run: RunHead, events: Sequence[Envelope]) -> None:
-    """Print where a run stands, and the steps on its path with the beginning of their notes."""
-    progress = progress_text(run.steps_done, run.steps_skipped, run.step_count)
-    at = f" at `{run.pending_title}`" if run.pending_title else ""
-    gaps = f", {pluralise(run.gaps_open, 'gap')} open" if run.gaps_open else ""
-    print_lines(
-        "",
-        f"{run.run}  {run.workflow_id} {run.workflow_version}  {run.goal}",
-        f"{progress}, {run.status.replace('_', ' ')}{at}{gaps}",
-    )
-    print_table(
-        [
-            (f"  {step.number}", _step_name(step), step.badge, clip(step.notes, NOTES_CHARS_MAX))
-            for step in path_of(run, events).steps
-            if step.step_id
-        ]
-    )
-
-
-def _step_name(step: PathStep) -> str:
-    passes = ".".join(map(str, step.passes)) if any(number > 1 for number in step.passes) else ""
-    return f"{step.title}, pass {passes}" if passes else step.title
 
 
 for _command in SESSION_COMMANDS:

@@ -1,0 +1,57 @@
+"""A session in a terminal: where each run stands, step by step, and what else was recorded."""
+
+from collections.abc import Sequence
+
+from interlock.app.sessions.lookup import SessionView
+from interlock.cli.terminal import print_lines, print_table
+from interlock.core.session.events import Envelope
+from interlock.core.session.head import RunHead
+from interlock.core.views.counting import pluralise, progress_text
+from interlock.core.views.events import event_summary
+from interlock.core.views.path import PathStep, path_of
+from interlock.core.workflow.operators import clip
+
+NOTES_CHARS_MAX = 80  # a glance at them; `run notes` prints them whole
+
+
+def print_session_view(view: SessionView) -> None:
+    print_lines(f"{view.session}  {view.head.workspace}")
+    if view.head.imported_from:
+        print_lines(f"imported from {view.head.imported_from}, checked for damage, not for forgery")
+    if view.health.state != "healthy":
+        print_lines(
+            f"{view.health.state}: {view.health.reason}; {view.health.valid} events are sound"
+        )
+    for run in view.head.runs:
+        _print_run(run, view.events)
+    own_events = [event for event in view.events if event.run is None]
+    print_lines("")
+    print_table([(str(event.seq), event_summary(event.event)) for event in own_events])
+    print_lines(
+        "",
+        f"{pluralise(len(view.events), 'event')} in all: `interlock session log {view.session}`",
+    )
+
+
+def _print_run(run: RunHead, events: Sequence[Envelope]) -> None:
+    """Print where a run stands, and the steps on its path with the beginning of their notes."""
+    progress = progress_text(run.steps_done, run.steps_skipped, run.step_count)
+    at = f" at `{run.pending_title}`" if run.pending_title else ""
+    gaps = f", {pluralise(run.gaps_open, 'gap')} open" if run.gaps_open else ""
+    print_lines(
+        "",
+        f"{run.run}  {run.workflow_id} {run.workflow_version}  {run.goal}",
+        f"{progress}, {run.status.replace('_', ' ')}{at}{gaps}",
+    )
+    print_table(
+        [
+            (f"  {step.number}", _step_name(step), step.badge, clip(step.notes, NOTES_CHARS_MAX))
+            for step in path_of(run, events).steps
+            if step.step_id
+        ]
+    )
+
+
+def _step_name(step: PathStep) -> str:
+    passes = ".".join(map(str, step.passes)) if any(number > 1 for number in step.passes) else ""
+    return f"{step.title}, pass {passes}" if passes else step.title
