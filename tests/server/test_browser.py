@@ -86,7 +86,7 @@ def test_a_change_by_another_process_is_seen_within_a_second(
     page = visitor.go("/sessions")
     page.evaluate("window.scrollTo(0, 40)")
     row = page.locator(f"#{session}")
-    expect(row).to_contain_text("0/14")
+    expect(row).to_contain_text("0 of 14 done")
     page.fill("#main input[name=q]", "half a word")
 
     work_on(stage, session, "Sized up: it is small.")

@@ -3,11 +3,12 @@
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
 from interlock.core.views.ages import time_ago
+from interlock.core.views.counting import progress_text
 from interlock.core.visible_text import make_visible
 
 CHANGE_MESSAGES = {
@@ -28,6 +29,18 @@ CHANGE_MESSAGES = {
     "source_removed": "Nothing is read from that source any more.",
 }
 """The message after a change, by its key."""
+
+
+class StepCounts(Protocol):
+    """A run, or a row of one."""
+
+    @property
+    def steps_done(self) -> int: ...
+    @property
+    def steps_skipped(self) -> int: ...
+    @property
+    def step_count(self) -> int: ...
+
 
 TIME_MAX_MS = 253_402_300_799_000  # the end of the year 9999
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
@@ -90,6 +103,10 @@ def pretty_json(value: object) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
+def format_progress(run: StepCounts) -> str:
+    return progress_text(run.steps_done, run.steps_skipped, run.step_count)
+
+
 FILTERS: dict[str, Callable[..., Any]] = {
     "ago": time_ago,
     "until": time_until,
@@ -100,4 +117,5 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "count": format_count,
     "tail": path_tail,
     "pretty": pretty_json,
+    "progress": format_progress,
 }

@@ -57,7 +57,7 @@ def test_a_run_is_open_blocked_waiting_and_done(run: Driven) -> None:
         "waits for approval",
         "open",
         "open",
-        "done",
+        "complete",  # the workflow has a step that was skipped
     ]
 
 
@@ -100,6 +100,24 @@ def test_gaps_are_told_by_their_weight(app: App, tmp_path: Path) -> None:
 
     assert word(run) == "done with gaps"
     assert run_status(run.run).meaning == "Every step is done; 2 critical gaps are left open."
+
+
+def test_a_run_that_skipped_steps_does_not_say_that_every_step_is_done(
+    app: App, tmp_path: Path
+) -> None:
+    asked = {"runCondition": {"var": "size", "equals": "large"}}
+    run = Driven(app, tmp_path, step("one"), step("two", **asked), step("three", **asked))
+    token = run.token
+    run.hand_in("one")
+    assert word(run) == "complete"
+    assert run_status(run.run).meaning == "Complete: 1 step done, 2 skipped."
+
+    run.hand_in("again", {**GAP, "severity": "critical"}, token=token)
+
+    assert word(run) == "complete with gaps"
+    assert run_status(run.run).meaning == (
+        "Complete: 1 step done, 2 skipped; 1 critical gap is left open."
+    )
 
 
 def test_a_run_that_was_rewound_after_its_end_is_open_again(app: App, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import msgspec
 
 from interlock.core.session.answer import NextIntent
 from interlock.core.session.head import BLOCKED_IN_ROW_MAX, Head, RunHead
+from interlock.core.views.counting import pluralise
 
 StatusCode = Literal[
     "open",
@@ -79,10 +80,9 @@ def run_status(run: RunHead, *, next_intent: NextIntent | None = None) -> Status
         case "complete":
             return _done_status(run)
         case "complete_with_gaps":
-            meaning = (
-                f"Every step is done; {_gap_count_text(run.gaps_critical, 'critical ')} left open."
-            )
-            return Status("done_with_gaps", "done with gaps", meaning, "gap")
+            gaps = _gap_count_text(run.gaps_critical, "critical ")
+            meaning = f"{_end_text(run)}; {gaps} left open."
+            return Status("done_with_gaps", f"{_end_word(run)} with gaps", meaning, "gap")
         case "abandoned":
             return ABANDONED
         case "waiting":
@@ -123,7 +123,17 @@ def _done_status(run: RunHead) -> Status:
         if run.gaps_open
         else ""
     )
-    return Status("done", "done", f"Every step is done.{open_gaps}", "check")
+    return Status("done", _end_word(run), f"{_end_text(run)}.{open_gaps}", "check")
+
+
+def _end_word(run: RunHead) -> str:
+    return "complete" if run.steps_skipped else "done"
+
+
+def _end_text(run: RunHead) -> str:
+    if not run.steps_skipped:
+        return "Every step is done"
+    return f"Complete: {pluralise(run.steps_done, 'step')} done, {run.steps_skipped} skipped"
 
 
 def _blocked_status(run: RunHead) -> Status:
