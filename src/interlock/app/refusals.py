@@ -64,17 +64,19 @@ class NoSuchNode(Refusal, frozen=True):
 
 
 class NoSuchStep(Refusal, frozen=True):
-    """Nothing was handed in for such a step on the way to where the token points."""
+    """Nothing was handed in for a step of that name."""
 
     requested: str
-    handed_in: tuple[str, ...]
+    available: tuple[str, ...]
+    """The steps for which something was."""
 
     def explain(self) -> Explanation:
-        known = ", ".join(f"`{step}`" for step in (*self.handed_in[:STEPS_NAMED_MAX], "all"))
+        known = ", ".join(f"`{step}`" for step in self.available[:STEPS_NAMED_MAX]) or "none yet"
         return Explanation(
             "unknown_step",
-            f"Nothing was handed in for a step `{self.requested}` on this branch",
-            f"Ask for one of these: {known}.",
+            f"Nothing was handed in for a step `{self.requested}`",
+            f"There are notes of: {known}.",
+            self.available[:STEPS_NAMED_MAX],
         )
 
 
@@ -197,19 +199,6 @@ class NoSuchRun(Refusal, frozen=True):
             f"No run `{self.requested}`",
             "`interlock run list` shows those that are open here, with `--all` every one.",
         )
-
-
-class NoSuchStep(Refusal, frozen=True):
-    """Nothing was handed in for a step of that name."""
-
-    requested: str
-    available: tuple[str, ...]
-    """The steps of the run for which something was."""
-
-    def explain(self) -> Explanation:
-        names = ", ".join(f"`{name}`" for name in self.available) or "none yet"
-        error = f"The run has no notes of a step `{self.requested}`"
-        return Explanation("unknown_step", error, f"It has notes of: {names}.", self.available)
 
 
 class BundleBroken(Refusal, frozen=True):

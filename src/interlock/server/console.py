@@ -75,6 +75,8 @@ class PageRedirect(msgspec.Struct, frozen=True):
     path: str
     message_key: str = ""
     """A key of `formatting.CHANGE_MESSAGES`: never text, which anybody could put into a link."""
+    fragment: str = ""
+    """The id of the part of the page to show."""
 
 
 class Download(msgspec.Struct, frozen=True):
@@ -203,7 +205,8 @@ class Console:
                     if result.message_key
                     else ""
                 )
-                return RedirectResponse(result.path + message_query, status_code=303)
+                fragment = f"#{result.fragment}" if result.fragment else ""
+                return RedirectResponse(result.path + message_query + fragment, status_code=303)
             case Download():
                 name = _NOT_IN_NAMES.sub("_", result.name)
                 headers = {"content-disposition": f'attachment; filename="{name}"'}

@@ -22,6 +22,7 @@ from interlock.core.views.layout import layout, svg_path
 from interlock.server.console import Console, Page, PageRequest
 from interlock.server.grid import LANE_PX, LANES, ROW_PX, ROWS
 from interlock.server.pages.notes import note_address
+from interlock.server.pages.session_place import SessionPlace, place_in_view, place_of
 
 EVENTS_PER_PAGE = 100
 
@@ -141,7 +142,7 @@ def node(request: PageRequest) -> Page | Explanation:
     panel = session_views.node(request.app, viewed, request.params["node"], envelopes)
     if isinstance(panel, NoSuchNode):
         return panel.explain()
-    facts = {"viewed": viewed, "panel": panel, "closed": f"/sessions/{viewed.session}"}
+    facts = {"viewed": viewed, "panel": panel, "place": place_of(request, viewed.session)}
     return Page("session_node.html", panel.title or "Node", facts, live=viewed.session)
 
 
@@ -169,9 +170,7 @@ def _session_page(
         if isinstance(panel, NoSuchNode):
             return panel.explain()
 
-    def to(node: NodeId) -> str:
-        return request.without("said", node=node)
-
+    place = place_in_view(request, viewed.session, tab)
     run, runs = viewed.run, viewed.head.runs
     has_gaps = any(one.gaps_open for one in runs)
     title = (run.goal or run.workflow_id) if run else "Attended session"
@@ -179,12 +178,11 @@ def _session_page(
         "viewed": viewed,
         "run": run,
         "tab": tab,
-        "tabs": tuple(_tabs(viewed, request)),
+        "tabs": tuple(_tabs(place)),
         "panel": panel,
         "heading": title,
         "asked": request,
-        "to": to,
-        "closed": request.without("node", "said"),
+        "place": place,
         "modes": MODES,
         "autonomies": AUTONOMIES,
         "risks": RISK_POLICIES,
@@ -198,14 +196,9 @@ def _session_page(
     return Page(template, title, whole | facts, live=viewed.session)
 
 
-def _tabs(viewed: ViewedSession, request: PageRequest) -> Iterator[tuple[str, str, str]]:
-    run = f"?run={viewed.run.run}" if request.word("run") and viewed.run else ""
-    for key, name, path in (
-        ("path", "Path", ""),
-        ("graph", "Graph", "/graph"),
-        ("events", "Events", "/events"),
-    ):
-        yield key, name, f"/sessions/{viewed.session}{path}{run}"
+def _tabs(place: SessionPlace) -> Iterator[tuple[str, str, str]]:
+    for key, name in (("path", "Path"), ("graph", "Graph"), ("events", "Events")):
+        yield key, name, place.page(key)
 
 
 def _place(text: str) -> int | None:

@@ -52,6 +52,40 @@
     drawing.scrollTop = middle.offsetTop - (drawing.clientHeight - middle.offsetHeight) / 2;
   }
 
+  // An open node is in sight and has the focus, and its row is marked and stays where it was.
+  const currentLink = () => document.querySelector("[data-nodes][aria-current]");
+  const showNode = () => {
+    const node = byId("node");
+    for (const link of document.querySelectorAll("[data-nodes]")) {
+      const isCurrent = link.dataset.nodes.split(" ").includes(node.dataset.node);
+      isCurrent ? link.setAttribute("aria-current", "true") : link.removeAttribute("aria-current");
+    }
+    node.scrollTop = 0;
+    node.focus({ preventScroll: true });
+    const { top } = node.getBoundingClientRect();
+    const isBeside = getComputedStyle(node).position === "sticky";
+    if (!isBeside || top < 0 || top > innerHeight / 2) node.scrollIntoView();
+    return isBeside;
+  };
+  let pressed = null;
+  document.addEventListener("htmx:before:swap", (event) => {
+    const { sourceElement } = event.detail.ctx;
+    if (sourceElement?.getAttribute("hx-target") !== "#node") return;
+    pressed = { link: sourceElement, top: sourceElement.getBoundingClientRect().top };
+  });
+  document.addEventListener("htmx:after:swap", () => {
+    if (!pressed) return;
+    const { link, top } = pressed;
+    pressed = null;
+    if (link.isConnected && link.offsetParent) scrollBy(0, link.getBoundingClientRect().top - top);
+    if (showNode() && !link.isConnected) currentLink()?.scrollIntoView({ block: "nearest" });
+  });
+  addEventListener("load", () => {
+    if (location.hash === "#node" && byId("node")?.dataset.node && showNode()) {
+      currentLink()?.scrollIntoView({ block: "center" });
+    }
+  });
+
   document.addEventListener("click", async (event) => {
     const button = event.target.closest?.("[data-copy]");
     if (!button) return;
@@ -78,7 +112,8 @@
   const move = (by) => {
     const all = links();
     if (!all.length) return;
-    const now = all.indexOf(document.activeElement);
+    const row = document.activeElement.closest("[data-list] li, [data-list] tr");
+    const now = all.indexOf(row?.querySelector(".main-link") ?? document.activeElement);
     const next = all[Math.min(all.length - 1, Math.max(0, now < 0 ? 0 : now + by))];
     next.focus();
     next.scrollIntoView({ block: "nearest" });
@@ -105,8 +140,8 @@
       k: () => move(-1),
       t: nextTheme,
       f: () => follow("[data-forks]"),
-      "[": () => follow("[rel=prev]"),
-      "]": () => follow("[rel=next]"),
+      "[": () => follow("#node [rel=prev]"),
+      "]": () => follow("#node [rel=next]"),
       a: () => onCard("a")?.click(),
       r: () => onCard("r")?.focus(),
     }[key];

@@ -1,0 +1,72 @@
+"""The place on a session's pages from which somebody opens a node or changes something.
+
+It is the view (path, graph or events) with what its address says: the run, the open node, the open
+forks, the filter. Links to nodes, the panel of a node and every change carry it, so that each leads
+back to where it was asked for. Only known views and words are carried: an address cannot lead away.
+"""
+
+from collections.abc import Mapping
+from urllib.parse import urlencode
+
+import msgspec
+
+from interlock.core.ids import NodeId
+from interlock.server.console import PageRedirect, PageRequest
+
+VIEWS = {"path": "", "graph": "/graph", "events": "/events"}
+WAITING = "/waiting"
+_CARRIED = ("run", "forks", "skipped", "draw", "before", "only", "q", "node")
+
+
+class SessionPlace(msgspec.Struct, frozen=True):
+    session: str
+    view: str
+    query: Mapping[str, str]
+
+    def page(self, view: str = "", **changed: str) -> str:
+        """The address of the page, with another query; or of another view of the same run."""
+        query = self.query if not view else {"run": self.query.get("run", "")}
+        path = f"/sessions/{self.session}{VIEWS[view or self.view]}"
+        return _address(path, {**query, **changed})
+
+    def showing(self, node: NodeId) -> str:
+        """The address of the page with a node open, at that node."""
+        return f"{self.page(node=node)}#node"
+
+    def without(self, node: NodeId) -> str:
+        """The address of the page with no node open, at the row of one."""
+        return f"{self.page(node='')}#{node}"
+
+    def panel(self, node: NodeId) -> str:
+        """The address of the panel of a node alone, for this place."""
+        return _address(self._path("nodes", node), {**self.query, "node": "", "view": self.view})
+
+    def change(self, *action: str) -> str:
+        """The address of an action on the session, which leads back here."""
+        return _address(self._path(*action), {**self.query, "view": self.view})
+
+    def _path(self, *parts: str) -> str:
+        return "/".join((f"/sessions/{self.session}", *parts))
+
+
+def place_in_view(request: PageRequest, session: str, view: str) -> SessionPlace:
+    """The place of a page that is this view."""
+    return SessionPlace(session, view, {n: request.query.get(n, "") for n in _CARRIED})
+
+
+def place_of(request: PageRequest, session: str) -> SessionPlace:
+    """The place from which a panel or a change was asked for: its query names the view."""
+    view = request.query.get("view", "")
+    return place_in_view(request, session, view if view in VIEWS else "path")
+
+
+def redirect_back(request: PageRequest, session: str, message_key: str) -> PageRedirect:
+    """Lead back to where a change was asked for."""
+    if request.query.get("view") == WAITING.strip("/"):
+        return PageRedirect(WAITING, message_key)
+    return PageRedirect(place_of(request, session).page(), message_key, "control")
+
+
+def _address(path: str, query: Mapping[str, str]) -> str:
+    words = {name: value for name, value in query.items() if value}
+    return f"{path}?{urlencode(words)}" if words else path
