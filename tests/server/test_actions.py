@@ -14,6 +14,7 @@ from starlette.routing import Route
 from interlock.app.admin.access import load_secret
 from interlock.app.clock import SystemClock
 from interlock.app.context import open_app
+from interlock.app.gate.opt_in import opt_in
 from interlock.app.notes.results import NoteChangeResult
 from interlock.app.protocol.publish import publish_session, published_file
 from interlock.app.runs.user_actions import open_gaps
@@ -65,8 +66,8 @@ def here(stage: Staged) -> Iterator[Here]:
 def changed(visitor: SignedIn, path: str, said: str, **fields: str) -> None:
     """A form with a right token goes to the session's page and says what was done."""
     answer = visitor.post(path, {"csrf": csrf(visitor), **fields})
-    session = "/".join(path.split("/")[:3])
-    assert (answer.status, answer.headers.get("location")) == (303, f"{session}?said={said}")
+    address = f"{'/'.join(path.split('/')[:3])}?said={said}#control"
+    assert (answer.status, answer.headers.get("location")) == (303, address)
 
 
 def refused(visitor: SignedIn, path: str, status: int, **fields: str) -> str:
@@ -173,7 +174,7 @@ def test_the_mode_and_the_task_are_changed_as_the_users(
     session = stage.sessions["attended"]
     path = f"/sessions/{session}/mode"
 
-    changed(signed_in, path, "mode", mode="disabled", task=" T-12 ")
+    changed(signed_in, path, "mode", mode="disabled", task=" T-12 ", confirmed="yes")
     attended = here.view(session).head.attended
     assert attended is not None
     assert (attended.mode, attended.task) == ("disabled", "T-12")
@@ -186,6 +187,35 @@ def test_the_mode_and_the_task_are_changed_as_the_users(
     assert "There is no mode" in refused(signed_in, path, 400, mode="god")
     unattended = f"/sessions/{stage.sessions['open']}/mode"
     assert "No gate watches over" in refused(signed_in, unattended, 404, mode="coding")
+
+
+def test_what_takes_a_safeguard_away_is_asked_about_first(
+    signed_in: SignedIn, here: Here, tmp_path: Path
+) -> None:
+    opt_in(tmp_path, "standard")
+    session = begin_recorded(here.app, tmp_path, Conversation("claude-code", "asked")).session
+    run = here.agent.start("hello", "Ask first", sessionId=session)["run"]
+    for action, fields, in_force in (
+        ("mode", {"mode": "disabled", "task": "T-1"}, "disabled"),
+        ("preferences", {"run": run, "autonomy": "full_auto_never_stop"}, "full_auto_never_stop"),
+    ):
+        path = f"/sessions/{session}/{action}?forks=all&view=graph"
+        asked = signed_in.post(path, {"csrf": csrf(signed_in), **fields})
+        assert asked.status == 200
+        assert "Are you sure?" in asked.text
+        head = here.view(session).head
+        assert head.attended is not None
+        assert in_force not in (head.attended.mode, head.runs[-1].preferences.autonomy)
+
+        done = signed_in.send(signed_in.form(asked, path))
+        back = f"/sessions/{session}/graph?forks=all&said={action}#control"
+        assert (done.status, done.headers["location"]) == (303, back)
+        again = signed_in.post(path, {"csrf": csrf(signed_in), **fields})
+        assert again.status == 303, "it is in force already"
+    head = here.view(session).head
+    assert head.attended is not None
+    assert (head.attended.mode, head.attended.task) == ("disabled", "T-1")
+    assert head.runs[-1].preferences.autonomy == "full_auto_never_stop"
 
 
 def test_a_config_that_cannot_be_read_is_said(
@@ -209,7 +239,8 @@ def test_preferences_of_one_run_are_changed_and_others_left(
     session, other = stage.sessions["open"], stage.sessions["done"]
     run, path = here.run(session).run, f"/sessions/{session}/preferences"
 
-    changed(signed_in, path, "preferences", run=run, autonomy="full_auto_never_stop", risk="")
+    wanted = {"autonomy": "full_auto_never_stop", "risk": "", "confirmed": "yes"}
+    changed(signed_in, path, "preferences", run=run, **wanted)
     preferences = here.run(session).preferences
     assert (preferences.autonomy, preferences.risk_policy) == (
         "full_auto_never_stop",

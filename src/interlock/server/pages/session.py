@@ -22,6 +22,7 @@ from interlock.core.views.layout import layout, svg_path
 from interlock.server.console import Console, Page, PageRequest
 from interlock.server.grid import LANE_PX, LANES, ROW_PX, ROWS
 from interlock.server.pages.notes import note_address
+from interlock.server.pages.session_actions import CONFIRMATIONS
 from interlock.server.pages.session_place import SessionPlace, place_in_view, place_of
 
 EVENTS_PER_PAGE = 100
@@ -184,6 +185,7 @@ def _session_page(
         "asked": request,
         "place": place,
         "modes": MODES,
+        "confirmations": CONFIRMATIONS,
         "autonomies": AUTONOMIES,
         "risks": RISK_POLICIES,
         "gaps": list(user_actions.open_gaps(request.app, viewed.session)) if has_gaps else [],

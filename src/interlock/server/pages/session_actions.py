@@ -29,9 +29,18 @@ from interlock.core.session.refusals import NoPendingStep
 from interlock.core.session.state import SessionState
 from interlock.server.console import Console, Page, PageRedirect, PageRequest
 from interlock.server.formatting import short_id
+from interlock.server.pages.session_place import place_of, redirect_back
 
 HOW_CHARS_MAX = 2_000
 TASK_CHARS_MAX = 200  # it is read with every tool call
+
+CONFIRMATIONS = {
+    "disabled": "Switch the gate off for this session? The agent may then change any file and run"
+    " any command, in every phase, until you choose another mode.",
+    "full_auto_never_stop": "Let the agent go on without ever asking you? Questions and approvals"
+    " are passed by, and each is recorded as a gap.",
+}
+"""The questions before a change that takes a safeguard away, by the mode or the autonomy."""
 
 T = TypeVar("T")
 
@@ -72,12 +81,12 @@ def routes(console: Console) -> list[Route]:
 
 def archive(request: PageRequest, target: FoundSession) -> PageRedirect:
     user_actions.set_archived(request.app, target.session, is_archived=True)
-    return PageRedirect(target.path, "archived")
+    return redirect_back(request, target.session, "archived")
 
 
 def unarchive(request: PageRequest, target: FoundSession) -> PageRedirect:
     user_actions.set_archived(request.app, target.session, is_archived=False)
-    return PageRedirect(target.path, "unarchived")
+    return redirect_back(request, target.session, "unarchived")
 
 
 def confirm_delete(_: PageRequest, target: FoundSession) -> Page:
@@ -97,18 +106,27 @@ def delete(request: PageRequest, target: FoundSession) -> PageRedirect | Page | 
     return PageRedirect("/sessions", "deleted")
 
 
-def change_mode(request: PageRequest, target: FoundSession) -> PageRedirect | Explanation:
-    """Fields: `mode`; `task`, which stays as it is where it is not sent."""
+def change_mode(request: PageRequest, target: FoundSession) -> PageRedirect | Page | Explanation:
+    """Fields: `mode`; `task`, which stays as it is where it is not sent; `confirmed`."""
     mode = mode_named(request.word("mode"))
     if mode is None:
         return _no_such("mode", request.word("mode"), MODES)
+    current = target.head.attended.mode if target.head.attended else None
+    if question := _question_before(request, mode, current):
+        return _confirm_page(request, target, question, "mode")
     task = request.word("task").strip()[:TASK_CHARS_MAX] if "task" in request.form else None
     done = gated_sessions.change_mode(request.app, target.session, mode, by="user", task=task)
-    return PageRedirect(target.path, "mode") if isinstance(done, SessionState) else done.explain()
+    return (
+        redirect_back(request, target.session, "mode")
+        if isinstance(done, SessionState)
+        else done.explain()
+    )
 
 
-def set_preferences(request: PageRequest, target: FoundSession) -> PageRedirect | Explanation:
-    """Fields: `run`; `autonomy` and `risk`, of which an empty one stays as it is."""
+def set_preferences(
+    request: PageRequest, target: FoundSession
+) -> PageRedirect | Page | Explanation:
+    """Fields: `run`; `autonomy` and `risk`, of which an empty one stays as it is; `confirmed`."""
     run = target.run(request.word("run"))
     if isinstance(run, Explanation):
         return run
@@ -119,9 +137,12 @@ def set_preferences(request: PageRequest, target: FoundSession) -> PageRedirect 
         return _no_such("autonomy", wanted, AUTONOMIES)
     if risked and risk is None:
         return _no_such("risk policy", risked, RISK_POLICIES)
+    current = target.head.run(run).preferences.autonomy
+    if autonomy and (question := _question_before(request, autonomy, current)):
+        return _confirm_page(request, target, question, "preferences")
     done = user_actions.set_preferences(request.app, run, Wish(autonomy, risk))
     return (
-        PageRedirect(target.path, "preferences")
+        redirect_back(request, target.session, "preferences")
         if isinstance(done, Preferences)
         else done.explain()
     )
@@ -135,7 +156,9 @@ def resolve_gap(request: PageRequest, target: FoundSession) -> PageRedirect | Ex
         return Explanation("invalid_arguments", "Say how the gap was closed", hint)
     done = user_actions.resolve_gap(request.app, target.session, GapId(request.params["gap"]), how)
     return (
-        PageRedirect(target.path, "resolved") if isinstance(done, GapRecorded) else done.explain()
+        redirect_back(request, target.session, "resolved")
+        if isinstance(done, GapRecorded)
+        else done.explain()
     )
 
 
@@ -144,7 +167,11 @@ def unblock(request: PageRequest, target: FoundSession) -> PageRedirect | Explan
     if isinstance(run, Explanation):
         return run
     done = user_actions.unblock(request.app, run)
-    return PageRedirect(target.path, "unblocked") if isinstance(done, RunHead) else done.explain()
+    return (
+        redirect_back(request, target.session, "unblocked")
+        if isinstance(done, RunHead)
+        else done.explain()
+    )
 
 
 def checkpoint(request: PageRequest, target: FoundSession) -> PageRedirect | Explanation:
@@ -161,7 +188,7 @@ def checkpoint(request: PageRequest, target: FoundSession) -> PageRedirect | Exp
         hint = "One sentence will do: what stands here, and why it is worth finding again."
         return Explanation("notes_missing", "A checkpoint needs notes", hint)
     return (
-        PageRedirect(target.path, "checkpoint")
+        redirect_back(request, target.session, "checkpoint")
         if isinstance(done, RenderedAnswer)
         else done.explain()
     )
@@ -198,6 +225,24 @@ def _delete_page(target: FoundSession, *, wrong: bool) -> Page:
     return Page(
         "delete.html", f"Delete {short_id(target.session)}", facts, status=400 if wrong else 200
     )
+
+
+def _question_before(request: PageRequest, wanted: str, current: str | None) -> str:
+    """The question that is asked before `wanted` comes into force; empty if none is open."""
+    is_settled = wanted == current or request.word("confirmed") == "yes"
+    return "" if is_settled else CONFIRMATIONS.get(wanted, "")
+
+
+def _confirm_page(request: PageRequest, target: FoundSession, question: str, action: str) -> Page:
+    """Ask on a page, where no script has asked already."""
+    place = place_of(request, target.session)
+    fields = {
+        name: value
+        for name, value in request.form.items()
+        if isinstance(value, str) and name not in ("csrf", "confirmed")
+    }
+    facts = {"question": question, "fields": fields, "place": place, "action": action}
+    return Page("confirm.html", "Are you sure?", facts)
 
 
 def _no_such(what: str, given: str, known: Sequence[str]) -> Explanation:

@@ -95,10 +95,45 @@
   });
 
   // A change that cannot be taken back says what it does before it is done.
+  // Asked while the event is on its way down: nothing has sent the form yet.
   document.addEventListener("submit", (event) => {
-    const question = event.submitter?.dataset.confirm ?? event.target.dataset.confirm;
-    if (question && !window.confirm(question)) event.preventDefault();
+    const form = event.target;
+    const choice = form.querySelector("option[data-confirm]:checked");
+    const question = event.submitter?.dataset.confirm ?? form.dataset.confirm ?? choice?.dataset.confirm;
+    if (question && !window.confirm(question)) {
+      event.preventDefault();
+      event.stopPropagation();
+    } else if (choice) form.elements.confirmed.value = "yes";
+  }, true);
+
+  // After a change the page stays where it is. What was typed is used up, and the focus stays near.
+  let sent = null;
+  document.addEventListener("htmx:before:swap", (event) => {
+    const { sourceElement } = event.detail.ctx;
+    if (sourceElement?.matches("form[hx-post]")) sent = sourceElement;
   });
+  document.addEventListener("htmx:after:swap", () => {
+    if (!sent) return;
+    sent.reset();
+    sent = null;
+    forgetMessage();
+    if (document.activeElement === document.body) {
+      (byId("control") ?? byId("main")).focus({ preventScroll: true });
+    }
+  });
+
+  // A message goes after a while, and is not said again when the page is loaded again.
+  let forgetting;
+  const forgetMessage = () => {
+    clearTimeout(forgetting);
+    forgetting = setTimeout(() => byId("said").replaceChildren(), 10_000);
+  };
+  if (byId("said")?.firstElementChild) {
+    const address = new URL(location.href);
+    address.searchParams.delete("said");
+    history.replaceState(history.state, "", address);
+    forgetMessage();
+  }
 
   const help = byId("help");
   byId("help-open")?.addEventListener("click", () => help.showModal());
