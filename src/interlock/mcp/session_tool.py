@@ -18,7 +18,12 @@ from interlock.app.refusals import NoSuchDirectory, ProjectNotOptedIn
 from interlock.core.canonical import Json
 from interlock.core.gate.state import Mode
 from interlock.core.ids import SessionId
-from interlock.core.protocol.gated_session import AttendanceRefusal, ChangeNotAllowed, WorkUpdate
+from interlock.core.protocol.gated_session import (
+    AttendanceRefusal,
+    ChangeNotAllowed,
+    SessionNotAttended,
+    WorkUpdate,
+)
 from interlock.core.session.events import Phase
 from interlock.core.session.state import SessionState
 from interlock.mcp.arguments import TOKEN_ALIASES, Workspace, token_in, workspace_of
@@ -69,7 +74,11 @@ def _call_session(app: App, arguments: SessionArguments) -> ToolResult:
         return _start_session(app, workspace, sent_arguments, arguments.session_id)
     token = token_in(arguments.continue_token) if arguments.continue_token else None
     session = resolve_caller(app, CallerClues(workspace, session=arguments.session_id, token=token))
+    changes = (arguments.mode, arguments.task, arguments.feature, arguments.phase)
+    action = arguments.action or ("set" if any(change is not None for change in changes) else "get")
     if session == NO_SESSION:
+        if governed_root(app.home, workspace) is None and action == "get":
+            return _ungated_result("")
         if governed_root(app.home, workspace) is None:
             return refusal_result(ProjectNotOptedIn(str(workspace)).explain(), None)
         return refusal_result(
@@ -81,9 +90,9 @@ def _call_session(app: App, arguments: SessionArguments) -> ToolResult:
                 session.explain(), SESSION_TOOL.corrected_call({"action": "start"})
             )
         return refuse_unknown_caller(session, SESSION_TOOL, sent_arguments)
-    changes = (arguments.mode, arguments.task, arguments.feature, arguments.phase)
-    action = arguments.action or ("set" if any(change is not None for change in changes) else "get")
     outcome = session_record.state_of(app, session)
+    if action == "get" and isinstance(outcome, SessionNotAttended):
+        return _ungated_result(session)
     if action == "set" and isinstance(outcome, SessionState):
         outcome = _change_session(app, outcome, governed_root(app.home, workspace), arguments)
     if isinstance(outcome, SessionState):
@@ -127,6 +136,18 @@ def _start_session(
     if isinstance(outcome, ChangeNotAllowed):
         return refusal_result(outcome.explain(), SESSION_TOOL.corrected_call({"action": "start"}))
     return refuse_unknown_caller(outcome, SESSION_TOOL, sent_arguments)
+
+
+def _ungated_result(session: str) -> ToolResult:
+    """Nothing is enforced here, which is an answer and no refusal."""
+    text = (
+        "No mode applies here: nothing of Interlock restricts what you may do. Workflows work all"
+        " the same; resume_session shows the work that there is."
+    )
+    return ToolResult(
+        SessionAnswer(session, "disabled", "ungated", text),
+        f"{text}\nsession: {session or '-'}, mode: disabled, status: ungated",
+    )
 
 
 def _given_arguments(arguments: SessionArguments) -> dict[str, Json]:

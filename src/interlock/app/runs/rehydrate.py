@@ -55,7 +55,12 @@ def rehydrate(
             blockers=_blockers(reader, node),
             approval=stored_node.approval_at(reader, node),
         )
-        text, left_out = recap.compose(_memory(reader, target, workflow, context))
+        # Whoever waits for an approval asks again and again, and has nothing to do meanwhile.
+        text, left_out = (
+            ("", [])
+            if current.approval
+            else recap.compose(_memory(reader, target, workflow, context))
+        )
         stored = answer_text.stored_answer(
             msgspec.structs.replace(
                 current,

@@ -1,6 +1,7 @@
 """Start a run of a workflow, in a new session or in one that exists."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -34,6 +35,7 @@ from interlock.core.workflow.prompt import ResolvedReference
 from interlock.workspace.projects import references
 from interlock.workspace.projects.settings import preferences_in
 
+FINISHED_RUNS_MAX = 3
 GOAL_CHARS_MAX = 2_000  # it is a sentence; longer text belongs in the context
 
 
@@ -160,8 +162,19 @@ def _new_run(
             Path(stream.head.workspace) if stream.head else request.workspace
         ),
         references=resolved_references,
-        warnings=warnings,
+        warnings=(*warnings, *_finished_work(stream)),
     )
+
+
+def _finished_work(stream: Stream) -> Iterator[str]:
+    """The runs that were finished in this session: what they found need not be found again."""
+    runs = stream.head.runs if stream.head else ()
+    finished = [run for run in runs if run.status in ("complete", "complete_with_gaps")]
+    for run in finished[-FINISHED_RUNS_MAX:]:
+        yield (
+            f"Finished in this session: {run.workflow_id}, “{run.goal}”. To read what it found:"
+            f' resume_session {{"runId": "{run.run}"}}'
+        )
 
 
 def _request_key(app: App, request: StartRequest, tool: str) -> RequestKey:
