@@ -17,6 +17,7 @@ from interlock import __version__
 from interlock.app.callers.caller import as_named_caller
 from interlock.app.context import App
 from interlock.app.failures import SettingsBroken, StoreFailure
+from interlock.core import ids
 from interlock.core.answers import answer_json
 from interlock.core.explanation import Explanation
 from interlock.core.visible_text import make_visible
@@ -178,8 +179,9 @@ class McpProtocol:
         except SettingsBroken as broken:
             return results.settings_broken_result(broken), ()
         except Exception as error:  # noqa: BLE001 (the edge: an agent gets an answer, not a hang)
-            sys.stderr.write(make_visible(traceback.format_exc()))
-            return results.internal_error_result(error), ()
+            failure = ids.failure_id(app.entropy(ids.FAILURE_BYTES))
+            sys.stderr.write(f"{failure} in {name}\n{make_visible(traceback.format_exc())}")
+            return results.internal_error_result(error, failure), ()
 
 
 def store_failure_reply(message: object, cause: StoreFailure) -> Reply:

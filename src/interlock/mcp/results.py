@@ -111,14 +111,16 @@ def settings_broken_result(broken: SettingsBroken) -> ToolResult:
     )
 
 
-def internal_error_result(error: Exception) -> ToolResult:
+def internal_error_result(error: Exception, failure: str) -> ToolResult:
+    """A failure of ours. The log has the traceback under the same id."""
     return problem_result(
         ToolProblem(
             "internal_error",
             f"Unexpected {type(error).__name__}: {error}. This is a bug in Interlock",
             NOT_RETRYABLE,
             ProblemDetails(
-                "The server's log (stderr) has the traceback. Repeating the call is safe."
+                f"The server's log (stderr) has the traceback as {failure}. Repeating the call is"
+                " safe."
             ),
         )
     )

@@ -5,11 +5,12 @@ from interlock.app.refusals import BadToken, NodeGone, UnhealthySession
 from interlock.app.runs.approvals import resolve_if_overdue
 from interlock.app.runs.rehydrate import rehydrate
 from interlock.core.session.answer import RenderedAnswer
+from interlock.core.session.refusals import RunGivenUp
 
 
 def show_pending_step(
     app: App, token: str
-) -> RenderedAnswer | BadToken | NodeGone | UnhealthySession:
+) -> RenderedAnswer | BadToken | NodeGone | UnhealthySession | RunGivenUp:
     outcome = _rehydrate(app, token)
     if not isinstance(outcome, RenderedAnswer):
         return outcome
@@ -19,5 +20,7 @@ def show_pending_step(
     return outcome
 
 
-def _rehydrate(app: App, token: str) -> RenderedAnswer | BadToken | NodeGone | UnhealthySession:
+def _rehydrate(
+    app: App, token: str
+) -> RenderedAnswer | BadToken | NodeGone | UnhealthySession | RunGivenUp:
     return rehydrate(app.reader, app.keyring, app.pinned_workflow, token=token)

@@ -20,6 +20,7 @@ from interlock.core.session.events import GapRecorded, ValidationPerformed
 from interlock.core.session.fact_events import gap_key
 from interlock.core.session.nodes import Node, node_spec_of, situation, validation_key
 from interlock.core.session.recap import RunMemory
+from interlock.core.session.refusals import RunGivenUp
 from interlock.core.tokens import Token, mint
 from interlock.core.workflow import positions
 from interlock.core.workflow import prompt as prompts
@@ -36,11 +37,13 @@ def rehydrate(
     pinned_workflow: Callable[[WorkflowHash], CompiledWorkflow],
     *,
     token: str,
-) -> RenderedAnswer | BadToken | NodeGone | UnhealthySession:
+) -> RenderedAnswer | BadToken | NodeGone | UnhealthySession | RunGivenUp:
     with reader.snapshot():
         target = token_target.find_token_target(reader, token, keyring.keys())
         if not isinstance(target, TokenTarget):
             return target
+        if target.run.status == "abandoned":
+            return RunGivenUp(target.run.run)
         warnings = _grant_warnings(reader, target)
         target = token_target.skip_answered_approval(reader, target)
         node, run, head = target.node, target.run, target.stream.head

@@ -9,14 +9,14 @@ from interlock.app.sessions import stored_node
 from interlock.core import ids
 from interlock.core.ids import AttemptId, NodeId, SessionId
 from interlock.core.session.answer import RenderedAnswer
-from interlock.core.session.refusals import RunRefusal
+from interlock.core.session.refusals import RunGivenUp, RunRefusal
 from interlock.core.tokens import Token, mint
 from interlock.store.log import LogReader
 
 
 def pick_up(
     app: App, session: SessionId, requested_node: str
-) -> RenderedAnswer | NoSuchNode | BadToken | NodeGone | UnhealthySession:
+) -> RenderedAnswer | NoSuchNode | BadToken | NodeGone | UnhealthySession | RunGivenUp:
     """Return what an agent would be shown there, with a token for it. Nothing is recorded.
 
     Handing in with that token makes a branch, if the step was handed in before.
