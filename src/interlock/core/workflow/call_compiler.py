@@ -5,7 +5,7 @@ import msgspec
 from interlock.core import canonical
 from interlock.core.workflow import routines
 from interlock.core.workflow.compile_context import Library, Scope
-from interlock.core.workflow.definition import AnyStep, TemplateCall, Workflow
+from interlock.core.workflow.definition import AnyStep, Step, TemplateCall, Workflow
 from interlock.core.workflow.problems import Problem, ProblemRule, suggest_nearest, warning
 
 NESTING_MAX = 5  # of routines in routines
@@ -77,7 +77,17 @@ class CallCompiler:
                 self._error("template", scope.pointer_to("/templateCall/args"), message)
             else:
                 steps.append(_with_call_title(filled, step.title))
+        if step.require_confirmation and steps:
+            steps[-1] = self._with_confirmation(steps[-1], step, scope)
         return tuple(steps)
+
+    def _with_confirmation(self, last: AnyStep, step: TemplateCall, scope: Scope) -> AnyStep:
+        """Return the last step of the routine with the confirmation that its call asks for."""
+        if not isinstance(last, Step) or last.require_confirmation:
+            message = "the routine does not end with a step that can take this; it is ignored"
+            self._warn("no-meaning", scope.pointer_to("/requireConfirmation"), message)
+            return last
+        return msgspec.structs.replace(last, require_confirmation=step.require_confirmation)
 
     def _warn_about_dropped_fields(self, routine: Workflow, scope: Scope) -> None:
         """Warn about workflow-level fields of a routine: they do not come along with its steps."""

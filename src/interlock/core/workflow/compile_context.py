@@ -17,8 +17,8 @@ from interlock.core.workflow.problems import Problem, ProblemRule, warning
 
 _PART_BYTES = 100  # of a step or loop without its texts
 COMPILED_BYTES_MAX = 4 * 1024 * 1024  # of texts, with everything expanded
-_STEP_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_GENERATED_ID = re.compile(r"[a-z0-9][a-z0-9_-]*")
+_STEP_ID = re.compile(r"[a-z0-9_-]{1,64}")
+_GENERATED_ID = re.compile(r"[a-z0-9_-]+")
 _GENERATED_SUFFIXES = ("__verification", "__audit", "__synthesis", "__decision")
 
 

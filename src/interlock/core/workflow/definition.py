@@ -11,6 +11,7 @@ from interlock.core.workflow.passthrough import (
     Assessment,
     Consequence,
     DefinitionStruct,
+    Identifier,
     Line,
     ModelTier,
     Name,
@@ -24,10 +25,16 @@ ITERATIONS_MAX = 1_000
 
 Title = Annotated[str, Meta(min_length=1, max_length=200)]
 Prose = Annotated[str, Meta(min_length=1, max_length=64 * 1024)]
+Text = Annotated[str, Meta(max_length=64 * 1024)]
 Count = Annotated[int, Meta(ge=1, le=ITERATIONS_MAX)]
 ConditionJson = Annotated[
     dict[str, Any],
     Meta(description='{"var": "depth", "equals": "full"}, joined by and, or, not.'),
+]
+
+Confirmation = Annotated[
+    bool | dict[str, Any],
+    Meta(description='true, a condition, or an approval: {"kind": "human_approval", …}.'),
 ]
 
 
@@ -53,7 +60,7 @@ class PromptBlocks(DefinitionStruct, frozen=True):
 class Fragment(DefinitionStruct, frozen=True):
     """A part of the prompt that is given only where its condition holds."""
 
-    id: Name
+    id: Identifier
     text: Prose
     when: ConditionJson | None = None
 
@@ -62,7 +69,7 @@ class Function(DefinitionStruct, frozen=True):
     """A named way of doing something, told to the agent where a step refers to it."""
 
     name: Name
-    definition: Prose
+    definition: Text
     parameters: tuple[Any, ...] = ()
     scope: Literal["workflow", "loop", "step"] | None = None
 
@@ -101,17 +108,14 @@ class Step(DefinitionStruct, frozen=True, tag_field="type", tag="standard"):
     prompt_blocks: PromptBlocks | None = None
     agent_role: Line | None = None
     model_tier: ModelTier | None = None
-    guidance: tuple[Prose, ...] = ()
+    guidance: tuple[Text, ...] = ()
     ask_for_files: bool = False
     run_condition: ConditionJson | None = None
-    require_confirmation: Annotated[
-        bool | dict[str, Any],
-        Meta(description='true, a condition, or an approval: {"kind": "human_approval", …}.'),
-    ] = False
+    require_confirmation: Confirmation = False
     output_contract: OutputContract | None = None
     validation_criteria: Any = None
     user_only: UserOnly | None = None
-    assessment_refs: Annotated[tuple[str, ...], Meta(max_length=10)] = ()
+    assessment_refs: Annotated[tuple[str, ...], Meta(max_length=50)] = ()
     assessment_consequences: Annotated[tuple[Consequence, ...], Meta(max_length=10)] = ()
     prompt_fragments: Annotated[tuple[Fragment, ...], Meta(max_length=50)] = ()
     function_definitions: Annotated[tuple[Function, ...], Meta(max_length=100)] = ()
@@ -167,11 +171,12 @@ class TemplateCall(DefinitionStruct, frozen=True, tag_field="type", tag="templat
     template_call: Call
     title: Title | None = None
     run_condition: ConditionJson | None = None
+    require_confirmation: Confirmation = False
 
 
 class Delegation(DefinitionStruct, frozen=True):
-    goal: Prose
-    workflow_id: str | None = None
+    goal: Prose | None = None
+    workflow_id: Line | None = None
     run_condition: ConditionJson | None = None
     context_mapping: dict[str, Any] = {}
     args: dict[str, Any] = {}
@@ -188,9 +193,18 @@ class Parallel(DefinitionStruct, frozen=True, tag_field="type", tag="parallel"):
     id: StepId
     title: Title
     parallel_delegations: Annotated[tuple[Delegation, ...], Meta(min_length=1, max_length=50)]
-    synthesis: Synthesis
+    synthesis: Synthesis | None = None
     prompt: Prose | None = None
+    agent_role: Line | None = None
+    model_tier: ModelTier | None = None
+    guidance: tuple[Text, ...] = ()
     run_condition: ConditionJson | None = None
+    require_confirmation: Confirmation = False
+    output_contract: OutputContract | None = None
+    validation_criteria: Any = None
+    assessment_refs: Annotated[tuple[str, ...], Meta(max_length=50)] = ()
+    assessment_consequences: Annotated[tuple[Consequence, ...], Meta(max_length=10)] = ()
+    notes_optional: bool = False
 
 
 AnyStep: TypeAlias = Step | Loop | TemplateCall | Parallel
@@ -223,8 +237,8 @@ class Workflow(DefinitionStruct, frozen=True):
         WorkflowId,
         Meta(
             max_length=64,
-            pattern=r"^[a-z0-9][a-z0-9_-]*(\.[a-z0-9][a-z0-9_-]*)?$(?!\n)",
-            description="Use `name` or `namespace.name`, lower case.",
+            pattern=r"^[a-z0-9_-]+(\.[a-z0-9_-]+)?$(?!\n)",
+            description="Use `name` or `namespace.name`: lower-case letters, digits, - and _.",
         ),
     ]
     name: Title

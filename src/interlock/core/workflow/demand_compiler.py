@@ -53,7 +53,7 @@ class DemandCompiler:
     def __init__(self, workflow: Workflow, problems: list[Problem]) -> None:
         self._problems = problems
         self._main_workflow = workflow
-        self._current_workflow = workflow
+        self.current_workflow = workflow
         """The workflow whose steps are compiled now: the file's own, or a routine."""
         self._local_contracts: dict[tuple[str, str], Contract | None] = {}
         self._loop_variables = set(_loop_variables(workflow.steps))
@@ -66,9 +66,9 @@ class DemandCompiler:
     @contextmanager
     def resolving_names_in(self, routine: Workflow) -> Generator[None]:
         """Look up names of contracts and assessments in `routine` meanwhile."""
-        outer_workflow, self._current_workflow = self._current_workflow, routine
+        outer_workflow, self.current_workflow = self.current_workflow, routine
         yield
-        self._current_workflow = outer_workflow
+        self.current_workflow = outer_workflow
 
     def condition(self, written: Any, at: str) -> str | None:
         """Return a condition in its canonical form; None where there is none, or it is wrong."""
@@ -104,12 +104,12 @@ class DemandCompiler:
             return None
         name = packs.contract_name(reference.contract_ref)
         contract = (
-            self._local_contract(name, at) if name in self._current_workflow.contracts else None
+            self._local_contract(name, at) if name in self.current_workflow.contracts else None
         )
         contract = contract or contracts.built_in_contract(name)
         if contract is None:
-            if name not in self._current_workflow.contracts:
-                known_names = (*packs.names(), *self._current_workflow.contracts)
+            if name not in self.current_workflow.contracts:
+                known_names = (*packs.names(), *self.current_workflow.contracts)
                 message = f"there is no contract `{reference.contract_ref}`"
                 self._error(
                     "contract", f"{at}/contractRef", message, suggest_nearest(name, known_names)
@@ -146,7 +146,7 @@ class DemandCompiler:
 
     def assessments(self, step: Step, pointer_to: PointerTo) -> tuple[Assessment, ...]:
         assessments_by_id = {
-            assessment.id: assessment for assessment in self._current_workflow.assessments
+            assessment.id: assessment for assessment in self.current_workflow.assessments
         }
         for index, name in enumerate(step.assessment_refs):
             if name not in assessments_by_id:
@@ -191,7 +191,8 @@ class DemandCompiler:
             ("conditionSource", rule.condition_source),
         ):
             if value is not None:
-                self._error("loop", f"{at}/{name}", f"`{rule.type}` has no condition")
+                message = f"`{rule.type}` has no condition: this one is ignored"
+                self._problems.append(warning("no-meaning", f"{at}/{name}", message))
         if rule.type == "forEach":
             if not rule.items:
                 message = "`forEach` needs `items`: the name of a list in the context"
@@ -201,11 +202,16 @@ class DemandCompiler:
             self._error(
                 "loop", at, "`for` needs `count`: a number, or the name of one in the context"
             )
+        elif isinstance(rule.count, int) and rule.count < 0:
+            self._error("loop", f"{at}/count", "a count is 0 or more")
         elif isinstance(rule.count, int) and not 1 <= rule.count <= rule.max_iterations:
+            passes = min(rule.count, rule.max_iterations)
             message = (
-                f"`count` is {rule.count}, and `maxIterations` allows 1 to {rule.max_iterations}"
+                f"`count` is {rule.count} and `maxIterations` {rule.max_iterations}:"
+                f" there will be {passes or 'no'} passes"
             )
-            self._error("loop", f"{at}/count", message)
+            self._problems.append(warning("loop", f"{at}/count", message))
+            return Repetition(count=passes)
         return Repetition(count=rule.count or 0)
 
     def _conditional_repetition(self, rule: LoopRule, at: str) -> Repetition:
@@ -225,7 +231,7 @@ class DemandCompiler:
             message = "`conditionSource` counts and the condition does not"
             self._problems.append(warning("loop", f"{at}/condition", message))
         condition, path = present[0]
-        if not self._current_workflow.is_foreign:
+        if not self.current_workflow.is_foreign:
             message = "this loop is steered by a value that the agent has to keep right"
             hint = "Leave the condition out: the agent then decides with `loop_control`."
             self._problems.append(warning("style", f"{at}/{path}", message, hint))
@@ -245,9 +251,9 @@ class DemandCompiler:
         return Repetition(control_id=source.loop_id or "")
 
     def _local_contract(self, name: str, at: str) -> Contract | None:
-        key = (self._current_workflow.id, name)
+        key = (self.current_workflow.id, name)
         if key not in self._local_contracts:
-            definition = self._current_workflow.contracts[name]
+            definition = self.current_workflow.contracts[name]
             result = contracts.local_contract(name, definition.schema, definition.example, at)
             if isinstance(result, tuple):
                 self._problems += [
@@ -266,11 +272,11 @@ class DemandCompiler:
 
     def _warn_about_undeclared_variables(self, condition: conditions.Condition, at: str) -> None:
         """Warn about a condition on a variable that the file's context schema does not declare."""
-        schema = self._current_workflow.context_schema or {}
+        schema = self.current_workflow.context_schema or {}
         properties = schema.get("properties")
-        if not isinstance(properties, dict) or self._current_workflow is not self._main_workflow:
+        if not isinstance(properties, dict) or self.current_workflow is not self._main_workflow:
             return
-        declared = {"goal", *self._current_workflow.inputs, *cast("dict[str, Any]", properties)}
+        declared = {"goal", *self.current_workflow.inputs, *cast("dict[str, Any]", properties)}
         for var in conditions.variables(condition):
             if (name := var.partition(".")[0]) not in declared | self._loop_variables:
                 message = f"`{name}` is not declared in `contextSchema`"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from interlock.core.workflow.builtins import FEATURES, strip_owner_prefix
 from interlock.core.workflow.definition import Function, Step, Workflow
-from interlock.core.workflow.problems import Problem, suggest_nearest
+from interlock.core.workflow.problems import Problem, suggest_nearest, warning
 
 
 def known_features(workflow: Workflow, problems: list[Problem]) -> tuple[str, ...]:
@@ -23,21 +23,34 @@ def functions_by_name(
     functions: dict[str, Function] = {}
     for index, function in enumerate(definitions):
         if function.name in functions:
-            message = f"`{function.name}` is defined twice"
-            problems.append(Problem("function", f"{at}/{index}/name", message))
+            message = f"`{function.name}` is defined twice: the later definition counts"
+            problems.append(warning("function", f"{at}/{index}/name", message))
         functions[function.name] = function
     return functions
 
 
 def function_problems(
-    step: Step, functions: Mapping[str, Function], pointer_to: Callable[[str], str]
+    step: Step,
+    functions: Mapping[str, Function],
+    workflow: Workflow,
+    pointer_to: Callable[[str], str],
 ) -> Iterator[Problem]:
+    """Report functions that `workflow` does not define: where its guidance explains them, or it
+    comes from another engine, the agent can still know what is meant.
+    """
+    guidance = "\n".join(workflow.meta_guidance)
     references = enumerate(step.function_references)
     calls = enumerate(step.function_calls)
     for name, at in (
         *((name, f"/functionReferences/{index}") for index, name in references),
         *((call.name, f"/functionCalls/{index}/name") for index, call in calls),
     ):
-        if name.removesuffix("()") not in functions:
+        plain_name = name.removesuffix("()")
+        if plain_name in functions:
+            continue
+        if workflow.is_foreign or plain_name in guidance:
+            message = f"`{name}` is not among the `functionDefinitions`: its text is not shown here"
+            yield warning("function", pointer_to(at), message)
+        else:
             message = f"there is no function `{name}`"
             yield Problem("function", pointer_to(at), message, suggest_nearest(name, functions))

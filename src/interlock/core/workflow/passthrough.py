@@ -7,7 +7,10 @@ import msgspec
 from msgspec import Meta
 
 Line = Annotated[str, Meta(min_length=1, max_length=2_000)]
-Name = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[A-Za-z_][\w-]*$(?!\n)")]
+Name = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[A-Za-z_][\w-]*$(?!\n)")]
+Identifier = Annotated[
+    str, Meta(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$(?!\n)")
+]
 RESERVED_NAME = re.compile(r"goal|interlock.*|__proto__|constructor|prototype")
 """Names in the context that neither files nor agents set."""
 ModelTier = Literal["lightweight", "mid", "heavy"]
@@ -52,15 +55,15 @@ class Consequence(DefinitionStruct, frozen=True):
 
 
 class Dimension(DefinitionStruct, frozen=True):
-    id: Name
+    id: Identifier
     purpose: Line
-    levels: Annotated[tuple[Line, ...], Meta(min_length=2, max_length=10)]
+    levels: Annotated[tuple[Line, ...], Meta(min_length=1, max_length=20)]
 
 
 class Assessment(DefinitionStruct, frozen=True):
     """A judgement in dimensions, each of which has a few named levels."""
 
-    id: Name
+    id: Identifier
     purpose: Line
     dimensions: Annotated[tuple[Dimension, ...], Meta(min_length=1, max_length=10)]
 
@@ -68,7 +71,7 @@ class Assessment(DefinitionStruct, frozen=True):
 class Reference(DefinitionStruct, frozen=True):
     """A file or an address that matters here. Its content is hashed at start, never fetched."""
 
-    id: Name
+    id: Identifier
     title: Line
     source: Line
     purpose: Line

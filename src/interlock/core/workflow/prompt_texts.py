@@ -73,8 +73,8 @@ def step_text(
     parts = [step.prompt] if step.prompt else []
     blocks = _with_features(step.prompt_blocks or PromptBlocks(), features)
     parts += _block_texts(blocks, on_missing_passage)
-    if step.guidance:
-        parts.append(_titled_list("Guidance", step.guidance))
+    if guidance := [line for line in step.guidance if line.strip()]:
+        parts.append(_titled_list("Guidance", guidance))
     if step.ask_for_files:
         parts.append("If you need files that you cannot see, ask the user for them by name.")
     parts += _function_texts(step, functions)
@@ -204,8 +204,14 @@ def _delegation_intro(author_prompt: str) -> str:
     )
 
 
+def delegation_goal(delegation: Delegation) -> str:
+    """Return the goal; where the file gives none, the name of the work or of the workflow."""
+    name = delegation.args.get("familyName") or delegation.workflow_id
+    return delegation.goal or f"Run {name}"
+
+
 def delegation_text(delegation: Delegation, number: int) -> str:
-    lines = [f"Delegation {number}: {delegation.goal}"]
+    lines = [f"Delegation {number}: {delegation_goal(delegation)}"]
     if delegation.workflow_id:
         lines.append(f"  workflow: `{delegation.workflow_id}` (start_workflow in its own session)")
     for name, value in (

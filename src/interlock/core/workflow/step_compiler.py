@@ -5,8 +5,8 @@ Blocks are compiled from the outside in and in the order of the file (`_compile_
 brought the steps in. A step becomes itself and the steps that the compiler puts after it
 (verification, audit). A loop gets its body, which may be a step beside it, and a step that owes the
 decision where the agent controls it. A call becomes the routine's steps (`call_compiler`), and a
-parallel step a delegating and a synthesis step. Several parts under one condition become a group,
-so that the condition is evaluated once.
+parallel step a delegating step and, if the file asks for one, a synthesis step. Several parts under
+one condition become a group, so that the condition is evaluated once.
 
 Whatever is wrong is added to `problems`, and compiling goes on, as far as the limits on steps,
 nesting and size allow. Numbers of steps follow the order in which steps are built.
@@ -43,6 +43,15 @@ from interlock.core.workflow.name_checks import function_problems, functions_by_
 from interlock.core.workflow.problems import suggest_nearest
 
 NESTING_MAX = 5  # of loops in loops
+_DEMANDS = (
+    "require_confirmation",
+    "output_contract",
+    "validation_criteria",
+    "assessment_refs",
+    "assessment_consequences",
+    "notes_optional",
+)
+"""Fields of a parallel step that apply to the last of the steps it becomes."""
 
 
 _LocatedSteps: TypeAlias = tuple[tuple[AnyStep, str], ...]
@@ -109,7 +118,9 @@ class StepCompiler(CompilerBase):
     def _compile_step(self, step: Step, scope: Scope) -> tuple[CompiledPart, ...]:
         """Compile the step, and the steps that the compiler puts after it."""
         functions = self._functions_in_scope(step, scope)
-        self.problems += function_problems(step, functions, scope.pointer_to)
+        self.problems += function_problems(
+            step, functions, self._demands.current_workflow, scope.pointer_to
+        )
         if (step.prompt is None) == (step.prompt_blocks is None):
             self.error("prompt", scope.at, "a step has either `prompt` or `promptBlocks`")
 
@@ -346,6 +357,8 @@ class StepCompiler(CompilerBase):
         fragments: list[CompiledFragment] = []
         for number, delegation in enumerate(step.parallel_delegations, start=1):
             at = f"/parallelDelegations/{number - 1}"
+            if not delegation.goal and not delegation.workflow_id:
+                self.error("field", scope.pointer_to(at), "`goal` or `workflowId` is missing")
             text = self.resolve_text(
                 prompt_texts.delegation_text(delegation, number), scope.pointer_to(f"{at}/goal")
             )
@@ -356,14 +369,28 @@ class StepCompiler(CompilerBase):
             else:
                 fragments.append(CompiledFragment(f"delegation-{number}", text, when))
         prompt = prompt_texts.delegations_text(step, certain)
-        [delegating] = self._compile_step(Step(step.id, step.title, prompt), inner_scope)
-        delegating = msgspec.structs.replace(delegating, fragments=tuple(fragments))
-        synthesis = Step(
-            StepId(f"{step.id}__synthesis"),
-            f"Synthesis: {step.title}",
-            step.synthesis.prompt,
-            output_contract=step.synthesis.output_contract,
+        demands: dict[str, Any] = {name: getattr(step, name) for name in _DEMANDS}
+        delegating_step = Step(
+            step.id,
+            step.title,
+            prompt,
+            agent_role=step.agent_role,
+            model_tier=step.model_tier,
+            guidance=step.guidance,
+            **({} if step.synthesis else demands),
         )
-        synthesis_scope = msgspec.structs.replace(inner_scope, at=scope.pointer_to("/synthesis"))
-        parts = (delegating, *self._compile_step(synthesis, synthesis_scope))
-        return self._under_condition(step.run_condition, parts, step.id, scope)
+        [delegating] = self._compile_step(delegating_step, inner_scope)
+        parts = [msgspec.structs.replace(delegating, fragments=tuple(fragments))]
+        if step.synthesis:
+            demands["output_contract"] = step.synthesis.output_contract or step.output_contract
+            synthesis = Step(
+                StepId(f"{step.id}__synthesis"),
+                f"Synthesis: {step.title}",
+                step.synthesis.prompt,
+                **demands,
+            )
+            synthesis_scope = msgspec.structs.replace(
+                inner_scope, at=scope.pointer_to("/synthesis")
+            )
+            parts += self._compile_step(synthesis, synthesis_scope)
+        return self._under_condition(step.run_condition, tuple(parts), step.id, scope)

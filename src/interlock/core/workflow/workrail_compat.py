@@ -6,6 +6,10 @@ that has none is named in a warning; nothing is dropped in silence.
 
 from typing import Any, cast
 
+import msgspec
+
+from interlock.core.workflow.definition import Loop, Parallel, Step, TemplateCall
+from interlock.core.workflow.foreign_rules import NormalisedCriteria, normalise_condition
 from interlock.core.workflow.problems import Problem, warning
 
 _IGNORED_FIELDS = {
@@ -15,14 +19,12 @@ _IGNORED_FIELDS = {
 _IGNORED_STEP_FIELDS = {
     "hasValidation": "it follows from `validationCriteria`",
 }
-_IGNORED_LOOP_FIELDS = {
-    "prompt": "a loop is not shown; its body is",
-    "agentRole": "a loop is not shown; its body is",
-    "guidance": "a loop is not shown; its body is",
-    "requireConfirmation": "put it on a step of the body",
-    "notesOptional": "a loop takes no notes; its body does",
-    "outputContract": "put it on a step of the body",
+_OTHER_KINDS: dict[str, tuple[type[msgspec.Struct], str]] = {
+    "loop": (Loop, "a loop is not shown; put it on a step of its body"),
+    "template_call": (TemplateCall, "the steps of the routine take the place of this one"),
+    "parallel": (Parallel, "put it on a step of its own"),
 }
+"""Kinds of steps that have fewer fields than a standard one, and why."""
 _RENAMED_PREFERENCES = {"recommendedAutonomy": "autonomy", "recommendedRiskPolicy": "riskPolicy"}
 
 
@@ -51,11 +53,7 @@ def normalise_foreign(document: dict[str, Any], report: NormalisationReport) -> 
             f"{pointer}/{new}": f"{pointer}/{old}" for old, new in _RENAMED_PREFERENCES.items()
         }
     document["steps"] = _normalise_steps(document.get("steps"), "/steps", report)
-    return document if document["steps"] is not None else _without_steps(document)
-
-
-def _without_steps(document: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in document.items() if name != "steps"}
+    return document if document["steps"] is not None else _without(document, "steps")
 
 
 def _normalise_steps(value: Any, at: str, report: NormalisationReport) -> Any:
@@ -71,11 +69,89 @@ def _normalise_step(value: Any, at: str, report: NormalisationReport) -> Any:
         return value
     step = cast("dict[str, Any]", value)
     kind = step.get("type", "template_call" if "templateCall" in step else "standard")
-    ignored_fields = _IGNORED_STEP_FIELDS | (_IGNORED_LOOP_FIELDS if kind == "loop" else {})
-    step = {"type": kind, **_without_ignored_fields(step, ignored_fields, at, report)}
-    if kind == "loop" and isinstance(step.get("body"), list):
-        step["body"] = _normalise_steps(step["body"], f"{at}/body", report)
+    step = {"type": kind, **_without_ignored_fields(step, _IGNORED_STEP_FIELDS, at, report)}
+    if isinstance(kind, str) and kind in _OTHER_KINDS:
+        step = _without_fields_of_others(step, *_OTHER_KINDS[kind], at, report)
+    for name in ("runCondition", "requireConfirmation"):
+        step = _with_condition(step, name, at, report)
+    step = _with_conditions_of_parts(step, "promptFragments", "when", at, report)
+    step = _with_conditions_of_parts(step, "parallelDelegations", "runCondition", at, report)
+    step = _with_criteria(step, at, report)
+    if kind == "loop":
+        if isinstance(step.get("loop"), dict):
+            step["loop"] = _normalise_loop(step["loop"], f"{at}/loop", report)
+        if isinstance(step.get("body"), list):
+            step["body"] = _normalise_steps(step["body"], f"{at}/body", report)
     return step
+
+
+def _normalise_loop(rule: dict[str, Any], at: str, report: NormalisationReport) -> dict[str, Any]:
+    rule = _with_condition(rule, "condition", at, report)
+    source = _with_condition(
+        rule.get("conditionSource"), "condition", f"{at}/conditionSource", report
+    )
+    return rule if source is None else {**rule, "conditionSource": source}
+
+
+def _without_fields_of_others(
+    step: dict[str, Any],
+    struct: type[msgspec.Struct],
+    reason: str,
+    at: str,
+    report: NormalisationReport,
+) -> dict[str, Any]:
+    """Return the step without fields that only a standard step has."""
+    ignored_fields = dict.fromkeys(_field_names(Step) - _field_names(struct), reason)
+    empty_fields = {name for name in ignored_fields.keys() & step.keys() if not step[name]}
+    step = {name: item for name, item in step.items() if name not in empty_fields}
+    return _without_ignored_fields(step, ignored_fields, at, report)
+
+
+def _field_names(struct: type[msgspec.Struct]) -> set[str]:
+    return {field.encode_name for field in msgspec.structs.fields(struct)}
+
+
+def _with_condition(value: Any, name: str, at: str, report: NormalisationReport) -> Any:
+    """Return an object with its condition normalised, and left out if it always holds."""
+    if not isinstance(value, dict):
+        return value
+    owner = cast("dict[str, Any]", value)
+    if not isinstance(owner.get(name), dict):
+        return owner
+    if name == "requireConfirmation" and "kind" in owner[name]:
+        return {**owner, name: _with_condition(owner[name], "condition", f"{at}/{name}", report)}
+    condition = normalise_condition(owner[name], f"{at}/{name}", report.warnings)
+    if condition is None and name == "requireConfirmation":
+        return {**owner, name: True}
+    return _without(owner, name) if condition is None else {**owner, name: condition}
+
+
+def _with_conditions_of_parts(
+    step: dict[str, Any], field: str, name: str, at: str, report: NormalisationReport
+) -> dict[str, Any]:
+    if not isinstance(step.get(field), list):
+        return step
+    parts = cast("list[Any]", step[field])
+    return {
+        **step,
+        field: [
+            _with_condition(part, name, f"{at}/{field}/{index}", report)
+            for index, part in enumerate(parts)
+        ],
+    }
+
+
+def _with_criteria(step: dict[str, Any], at: str, report: NormalisationReport) -> dict[str, Any]:
+    written = step.get("validationCriteria")
+    if written is None:
+        return step
+    normalised = NormalisedCriteria(written, f"{at}/validationCriteria", report.warnings)
+    guidance = step.get("guidance", [])
+    if normalised.instructions and isinstance(guidance, list):
+        step = {**step, "guidance": [*cast("list[Any]", guidance), *normalised.instructions]}
+    if normalised.criteria is None:
+        return _without(step, "validationCriteria")
+    return {**step, "validationCriteria": normalised.criteria}
 
 
 def _without_ignored_fields(
@@ -88,3 +164,7 @@ def _without_ignored_fields(
             )
             report.warnings.append(problem)
     return {name: item for name, item in value.items() if name not in ignored_fields}
+
+
+def _without(value: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: item for key, item in value.items() if key != name}
