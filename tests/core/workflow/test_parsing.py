@@ -63,7 +63,8 @@ def test_an_unknown_field_is_named_with_the_one_that_was_meant() -> None:
 @pytest.mark.invariant("problems-told-at-once")
 def test_all_problems_of_the_form_are_told_at_once() -> None:
     step: Any = {"id": "a", "title": "", "prompt": 3, "guidence": []}
-    loop: Any = {"id": "l", "type": "loop", "title": "L", "loop": {"type": "dance"}, "body": [step]}
+    loop: Any = {"id": "l", "type": "loop", "title": "L", "loop": {"type": "dance"}}
+    loop["body"] = [{**step, "id": "b"}]
 
     found = problems(id="Not An Id", version="one", steps=[step, loop, {"type": "odd"}])
 
@@ -73,7 +74,7 @@ def test_all_problems_of_the_form_are_told_at_once() -> None:
         ("/steps/0/prompt", "expected a text or null, got a number"),
         ("/steps/0/guidence", "there is no field `guidence` here"),
         ("/steps/1/loop", "`maxIterations` is missing"),
-        ("/steps/1/loop/type", "invalid enum value 'dance'"),
+        ("/steps/1/loop/type", "one of these is wanted: `while`, `until`, `for`, `forEach`"),
         ("/steps/1/body/0/title", "it is empty"),
         ("/steps/1/body/0/prompt", "expected a text or null, got a number"),
         ("/steps/1/body/0/guidence", "there is no field `guidence` here"),
@@ -97,7 +98,7 @@ def test_all_problems_of_the_meaning_are_told_at_once() -> None:
         "functionReferences": ["gone()"],
     }
     loop: Any = {"id": "a", "type": "loop", "title": "L", "body": "away"}
-    loop["loop"] = {"type": "for", "maxIterations": 3, "count": 9}
+    loop["loop"] = {"type": "for", "maxIterations": 3, "count": -9}
     call = {"id": "c", "templateCall": {"templateId": "nothing"}}
 
     rules = [
@@ -118,6 +119,55 @@ def test_all_problems_of_the_meaning_are_told_at_once() -> None:
         ("template", "/steps/2/templateCall/templateId"),
         ("feature", "/features/0"),
     ]
+
+
+@pytest.mark.invariant("problems-told-at-once")
+def test_problems_of_the_form_do_not_hide_those_of_the_meaning() -> None:
+    first: Any = {
+        "id": "A b",
+        "title": 3,
+        "promt": "Look.",
+        "runCondition": {"var": "x", "is": 1},
+        "modelTier": "heavier",
+        "guidance": ["Look.", 4],
+        "outputContract": {"contractRef": "nobody"},
+    }
+    body: Any = {"id": "b", "title": "B", "prompt": "B {{bindings.lost}}", "assessmentRefs": ["a"]}
+    loop: Any = {"id": "l", "type": "loop", "title": "L", "body": [body], "loop": {"type": "for"}}
+    named: Any = {**loop, "id": "k", "loop": {"type": "for", "maxIterations": 1}, "body": "odd"}
+    odd: Any = {"id": "odd", "type": "paralel"}
+    call: Any = {"id": "c", "templateCall": {"templateId": "nothing", "args": 1}}
+
+    found = _invalid(
+        loaded(
+            steps=[first, loop, named, odd, call],
+            features=["magic"],
+            version=1,
+            assessments=[{"id": "a"}],
+        )
+    )
+
+    assert [(problem.rule, problem.pointer) for problem in found.problems] == [
+        ("value", "/version"),
+        ("id", "/steps/0/id"),
+        ("value", "/steps/0/title"),
+        ("field", "/steps/0/promt"),
+        ("condition", "/steps/0/runCondition/is"),
+        ("value", "/steps/0/modelTier"),
+        ("value", "/steps/0/guidance/1"),
+        ("contract", "/steps/0/outputContract/contractRef"),
+        ("binding", "/steps/1/body/0/prompt"),
+        ("field", "/steps/1/loop"),
+        ("loop", "/steps/2/loop"),
+        ("value", "/steps/3/type"),
+        ("template", "/steps/4/templateCall/templateId"),
+        ("value", "/steps/4/templateCall/args"),
+        ("feature", "/features/0"),
+        ("field", "/assessments/0"),
+        ("field", "/assessments/0"),
+    ]
+    by_pointer = {problem.pointer: problem for problem in found.problems}
+    assert by_pointer["/steps/3/type"].suggestion == "Did you mean `parallel`?"
 
 
 def _invalid(found: Compilation | InvalidWorkflow) -> InvalidWorkflow:

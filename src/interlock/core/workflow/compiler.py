@@ -13,11 +13,13 @@ from interlock.core.workflow.definition import Workflow
 from interlock.core.workflow.header_compiler import compiled_header
 from interlock.core.workflow.parsing import (
     PROBLEMS_MAX,
+    MalformedWorkflow,
     ParsedWorkflow,
     parse_workflow,
     with_locations,
 )
 from interlock.core.workflow.problems import InvalidWorkflow, Problem, errors_of
+from interlock.core.workflow.salvage import SalvagedWorkflow
 from interlock.core.workflow.step_compiler import StepCompiler
 
 
@@ -35,7 +37,22 @@ def compile_content(
 ) -> Compilation | InvalidWorkflow:
     """Compile the workflow in a file."""
     source = parse_workflow(content)
-    return source if isinstance(source, InvalidWorkflow) else compile_parsed(source, library)
+    if isinstance(source, InvalidWorkflow):
+        return with_problems_of_meaning(source, library)
+    return compile_parsed(source, library)
+
+
+def with_problems_of_meaning(refused: InvalidWorkflow, library: Library) -> InvalidWorkflow:
+    """Return a refused file with the problems that it would have if its form were right."""
+    if not isinstance(refused, MalformedWorkflow) or len(refused.problems) >= PROBLEMS_MAX:
+        return refused
+    salvaged = SalvagedWorkflow(refused.document)
+    if salvaged.workflow is None:
+        return refused
+    _, problems = _compile(salvaged.workflow, library)
+    own_problems = tuple(filter(salvaged.is_own_problem, errors_of(problems)))
+    reported = (*refused.problems, *own_problems)[:PROBLEMS_MAX]
+    return InvalidWorkflow(with_locations(refused.text, reported))
 
 
 def compile_parsed(source: ParsedWorkflow, library: Library) -> Compilation | InvalidWorkflow:

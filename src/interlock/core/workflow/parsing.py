@@ -4,7 +4,7 @@ import re
 import types
 from collections.abc import Iterator
 from itertools import islice
-from typing import Annotated, Any, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 import msgspec
 
@@ -24,6 +24,13 @@ class ParsedWorkflow(msgspec.Struct, frozen=True):
     workflow: Workflow
     text: str
     warnings: tuple[Problem, ...] = ()
+
+
+class MalformedWorkflow(InvalidWorkflow, frozen=True):
+    """A JSON object that has not the form of a workflow. What it means may be wrong as well."""
+
+    text: str
+    document: dict[str, Any]
 
 
 def parse_workflow(content: bytes) -> ParsedWorkflow | InvalidWorkflow:
@@ -60,7 +67,7 @@ def parse_workflow(content: bytes) -> ParsedWorkflow | InvalidWorkflow:
         reported = (
             _with_original_pointer(problem, report) for problem in (*problems, *report.warnings)
         )
-        return invalid_with_locations(text, tuple(reported))
+        return MalformedWorkflow(with_locations(text, tuple(reported)), text, normalised)
     return ParsedWorkflow(workflow, text, tuple(report.warnings))
 
 
@@ -116,21 +123,41 @@ def _collect_value(expected: Any, value: Any, at: str) -> Iterator[Problem]:
             yield first
             yield from inner
         else:
+            if choices := _choices(expected):
+                yield Problem("value", at, *_choice_message(value, choices))
+                return
             # msgspec says "message - at `$.steps[0].id`"; the pointer says where already.
             message = _plain_message(str(error).partition(" - at `")[0])
             yield Problem("value", at, message, _type_description(expected))
 
 
+def _choices(expected: Any) -> list[str]:
+    """Return the texts of which the value must be one, where nothing else is allowed."""
+    options = [option for option in union_options(expected) if option is not type(None)]
+    if not all(get_origin(option) is Literal for option in options):
+        return []
+    return [choice for option in options for choice in get_args(option)]
+
+
+def _choice_message(written: Any, choices: list[str]) -> tuple[str, str]:
+    """Return what is wrong with a value that is none of the choices, and a suggestion."""
+    message = f"one of these is wanted: {', '.join(f'`{choice}`' for choice in choices)}"
+    near = suggest_nearest(written, choices) if isinstance(written, str) else ""
+    return message, near if near.startswith("Did") else ""
+
+
 def _collect_parts(expected: Any, value: Any, at: str) -> Iterator[Problem]:
     """Yield the problems of the parts of a value, where it has parts."""
-    options = _union_options(expected)
-    structs = [struct for struct in options if _is_struct(struct)]
+    options = union_options(expected)
+    structs = [struct for struct in options if is_struct(struct)]
     if structs and isinstance(value, dict):
-        chosen = _matching_struct(structs, cast("dict[str, Any]", value))
+        chosen = matching_struct(structs, cast("dict[str, Any]", value))
         if chosen is None:
-            tags = ", ".join(f"`{struct.__struct_config__.tag}`" for struct in structs)
-            field = structs[0].__struct_config__.tag_field
-            yield Problem("value", f"{at}/{field}", f"one of these is wanted: {tags}")
+            tags = [str(struct.__struct_config__.tag) for struct in structs]
+            field = str(structs[0].__struct_config__.tag_field)
+            written = cast("dict[str, Any]", value).get(field)
+            pointer = f"{at}/{field}" if field in value else at
+            yield Problem("value", pointer, *_choice_message(written, tags))
         else:
             yield from collect_problems(chosen, value, at)
     for option in options:
@@ -145,19 +172,19 @@ def _collect_parts(expected: Any, value: Any, at: str) -> Iterator[Problem]:
                 )
 
 
-def _union_options(expected: Any) -> tuple[Any, ...]:
+def union_options(expected: Any) -> tuple[Any, ...]:
     if get_origin(expected) is Annotated:
-        return _union_options(get_args(expected)[0])
+        return union_options(get_args(expected)[0])
     if get_origin(expected) in (Union, types.UnionType):
-        return tuple(option for part in get_args(expected) for option in _union_options(part))
+        return tuple(option for part in get_args(expected) for option in union_options(part))
     return (expected,)
 
 
-def _is_struct(option: Any) -> bool:
+def is_struct(option: Any) -> bool:
     return isinstance(option, type) and issubclass(option, msgspec.Struct)
 
 
-def _matching_struct(structs: list[type[msgspec.Struct]], value: dict[str, Any]) -> type | None:
+def matching_struct(structs: list[type[msgspec.Struct]], value: dict[str, Any]) -> type | None:
     if len(structs) == 1:
         return structs[0]
     field = structs[0].__struct_config__.tag_field

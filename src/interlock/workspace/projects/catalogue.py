@@ -108,8 +108,8 @@ class Catalogue:
         """
         parsed = _parse_file(path)
         if isinstance(parsed, InvalidWorkflow):
-            return parsed
-        return self._compile(path, parsed, self._library_for(workspace, parsed))
+            return self._with_problems_of_meaning(workspace, parsed)
+        return self._compile(path, parsed, self._library_for(workspace, parsed.workflow.id))
 
     def check_content(self, workspace: Path, content: bytes) -> "Compilation | InvalidWorkflow":
         """Compile the content of a file as if it were in `workspace`."""
@@ -118,13 +118,21 @@ class Catalogue:
 
         parsed = parse_workflow(content)
         if isinstance(parsed, InvalidWorkflow):
-            return parsed
-        return compile_parsed(parsed, self._library_for(workspace, parsed))
+            return self._with_problems_of_meaning(workspace, parsed)
+        return compile_parsed(parsed, self._library_for(workspace, parsed.workflow.id))
 
-    def _library_for(self, workspace: Path | None, parsed: "ParsedWorkflow") -> "Library":
+    def _with_problems_of_meaning(
+        self, workspace: Path | None, refused: InvalidWorkflow
+    ) -> InvalidWorkflow:
+        from interlock.core.workflow import compiler  # noqa: PLC0415 (see above)
+
+        library = self._library_for(workspace, WorkflowId(""))
+        return compiler.with_problems_of_meaning(refused, library)
+
+    def _library_for(self, workspace: Path | None, name: WorkflowId) -> "Library":
         files_by_id, _ = self._parsed_files(workspace)
         bindings = self._bindings(workspace)
-        return _build_library(_routines_in(files_by_id), parsed.workflow.id, bindings)
+        return _build_library(_routines_in(files_by_id), name, bindings)
 
     def _bindings(self, workspace: Path | None) -> list[Bindings]:
         """Return what the user, and then the project, has bound to slots."""
