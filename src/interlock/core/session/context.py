@@ -66,11 +66,17 @@ def initial_context(goal: str, initial: Context) -> MergedContext | InputRefused
     return MergedContext(context, canonical.encode(context), ("goal", *merged.changed))
 
 
-def example_context(current: Context, paths: tuple[str, ...]) -> dict[str, Json]:
-    """Return context with a placeholder at each path, beside the values that are there already."""
+def example_context(current: Context, paths: tuple[str, ...], known: Context) -> dict[str, Json]:
+    """Return context with a blank at each path, beside the values that are there already.
+
+    `known` has the form of each value that the workflow describes.
+    """
     example: dict[str, Json] = {}
     for path in paths:
         first, *inner_names = path.split(".")
+        if first in known and not isinstance(current.get(first), dict):
+            example[first] = known[first]
+            continue
         if not inner_names:
             example[first] = f"<{path}>"
             continue

@@ -220,8 +220,9 @@ def situation(
         example = examples.step_example(
             workflow, step, scope, run.preferences, observed=run.capabilities
         )
-        missing = contexts.example_context(context, missing_context(blockers))
-        example = msgspec.structs.replace(example, context={**example.context, **missing})
+        if paths := missing_context(blockers):
+            missing = contexts.example_context(context, paths, examples.known_values(workflow))
+            example = msgspec.structs.replace(example, context={**example.context, **missing})
         never_stops = run.preferences.autonomy == "full_auto_never_stop"
         asks_user = (step.user_only is not None and not never_stops) or (
             prompts.asks_to_confirm(step, scope, run.preferences) is True

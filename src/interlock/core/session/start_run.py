@@ -1,7 +1,6 @@
 """The start of a run: the events to record and the first answer, as a plan."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import msgspec
 
@@ -36,8 +35,8 @@ from interlock.core.session.plan import EventDraft, Stream, plan
 from interlock.core.session.refusals import ContextUnset, InputRefused, RunCannotBegin, RunRefusal
 from interlock.core.tokens import SigningKey
 from interlock.core.workflow import interpret
-from interlock.core.workflow.blanks import with_blanks
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow, PinnedWorkflow
+from interlock.core.workflow.examples import known_values
 from interlock.core.workflow.interpret import Impasse, is_plain_trace
 from interlock.core.workflow.prompt import MissingContextKeys, ResolvedReference
 
@@ -161,27 +160,10 @@ def corrected_context(
             wanted = keys
         case RunCannotBegin():
             wanted = (refusal.var,) if refusal.var else ()
-    known = _known_examples(workflow)
-    unknown = () if isinstance(refusal, InputRefused) else wanted
-    return {
-        **given,
-        **contexts.example_context(given, tuple(key for key in unknown if key not in known)),
-        **{key: known[key] for key in wanted if key in known},
-    }
-
-
-def _known_examples(workflow: CompiledWorkflow) -> dict[str, Json]:
-    """Return the form of each key of the context that the workflow describes."""
-    schema = msgspec.json.decode(workflow.context_schema or "{}")
-    properties: dict[str, Any] = schema.get("properties") or {}
-    return {
-        **{key.name: msgspec.json.decode(key.example) for key in workflow.unset_keys},
-        **{given.name: f"<{given.description}>" for given in workflow.inputs},
-        **{
-            name: with_blanks({"$defs": schema.get("$defs", {}), **properties[name]})
-            for name in properties
-        },
-    }
+    known = known_values(workflow)
+    if isinstance(refusal, InputRefused):
+        wanted = tuple(key for key in wanted if key in known)
+    return {**given, **contexts.example_context(given, wanted, known)}
 
 
 def _first_context(

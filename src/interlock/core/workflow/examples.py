@@ -5,14 +5,14 @@ and is complete otherwise: with its blanks replaced it is accepted.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import get_args
+from typing import Any, get_args
 
 import msgspec
 
 from interlock.core.canonical import Json
 from interlock.core.preferences import Autonomy, Preferences
 from interlock.core.workflow import criteria, criteria_examples
-from interlock.core.workflow.blanks import blanks_in, choice
+from interlock.core.workflow.blanks import blanks_in, choice, with_blanks
 from interlock.core.workflow.compiled_workflow import CompiledStep, CompiledWorkflow
 from interlock.core.workflow.packs import EXAMPLES
 from interlock.core.workflow.passthrough import Assessment
@@ -61,6 +61,22 @@ def context_example(step: CompiledStep, scope: Mapping[str, Json]) -> dict[str, 
         key.name: msgspec.json.decode(key.example)
         for key in step.sets
         if key.is_declared or scope.get(key.name) is None
+    }
+
+
+def known_values(workflow: CompiledWorkflow) -> dict[str, Json]:
+    """Return the form of each value of the context that the workflow describes, by its key."""
+    schema: dict[str, Any] = msgspec.json.decode(workflow.context_schema or "{}")
+    properties: dict[str, Any] = schema.get("properties") or {}
+    definitions = {"$defs": schema.get("$defs", {})}
+    keys = [
+        *workflow.unset_keys,
+        *(key for step, _ in workflow.steps_with_loops() for key in step.sets),
+    ]
+    return {
+        **{key.name: msgspec.json.decode(key.example) for key in (*workflow.unset_keys, *keys)},
+        **{declared.name: f"<{declared.description}>" for declared in workflow.inputs},
+        **{name: with_blanks({**definitions, **properties[name]}) for name in properties},
     }
 
 
