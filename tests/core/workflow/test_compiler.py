@@ -18,6 +18,7 @@ from tests.core.workflow.workflow_samples import (
     compiled,
     library,
     loop,
+    problems,
     routine,
     step,
     warnings,
@@ -215,10 +216,10 @@ def test_a_parallel_step_asks_for_delegations_and_then_joins_them() -> None:
 
     asks, joins = steps(workflow(wide))
 
-    told = "\n".join((asks.prompt, *(fragment.text for fragment in asks.fragments)))
-    assert in_order(told, "First.", "Delegate", "Delegation 1: G1", "tools: read")
-    assert [one.when for one in asks.fragments if "G2" in one.text] == ['{"equals":1,"var":"x"}']
-    assert [one.when for one in asks.fragments if "G1" in one.text] in ([], [None])
+    assert in_order(asks.prompt, "First.", "Delegate")
+    first, second = asks.delegations
+    assert (first.goal, first.allowed_tools, first.when) == ("G1", ("read",), None)
+    assert (second.goal, second.when) == ("G2", '{"equals":1,"var":"x"}')
     assert (joins.id, joins.prompt) == ("p__synthesis", "Join.")
     assert joins.contract
     assert joins.contract.name == "review_verdict"
@@ -226,6 +227,32 @@ def test_a_parallel_step_asks_for_delegations_and_then_joins_them() -> None:
     assert condition(together) == {"var": "y"}
     assert condition(asks) is condition(joins) is None
     assert injected(asks)[0][1] == injected(joins)[0][1] == "parallel p"
+
+
+def test_what_is_kept_and_set_is_compiled_in() -> None:
+    contract = {"contractRef": "gap", "keep": True}
+    document = workflow(
+        step("a", keep=True, sets=["x", "x"], title="On {{x}}"), step("b", outputContract=contract)
+    )
+
+    a, b = steps(document)
+
+    assert (a.keep, a.is_kept, a.title) == (True, True, "On {{x}}")
+    assert [(key.name, key.is_declared) for key in a.sets] == [("x", True)]
+    assert (b.keep, b.is_kept) == (False, True)
+    assert problems(workflow(step(sets=["ok", "goal"]))) == [("context", "/steps/0/sets/1")]
+
+
+def test_a_feature_takes_settings_of_its_own_type() -> None:
+    def features(config: Doc, name: str = "wr.features.subagent_guidance") -> Doc:
+        return workflow(step(), features=[{"id": name, "config": config}])
+
+    [one] = steps(features({"agentsMax": 3}))
+
+    assert "at most 3 sub-agents" in one.prompt
+    assert problems(features({"agentsMax": 0})) == [("value", "/features/0/config/agentsMax")]
+    assert problems(features({"agents": 1})) == [("field", "/features/0/config/agents")]
+    assert problems(features({"n": 1}, "capabilities")) == [("feature", "/features/0/config")]
 
 
 @pytest.mark.parametrize("feature", sorted(FEATURES))

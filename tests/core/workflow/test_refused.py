@@ -242,7 +242,6 @@ BY_AGENT: Doc = {"kind": "artifact_contract"}
         workflow(step(), id="made-up\n"),
         workflow(step(), version="1.0.0\n"),
         workflow(step(), metaGuidance=["Think of {{goal}}."]),
-        workflow(step(title="{{goal}}")),
         workflow(
             step(),
             recommendedPreferences={

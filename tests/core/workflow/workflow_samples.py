@@ -129,7 +129,7 @@ _RICH = step(
         "timeoutMinutes": 5,
         "onTimeout": "grant",
     },
-    outputContract={"contractRef": "report", "required": False},
+    outputContract={"contractRef": "report", "required": False, "keep": True},
     userOnly={"reason": "needs_user_choice", "question": "Red or blue?"},
     assessmentRefs=["risk"],
     assessmentConsequences=[
@@ -143,6 +143,8 @@ _RICH = step(
     functionReferences=["first()", "third"],
     functionCalls=[{"name": "first", "args": {"n": 1, "a": "x"}}],
     notesOptional=True,
+    keep=True,
+    sets=["isRisky"],
     verification={"command": "make check", "prompt": "Prove it."},
     audit={"prompt": "Look twice.", "rubric": ["It is right.", "It is small."]},
 )
@@ -162,7 +164,7 @@ _PARALLEL = {
             "modelTier": "mid",
             "allowedTools": ["read", "search"],
         },
-        {"goal": "Read the code"},
+        {"goal": "Read the code", "resultAs": "code"},
     ],
     "synthesis": {"prompt": "Join them.", "outputContract": {"contractRef": "review_verdict"}},
 }
@@ -232,7 +234,10 @@ EVERYTHING = workflow(
     modelTier="lightweight",
     recommendedPreferences={"autonomy": "guided", "riskPolicy": "balanced"},
     capabilities={"web_browsing": "preferred", "delegation": "required"},
-    features=["subagent_guidance", "wr.features.capabilities"],
+    features=[
+        {"id": "subagent_guidance", "config": {"agentsMax": 3}},
+        "wr.features.capabilities",
+    ],
     extensionPoints=[
         {"slotId": "tool", "purpose": "What is run", "default": "true", "acceptedKinds": ["text"]},
         {"slotId": "place", "purpose": "Where", "default": "garden"},

@@ -1,8 +1,31 @@
 """Built-in texts: features, which the compiler adds to every step, and passages to refer to."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
+
+from interlock.core.workflow.passthrough import DefinitionStruct, Line
+
+
+class MemoryConfig(DefinitionStruct, frozen=True):
+    topics: Annotated[
+        tuple[Line, ...], Meta(max_length=20, description="Names to look for in the notes.")
+    ] = ()
+
+    def procedure(self) -> tuple[str, ...]:
+        return (f"Look in the notes for: {', '.join(self.topics)}.",) if self.topics else ()
+
+
+class SubagentConfig(DefinitionStruct, frozen=True):
+    agents_max: (
+        Annotated[int, Meta(ge=1, le=20, description="How many may work at the same time.")] | None
+    ) = None
+
+    def procedure(self) -> tuple[str, ...]:
+        if self.agents_max is None:
+            return ()
+        return (f"Let at most {self.agents_max} sub-agents work at the same time.",)
 
 
 class Feature(msgspec.Struct, frozen=True):
@@ -39,6 +62,12 @@ FEATURES: dict[str, Feature] = {
         ),
     ),
 }
+
+FEATURE_CONFIGS: dict[str, type[MemoryConfig | SubagentConfig]] = {
+    "memory_context": MemoryConfig,
+    "subagent_guidance": SubagentConfig,
+}
+"""The settings of the features that have any; they add to the procedure."""
 
 PASSAGES: dict[str, str] = {
     "memory_usage": "Begin with what is already written down about this work, and end by writing"

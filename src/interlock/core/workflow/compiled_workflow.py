@@ -72,8 +72,8 @@ class CompiledDelegation(_CompiledStruct, frozen=True):
     """With `{{placeholders}}`, as all its texts."""
     workflow_id: str = ""
     context: dict[str, str] = {}
-    """The values to hand over: canonical JSON as text. A text that is the path of a value in the
-    context stands for that value."""
+    """The values to hand over: canonical JSON as text. A text in it that is one placeholder stands
+    for the value, of whatever type."""
     when: str | None = None
     result_key: str = ""
     """The key of the context that takes the result."""

@@ -82,6 +82,7 @@ class FunctionCall(DefinitionStruct, frozen=True):
 class OutputContract(DefinitionStruct, frozen=True):
     contract_ref: Line
     required: bool = True
+    keep: bool = False
 
 
 class Verification(DefinitionStruct, frozen=True):
@@ -122,6 +123,8 @@ class Step(DefinitionStruct, frozen=True, tag_field="type", tag="standard"):
     function_references: Annotated[tuple[str, ...], Meta(max_length=50)] = ()
     function_calls: Annotated[tuple[FunctionCall, ...], Meta(max_length=50)] = ()
     notes_optional: bool = False
+    keep: bool = False
+    sets: Annotated[tuple[Name, ...], Meta(max_length=50)] = ()
     verification: Verification | None = None
     audit: Audit | None = None
 
@@ -182,6 +185,7 @@ class Delegation(DefinitionStruct, frozen=True):
     args: dict[str, Any] = {}
     model_tier: ModelTier | None = None
     allowed_tools: tuple[str, ...] = ()
+    result_as: Name | None = None
 
 
 class Synthesis(DefinitionStruct, frozen=True):
@@ -205,6 +209,8 @@ class Parallel(DefinitionStruct, frozen=True, tag_field="type", tag="parallel"):
     assessment_refs: Annotated[tuple[str, ...], Meta(max_length=50)] = ()
     assessment_consequences: Annotated[tuple[Consequence, ...], Meta(max_length=10)] = ()
     notes_optional: bool = False
+    keep: bool = False
+    sets: Annotated[tuple[Name, ...], Meta(max_length=50)] = ()
 
 
 AnyStep: TypeAlias = Step | Loop | TemplateCall | Parallel
@@ -216,6 +222,13 @@ class Input(DefinitionStruct, frozen=True):
     description: Line
     required: bool = True
     default: Any = None
+
+
+class FeatureUse(DefinitionStruct, frozen=True):
+    """A built-in feature with settings of its own."""
+
+    id: Line
+    config: dict[str, Any] = {}
 
 
 class LocalContract(DefinitionStruct, frozen=True):
@@ -263,13 +276,17 @@ class Workflow(DefinitionStruct, frozen=True):
     model_tier: ModelTier | None = None
     recommended_preferences: Wish | None = None
     capabilities: dict[Capability, Literal["required", "preferred"]] = {}
-    features: Annotated[tuple[str, ...], Meta(max_length=20)] = ()
+    features: Annotated[tuple[str | FeatureUse, ...], Meta(max_length=20)] = ()
     extension_points: tuple[ExtensionPoint, ...] = ()
     references: Annotated[tuple[Reference, ...], Meta(max_length=100)] = ()
     contracts: Annotated[dict[str, LocalContract], Meta(max_length=50)] = {}
     assessments: Annotated[tuple[Assessment, ...], Meta(max_length=50)] = ()
     function_definitions: Annotated[tuple[Function, ...], Meta(max_length=100)] = ()
     validated_against_spec_version: int | None = None
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        return tuple(use if isinstance(use, str) else use.id for use in self.features)
 
     @property
     def is_foreign(self) -> bool:

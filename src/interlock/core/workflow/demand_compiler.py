@@ -115,7 +115,9 @@ class DemandCompiler:
                     "contract", f"{at}/contractRef", message, suggest_nearest(name, known_names)
                 )
             return None
-        return msgspec.structs.replace(contract, is_required=reference.required)
+        return msgspec.structs.replace(
+            contract, is_required=reference.required, is_kept=reference.keep
+        )
 
     def confirmation(self, step: Step, pointer_to: PointerTo) -> bool | str:
         written = step.require_confirmation

@@ -25,7 +25,7 @@ def published_schema() -> bytes:
     }
     defs["OutputContract"]["properties"]["contractRef"] |= {"examples": list(packs.names())}
     defs["RefPart"]["properties"]["refId"] |= {"examples": list(builtins.PASSAGES)}
-    workflow["properties"]["features"]["items"] |= {"examples": list(builtins.FEATURES)}
+    defs["FeatureUse"]["properties"]["id"] |= {"examples": list(builtins.FEATURES)}
     schema = {
         "$schema": DIALECT,
         "title": "Interlock workflow",

@@ -2,19 +2,42 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from interlock.core.workflow.builtins import FEATURES, strip_owner_prefix
-from interlock.core.workflow.definition import Function, Step, Workflow
+import msgspec
+
+from interlock.core.workflow.builtins import FEATURE_CONFIGS, FEATURES, Feature, strip_owner_prefix
+from interlock.core.workflow.definition import FeatureUse, Function, Step, Workflow
+from interlock.core.workflow.parsing import collect_problems
 from interlock.core.workflow.problems import Problem, suggest_nearest, warning
 
 
-def known_features(workflow: Workflow, problems: list[Problem]) -> tuple[str, ...]:
-    names = [strip_owner_prefix(name, "features") for name in workflow.features]
-    for index, name in enumerate(names):
-        if name not in FEATURES:
-            message = f"there is no feature `{workflow.features[index]}`"
+def known_features(workflow: Workflow, problems: list[Problem]) -> dict[str, Feature]:
+    """Return the features that a file asks for, each with its settings worked in."""
+    features: dict[str, Feature] = {}
+    for index, written in enumerate(workflow.features):
+        use = FeatureUse(written) if isinstance(written, str) else written
+        name, at = strip_owner_prefix(use.id, "features"), f"/features/{index}"
+        if name in FEATURES:
+            features[name] = _configured_feature(name, use, f"{at}/config", problems)
+        else:
             hint = suggest_nearest(name, FEATURES)
-            problems.append(Problem("feature", f"/features/{index}", message, hint))
-    return tuple(dict.fromkeys(name for name in names if name in FEATURES))
+            problems.append(Problem("feature", at, f"there is no feature `{use.id}`", hint))
+    return features
+
+
+def _configured_feature(name: str, use: FeatureUse, at: str, problems: list[Problem]) -> Feature:
+    feature = FEATURES[name]
+    if not use.config:
+        return feature
+    config_type = FEATURE_CONFIGS.get(name)
+    if config_type is None:
+        problems.append(Problem("feature", at, f"the feature `{name}` has no settings"))
+        return feature
+    try:
+        config = msgspec.convert(use.config, config_type)
+    except msgspec.ValidationError:
+        problems += collect_problems(config_type, use.config, at)
+        return feature
+    return msgspec.structs.replace(feature, procedure=(*feature.procedure, *config.procedure()))
 
 
 def functions_by_name(

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import msgspec
 
-from interlock.core.workflow.builtins import FEATURES, PASSAGES, strip_owner_prefix
+from interlock.core.workflow.builtins import PASSAGES, Feature, strip_owner_prefix
 from interlock.core.workflow.definition import (
     Audit,
     Delegation,
@@ -65,7 +65,7 @@ def fill_slots(
 
 def step_text(
     step: Step,
-    features: tuple[str, ...],
+    features: Iterable[Feature],
     functions: Mapping[str, Function],
     on_missing_passage: Callable[[str], None],
 ) -> str:
@@ -81,8 +81,8 @@ def step_text(
     return "\n\n".join(parts)
 
 
-def _with_features(blocks: PromptBlocks, features: tuple[str, ...]) -> PromptBlocks:
-    chosen = [FEATURES[name] for name in features]
+def _with_features(blocks: PromptBlocks, features: Iterable[Feature]) -> PromptBlocks:
+    chosen = tuple(features)
     return msgspec.structs.replace(
         blocks,
         constraints=(
@@ -169,10 +169,10 @@ def _json(value: Any) -> str:
 def verification_text(step: Step, verification: Verification) -> str:
     author_prompt = f"{verification.prompt}\n\n" if verification.prompt else ""
     return (
-        f"{author_prompt}Prove that “{step.title}” is done: run this command in the workspace.\n\n"
-        f"    {verification.command}\n\n"
-        "Claims do not count here, only what the command says. If it fails, mend what is wrong and"
-        " run it again; hand the step in when it has passed."
+        f"{author_prompt}Prove that “{step.title}” is done. Run exactly this command, alone, in the"
+        f" workspace:\n\n    {verification.command}\n\n"
+        "Only how the command ends counts, not a claim. If it fails, fix the cause and run it"
+        " again. A recorded run of it is the proof: you need not report it a second time."
     )
 
 
@@ -188,19 +188,19 @@ def audit_text(step: Step, audit: Audit) -> str:
 DECISION_PROMPT = "Look back at this pass: at what is still unresolved, not at how much was done."
 
 
-def delegations_text(step: Parallel, certain: Iterable[str]) -> str:
-    """Return the text of the delegating step. `certain` are the delegations without a condition."""
+def delegations_text(step: Parallel) -> str:
+    """Return the text of the delegating step, before its delegations."""
     author_prompt = f"{step.prompt}\n\n" if step.prompt else ""
-    return "\n\n".join((_delegation_intro(author_prompt), *certain))
-
-
-def _delegation_intro(author_prompt: str) -> str:
+    ending = (
+        "the next step brings them together"
+        if step.synthesis
+        else "then say what they mean taken together"
+    )
     return (
-        f"{author_prompt}Delegate the following, each to an agent of its own, all at the same time."
-        " Give each one its goal and what it needs to know, and nothing of the others. If you"
-        " cannot delegate, do them yourself, one after the other, without letting one colour the"
-        " next. Keep what each reports in your notes, apart from the others; the next step brings"
-        " them together."
+        f"{author_prompt}Delegate the work below, each part to an agent of its own and all at the"
+        " same time. Give each agent its goal and values, and nothing of the others. If you cannot"
+        " delegate, do the parts yourself, one after the other, and do not let one influence the"
+        f" next. Write down what each reports, apart from the others; {ending}."
     )
 
 
@@ -208,20 +208,3 @@ def delegation_goal(delegation: Delegation) -> str:
     """Return the goal; where the file gives none, the name of the work or of the workflow."""
     name = delegation.args.get("familyName") or delegation.workflow_id
     return delegation.goal or f"Run {name}"
-
-
-def delegation_text(delegation: Delegation, number: int) -> str:
-    lines = [f"Delegation {number}: {delegation_goal(delegation)}"]
-    if delegation.workflow_id:
-        lines.append(f"  workflow: `{delegation.workflow_id}` (start_workflow in its own session)")
-    for name, value in (
-        ("context to hand over", delegation.context_mapping),
-        ("arguments", delegation.args),
-    ):
-        if value:
-            lines.append(f"  {name}: {_json(value)}")
-    if delegation.model_tier:
-        lines.append(f"  model: {delegation.model_tier}")
-    if delegation.allowed_tools:
-        lines.append(f"  tools: {', '.join(delegation.allowed_tools)}")
-    return "\n".join(lines)

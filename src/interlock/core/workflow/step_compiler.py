@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from interlock.core.ids import StepId
-from interlock.core.workflow import prompt_texts, routines
+from interlock.core.workflow import delegation_compiler, prompt_texts, routines
 from interlock.core.workflow.call_compiler import CallCompiler
 from interlock.core.workflow.compile_context import CompilerBase, Library, Scope
 from interlock.core.workflow.compiled_workflow import (
@@ -26,6 +26,7 @@ from interlock.core.workflow.compiled_workflow import (
     CompiledPart,
     CompiledStep,
     InjectedPart,
+    SetKey,
 )
 from interlock.core.workflow.definition import (
     STEPS_MAX,
@@ -43,15 +44,6 @@ from interlock.core.workflow.name_checks import function_problems, functions_by_
 from interlock.core.workflow.problems import suggest_nearest
 
 NESTING_MAX = 5  # of loops in loops
-_DEMANDS = (
-    "require_confirmation",
-    "output_contract",
-    "validation_criteria",
-    "assessment_refs",
-    "assessment_consequences",
-    "notes_optional",
-)
-"""Fields of a parallel step that apply to the last of the steps it becomes."""
 
 
 _LocatedSteps: TypeAlias = tuple[tuple[AnyStep, str], ...]
@@ -136,7 +128,8 @@ class StepCompiler(CompilerBase):
         self.check_placeholders(
             own_text, scope.pointer_to("/prompt" if step.prompt else "/promptBlocks")
         )
-        text = prompt_texts.step_text(step, self._features, functions, lambda _: None)
+        features = self._features.values()
+        text = prompt_texts.step_text(step, features, functions, lambda _: None)
         compiled = self._build_step(step, text, scope)
         by_feature = (InjectedPart("text", f"feature {name}") for name in self._features)
         injected = (*compiled.injected, *by_feature)
@@ -179,7 +172,7 @@ class StepCompiler(CompilerBase):
         number = self.next_step_number(step.id, scope)
         return CompiledStep(
             id=StepId(f"{scope.prefix}{step.id}"),
-            title=self.resolve_text(step.title, scope.pointer_to("/title"), has_placeholders=False),
+            title=self.resolve_text(step.title, scope.pointer_to("/title")),
             prompt=self.fill_slots(
                 text, scope.pointer_to("/prompt" if step.prompt else "/promptBlocks")
             ),
@@ -210,8 +203,15 @@ class StepCompiler(CompilerBase):
             assessments=demands.assessments(step, scope.pointer_to),
             consequences=step.assessment_consequences,
             notes_optional=step.notes_optional,
+            keep=step.keep,
+            sets=self._declared_keys(step, scope),
             injected=scope.injected,
         )
+
+    def _declared_keys(self, step: Step, scope: Scope) -> tuple[SetKey, ...]:
+        for index, name in enumerate(step.sets):
+            self.refuse_reserved_name(name, scope.pointer_to(f"/sets/{index}"))
+        return tuple(SetKey(name, "", is_declared=True) for name in dict.fromkeys(step.sets))
 
     def _functions_in_scope(self, step: Step | Loop, scope: Scope) -> dict[str, Function]:
         at = scope.pointer_to("/functionDefinitions")
@@ -236,7 +236,11 @@ class StepCompiler(CompilerBase):
             injected=(*scope.injected, by),
             is_elsewhere=True,
         )
-        return self._build_step(inner, text, here)
+        compiled = self._build_step(inner, text, here)
+        if part == "audit" or step.verification is None:
+            return compiled
+        command = self.fill_slots(step.verification.command, here.at)
+        return msgspec.structs.replace(compiled, verification=command)
 
     def _compile_loop(self, step: Loop, scope: Scope, siblings: _LocatedSteps) -> CompiledLoop:
         self.claim_id(step.id, scope)
@@ -253,7 +257,7 @@ class StepCompiler(CompilerBase):
             self.refuse_reserved_name(getattr(step.loop, name), scope.pointer_to("/loop"))
         loop = CompiledLoop(
             id=StepId(f"{scope.prefix}{step.id}"),
-            title=self.resolve_text(step.title, scope.pointer_to("/title"), has_placeholders=False),
+            title=self.resolve_text(step.title, scope.pointer_to("/title")),
             kind=step.loop.type,
             passes_max=step.loop.max_iterations,
             body=body,
@@ -353,44 +357,19 @@ class StepCompiler(CompilerBase):
         inner_scope = msgspec.structs.replace(
             scope, injected=(*scope.injected, by), is_elsewhere=True
         )
-        certain: list[str] = []
-        fragments: list[CompiledFragment] = []
-        for number, delegation in enumerate(step.parallel_delegations, start=1):
-            at = f"/parallelDelegations/{number - 1}"
-            if not delegation.goal and not delegation.workflow_id:
-                self.error("field", scope.pointer_to(at), "`goal` or `workflowId` is missing")
-            text = self.resolve_text(
-                prompt_texts.delegation_text(delegation, number), scope.pointer_to(f"{at}/goal")
-            )
-            pointer = scope.pointer_to(f"{at}/runCondition")
-            when = self._demands.condition(delegation.run_condition, pointer)
-            if when is None:
-                certain.append(text)
-            else:
-                fragments.append(CompiledFragment(f"delegation-{number}", text, when))
-        prompt = prompt_texts.delegations_text(step, certain)
-        demands: dict[str, Any] = {name: getattr(step, name) for name in _DEMANDS}
-        delegating_step = Step(
-            step.id,
-            step.title,
-            prompt,
-            agent_role=step.agent_role,
-            model_tier=step.model_tier,
-            guidance=step.guidance,
-            **({} if step.synthesis else demands),
-        )
+        delegating_step, synthesis_step = delegation_compiler.steps_of(step)
         [delegating] = self._compile_step(delegating_step, inner_scope)
-        parts = [msgspec.structs.replace(delegating, fragments=tuple(fragments))]
-        if step.synthesis:
-            demands["output_contract"] = step.synthesis.output_contract or step.output_contract
-            synthesis = Step(
-                StepId(f"{step.id}__synthesis"),
-                f"Synthesis: {step.title}",
-                step.synthesis.prompt,
-                **demands,
+        assert isinstance(delegating, CompiledStep), "it has no condition of its own"
+        delegations = delegation_compiler.compiled_delegations(step, scope, self, self._demands)
+        result_keys = delegation_compiler.result_keys(delegations)
+        parts: list[CompiledPart] = [
+            msgspec.structs.replace(
+                delegating, delegations=delegations, sets=(*delegating.sets, *result_keys)
             )
+        ]
+        if synthesis_step:
             synthesis_scope = msgspec.structs.replace(
                 inner_scope, at=scope.pointer_to("/synthesis")
             )
-            parts += self._compile_step(synthesis, synthesis_scope)
+            parts += self._compile_step(synthesis_step, synthesis_scope)
         return self._under_condition(step.run_condition, tuple(parts), step.id, scope)

@@ -221,7 +221,7 @@ def _download(file: WorkflowFile, what: str) -> Download | Explanation:
 
 def _readme(_: PageRequest, file: WorkflowFile) -> Facts:
     definition, compiled = _both(file)
-    features = [builtins.strip_owner_prefix(name, "features") for name in definition.features]
+    features = [builtins.strip_owner_prefix(name, "features") for name in definition.feature_names]
     return {
         "pieces": outline.pieces(compiled),
         "lines_of": _lines_of(file, outline.pieces(compiled)),
