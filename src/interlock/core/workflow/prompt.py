@@ -13,14 +13,28 @@ larger than `CHARS_MAX` (both an `Impasse`).
 """
 
 from collections.abc import Iterator, Mapping
+from typing import Generic, TypeVar, cast
 
 import msgspec
 
 from interlock.core.canonical import Json
 from interlock.core.ids import StepId
 from interlock.core.preferences import Preferences
-from interlock.core.workflow import conditions, contracts, criteria, interpret, positions
-from interlock.core.workflow.compiled_workflow import CompiledLoop, CompiledStep, CompiledWorkflow
+from interlock.core.workflow import (
+    conditions,
+    contracts,
+    criteria,
+    delegations,
+    interpret,
+    positions,
+)
+from interlock.core.workflow.compiled_workflow import (
+    CompiledDelegation,
+    CompiledFragment,
+    CompiledLoop,
+    CompiledStep,
+    CompiledWorkflow,
+)
 from interlock.core.workflow.conditions import UnusableValue
 from interlock.core.workflow.examples import (
     assessment_example,
@@ -60,6 +74,14 @@ class ResolvedReference(msgspec.Struct, frozen=True, rename="camel", omit_defaul
     """The reason why it has no digest."""
 
 
+_Part = TypeVar("_Part", CompiledFragment, CompiledDelegation)
+
+
+class _ChosenParts(msgspec.Struct, Generic[_Part], frozen=True):
+    parts: tuple[_Part, ...]
+    trace: tuple[Entry, ...]
+
+
 class RenderedPrompt(msgspec.Struct, frozen=True):
     text: str
     trace: tuple[Entry, ...] = ()
@@ -84,15 +106,15 @@ def render(
     scope = positions.scope(workflow, position, context)
     quoted = {f"{NOTES_PREFIX}{name}": notes.get(name, _NOT_DONE) for name in workflow.quoted_steps}
     scope = {**scope, **quoted}
-    selection = _chosen_fragments(step, scope)
-    if isinstance(selection, Impasse):
-        return selection
-    fragments, trace = selection
-    source_texts = (step.agent_role, step.prompt, *fragments)
+    fragments = _chosen_parts(step, step.fragments, "promptFragments", scope)
+    work = _chosen_parts(step, step.delegations, "parallelDelegations", scope)
+    if isinstance(fragments, Impasse) or isinstance(work, Impasse):
+        return fragments if isinstance(fragments, Impasse) else cast("Impasse", work)
+    source_texts = (step.agent_role, step.prompt, *(part.text for part in fragments.parts))
     unset = tuple(
         dict.fromkeys(
             path
-            for text in source_texts
+            for text in (*source_texts, *(one.goal for one in work.parts))
             for path in placeholder_paths(text)
             if look_up(scope, path) is None
         )
@@ -111,6 +133,7 @@ def render(
         *((f"Your role: {role}",) if role else ()),
         prompt,
         *fragment_texts,
+        *delegations.render(work.parts, scope),
         *_context_request(step, scope),
         *_decision_request(step, loops, scope),
         *_demand_texts(step, preferences),
@@ -118,7 +141,7 @@ def render(
         *((_CONFIRMATION_REQUEST,) if confirms else ()),
     ]
     warnings = tuple(f"`{path}` is not set; the prompt says so in its place." for path in unset)
-    return RenderedPrompt("\n\n".join(parts), trace, warnings)
+    return RenderedPrompt("\n\n".join(parts), (*fragments.trace, *work.trace), warnings)
 
 
 def reminder(workflow: CompiledWorkflow) -> str:
@@ -159,29 +182,28 @@ _CONFIRMATION_REQUEST = (
 )
 
 
-def _chosen_fragments(
-    step: CompiledStep, scope: Mapping[str, Json]
-) -> tuple[tuple[str, ...], tuple[Entry, ...]] | Impasse:
-    """Return the texts of the fragments whose conditions hold, and the trace of the decisions."""
-    texts: list[str] = []
+def _chosen_parts(
+    step: CompiledStep, parts: tuple[_Part, ...], field: str, scope: Mapping[str, Json]
+) -> _ChosenParts[_Part] | Impasse:
+    """Return the parts of the prompt whose conditions hold, and the trace of the decisions."""
+    chosen: list[_Part] = []
     trace: list[Entry] = []
-    for index, fragment in enumerate(step.fragments):
+    for index, part in enumerate(parts):
         holds = True
-        if fragment.when is not None:
-            condition = conditions.unpack(fragment.when)
+        if part.when is not None:
+            condition = conditions.unpack(part.when)
             answer = conditions.evaluate(condition, scope)
             if isinstance(answer, UnusableValue):
-                pointer = interpret.pointer_in(step, f"promptFragments/{index}/when", answer)
+                pointer = interpret.pointer_in(step, f"{field}/{index}/when", answer)
                 return Impasse(step.id, pointer, answer.var, answer.message)
             holds = answer
             reason = conditions.describe(condition)
             kind = "fragment_given" if holds else "fragment_left_out"
-            trace.append(
-                Entry(kind, f"{step.id}/{fragment.id}", reason if holds else f"not so: {reason}")
-            )
+            name = part.id if isinstance(part, CompiledFragment) else f"delegation-{index + 1}"
+            trace.append(Entry(kind, f"{step.id}/{name}", reason if holds else f"not so: {reason}"))
         if holds:
-            texts.append(fragment.text)
-    return tuple(texts), tuple(trace)
+            chosen.append(part)
+    return _ChosenParts(tuple(chosen), tuple(trace))
 
 
 def _size_impasse(
