@@ -106,7 +106,7 @@ def judge(current: CurrentStep, output: StepOutput, run: RunHead) -> Judgement:
         ),
         *_missing_notes(step, output),
         *_unmet_criteria(current, output),
-        *(breaches or doubts),
+        *(doubts or breaches),
         *(_assessment_shortcoming(step, blocker) for blocker in assessment_blockers),
         *_misdirected_loop_controls(current, controls),
         *_unanswered_user_question(step, known_artifacts, run.preferences),
