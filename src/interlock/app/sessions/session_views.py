@@ -61,9 +61,20 @@ def view_session(
     if run and run_head is None:
         return NoSuchRun(run, tuple(candidate.run for candidate in head.runs))
     run_head = run_head or (head.runs[-1] if head.runs else None)
-    next_intent = _next_intent(app, run_head)
-    status = session_status(head, run_head, next_intent=next_intent)
-    return ViewedSession(session, head, stream.version, run_head, next_intent, status)
+    intent = next_intent(app, run_head)
+    status = session_status(head, run_head, next_intent=intent)
+    return ViewedSession(session, head, stream.version, run_head, intent, status)
+
+
+def next_intent(app: App, run: RunHead | None) -> NextIntent | None:
+    """The intent that the agent was given at the tip of the run."""
+    if run is None or run.tip is None or run.status != "open":
+        return None
+    try:
+        created = stored_node.load_node(app.reader, run.tip).created
+        return decode_stored_answer(app.reader.blob(created.answer)).answer.next_intent
+    except StoreFailure:
+        return None
 
 
 def history(app: App, viewed: ViewedSession) -> Sequence[Envelope]:
@@ -135,17 +146,6 @@ def event(app: App, viewed: ViewedSession, seq: int) -> Json:
     """One event as it is recorded; None if there is no such event."""
     links = app.reader.links_before(viewed.session, seq + 1, limit=1)
     return msgspec.json.decode(links[0].body) if links and links[0].seq == seq else None
-
-
-def _next_intent(app: App, run: RunHead | None) -> NextIntent | None:
-    """The intent that the agent was given at the tip of the run."""
-    if run is None or run.tip is None or run.status != "open":
-        return None
-    try:
-        created = stored_node.load_node(app.reader, run.tip).created
-        return decode_stored_answer(app.reader.blob(created.answer)).answer.next_intent
-    except StoreFailure:
-        return None
 
 
 def _step_titles(app: App, run: RunHead) -> dict[str, str]:

@@ -1,0 +1,122 @@
+"""Everything that waits for the user: each kind is listed, counted, and gone once it is answered."""
+
+from pathlib import Path
+
+import pytest
+
+from interlock.app.context import App
+from interlock.app.gate.opt_in import opt_in
+from interlock.app.protocol import gated_sessions
+from interlock.app.runs import approvals, user_actions
+from interlock.app.runs.waiting import WaitingForUser, count_waiting, list_waiting, wait_in_session
+from interlock.core.protocol.gated_session import Conversation
+from interlock.core.session.approve import ApprovalVerdict
+from interlock.core.session.head import BLOCKED_IN_ROW_MAX
+from tests.core.views.driven_runs import GAP, Driven, step
+from tests.scenes import started
+from tests.sessions import begin_recorded
+
+pytestmark = pytest.mark.both_stores
+
+ASKS = {"userOnly": {"reason": "needs_user_choice", "question": "Red or blue?"}}
+CRITICAL = {**GAP, "severity": "critical", "summary": "Nobody has tried it"}
+
+
+def waiting(app: App) -> WaitingForUser:
+    found = list_waiting(app)
+    assert count_waiting(app) == found.count, "the number beside the page is that of the page"
+    return found
+
+
+def test_an_ordinary_step_and_a_few_refusals_wait_for_nobody(app: App, tmp_path: Path) -> None:
+    run = Driven(app, tmp_path, step("one"), step("two"))
+    run.hand_in("").hand_in("", GAP)
+
+    assert waiting(app) == WaitingForUser((), (), (), ())
+    assert not wait_in_session(app, run.head).status.needs_you
+
+
+def test_an_approval_waits_until_it_is_answered(app: App, tmp_path: Path) -> None:
+    asked = {"kind": "human_approval", "question": "Is the plan good?"}
+    run = Driven(app, tmp_path, step("plan", requireConfirmation=asked), step("build"))
+    run.hand_in("The plan")
+    (found,) = waiting(app).approvals
+    assert found.question == "Is the plan good?"
+    assert wait_in_session(app, run.head).status.word == "waits for approval"
+
+    approvals.answer(app, found.approval, ApprovalVerdict("granted", "user"))
+
+    assert waiting(app).count == 0
+
+
+def test_a_step_that_asks_the_user_waits_with_what_the_agent_was_given(
+    app: App, tmp_path: Path
+) -> None:
+    run = Driven(app, tmp_path, step("choose", **ASKS), step("paint"))
+    (found,) = waiting(app).questions
+
+    assert (found.run, found.node, found.step) == (run.run.run, run.run.tip, "Choose")
+    assert "Do choose." in found.prompt
+    assert wait_in_session(app, run.head).status.word == "asks you"
+
+
+def test_a_run_that_was_stopped_waits_with_the_reason_until_it_is_let_go_on(
+    app: App, tmp_path: Path
+) -> None:
+    run = Driven(app, tmp_path, step("one"))
+    for attempt in range(BLOCKED_IN_ROW_MAX):
+        run.hand_in("", {"kind": "note", "attempt": attempt})
+    (found,) = waiting(app).stopped
+    assert (found.run, found.step) == (run.run.run, "One")
+    assert found.problems
+    assert wait_in_session(app, run.head).status.word == "waits for you"
+
+    user_actions.unblock(app, run.run.run)
+
+    assert waiting(app).count == 0
+
+
+def test_a_critical_gap_waits_whether_the_run_is_open_or_complete_until_it_is_closed(
+    app: App, tmp_path: Path
+) -> None:
+    run = Driven(app, tmp_path, step("one"), step("two"))
+    run.hand_in("done", CRITICAL, GAP)
+    (found,) = waiting(app).gaps
+    assert (found.run, found.gap.summary) == (run.run.run, "Nobody has tried it")
+    run.hand_in("done")
+    assert run.run.status == "complete_with_gaps"
+    assert waiting(app).gaps == (found,)
+    assert wait_in_session(app, run.head).critical_gaps == 1
+
+    user_actions.resolve_gap(app, run.session, found.gap.gap, "Tried it")
+
+    assert waiting(app).count == 0
+
+
+def test_an_older_run_of_a_session_waits_too(app: App, tmp_path: Path) -> None:
+    opt_in(tmp_path, "standard")
+    begin_recorded(app, tmp_path, Conversation("claude-code", "c1"))
+    older = Driven(app, tmp_path, step("choose", **ASKS))
+    newer = started(app, tmp_path).answer
+    assert (older.session, len(older.head.runs)) == (newer.session, 2)
+
+    found = wait_in_session(app, older.head)
+
+    assert [run.run for run in waiting(app).questions] == [older.run.run]
+    assert (found.status.word, found.older_runs) == ("open", 1)
+
+
+@pytest.mark.parametrize("how", ["archived", "paused"])
+def test_a_session_that_was_put_away_asks_nobody(app: App, tmp_path: Path, how: str) -> None:
+    opt_in(tmp_path, "standard")
+    begin_recorded(app, tmp_path, Conversation("claude-code", "c1"))
+    run = Driven(app, tmp_path, step("choose", **ASKS))
+    assert waiting(app).count == 1
+
+    if how == "archived":
+        user_actions.set_archived(app, run.session, is_archived=True)
+    else:
+        gated_sessions.change_status(app, run.session, "paused", "the user says so")
+
+    assert waiting(app).count == 0
+    assert wait_in_session(app, run.head).status.word == how
