@@ -359,7 +359,7 @@ def test_from_a_checkpoint_and_an_approval_work_goes_on_where_they_hang(
 
     assert "1 of 6: Understand the task" in beside
     assert "The run waits here for an approval: Merge this into main?" in waiting
-    assert f'href="/approvals#{answer["approval"]["id"]}"' in waiting
+    assert f'href="/waiting#{answer["approval"]["id"]}"' in waiting
 
 
 @pytest.mark.parametrize(

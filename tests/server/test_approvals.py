@@ -82,14 +82,15 @@ def signed_in(server: Server) -> SignedIn:
 def test_a_card_has_the_question_what_was_handed_in_and_where_it_is_from(
     signed_in: SignedIn, asked: dict[str, Any]
 ) -> None:
-    page = signed_in.get("/approvals")
+    page = signed_in.get("/waiting")
 
     session, text = asked["waits"]["session"], page.text
     assert page.status == 200
     assert "Is the plan good?" in text
     assert "The plan: <strong>three</strong> slices" in text
-    assert f'href="/sessions/{session}"' in text
-    assert f'href="/sessions/{session}?node=node_' in text
+    run = asked["waits"]["run"]
+    assert f'href="/sessions/{session}?run={run}"' in text
+    assert f'href="/sessions/{session}?run={run}&amp;node=node_' in text
     assert "none: it waits until somebody answers" in text
 
 
@@ -98,7 +99,7 @@ def test_how_many_wait_is_said_beside_the_page_wherever_one_is(
 ) -> None:
     pages = [signed_in.get(path).text for path in ("/sessions", "/settings", "/sessions/ses_none")]
     signed_in.send(
-        form_for(signed_in.get("/approvals"), asked["approval"], signed_in), verdict="granted"
+        form_for(signed_in.get("/waiting"), asked["approval"], signed_in), verdict="granted"
     )
     after = signed_in.get("/sessions").text
 
@@ -110,7 +111,7 @@ def test_how_many_wait_is_said_beside_the_page_wherever_one_is(
 def test_a_grant_lets_the_run_go_on_and_a_second_answer_is_told_of_it(
     signed_in: SignedIn, asked: dict[str, Any]
 ) -> None:
-    form = form_for(signed_in.get("/approvals"), asked["approval"], signed_in)
+    form = form_for(signed_in.get("/waiting"), asked["approval"], signed_in)
     done = signed_in.send(form, verdict="granted")
     page = signed_in.get(done.headers["location"])
     again = signed_in.send(form, verdict="denied", reason="On second thoughts")
@@ -118,7 +119,7 @@ def test_a_grant_lets_the_run_go_on_and_a_second_answer_is_told_of_it(
         signed_in.server, "continue_workflow", continueToken=asked["waits"]["continueToken"]
     )
 
-    assert (done.status, done.headers["location"]) == (303, "/approvals?said=granted")
+    assert (done.status, done.headers["location"]) == (303, "/waiting?said=granted")
     assert "Nothing waits for you" in page.text
     assert again.status == 409
     assert f"Approval `{asked['approval']}` was granted already, by user" in again.text
@@ -128,7 +129,7 @@ def test_a_grant_lets_the_run_go_on_and_a_second_answer_is_told_of_it(
 def test_a_denial_needs_a_reason_which_the_agent_is_told(
     signed_in: SignedIn, asked: dict[str, Any]
 ) -> None:
-    form = form_for(signed_in.get("/approvals"), asked["approval"], signed_in)
+    form = form_for(signed_in.get("/waiting"), asked["approval"], signed_in)
     mute = signed_in.send(form, verdict="denied", reason="  ")
     done = signed_in.send(form, verdict="denied", reason="The plan has no tests")
     seen = call(
@@ -137,7 +138,7 @@ def test_a_denial_needs_a_reason_which_the_agent_is_told(
 
     assert mute.status == 400
     assert "Say why" in mute.text
-    assert done.headers["location"] == "/approvals?said=denied"
+    assert done.headers["location"] == "/waiting?said=denied"
     assert seen["structuredContent"]["kind"] == "blocked"
     assert "The plan has no tests" in seen["content"][0]["text"]
 
@@ -145,7 +146,7 @@ def test_a_denial_needs_a_reason_which_the_agent_is_told(
 def test_what_changed_since_it_was_shown_is_not_answered_but_shown_again(
     signed_in: SignedIn, asked: dict[str, Any]
 ) -> None:
-    form = form_for(signed_in.get("/approvals"), asked["approval"], signed_in)
+    form = form_for(signed_in.get("/waiting"), asked["approval"], signed_in)
     token = asked["first"]["continueToken"]
     other = {"notesMarkdown": "Another plan altogether"}
     call(signed_in.server, "continue_workflow", continueToken=token, output=other)
@@ -166,10 +167,10 @@ def test_what_changed_since_it_was_shown_is_not_answered_but_shown_again(
 def test_an_answer_without_a_known_verdict_changes_nothing(
     signed_in: SignedIn, asked: dict[str, Any]
 ) -> None:
-    form = form_for(signed_in.get("/approvals"), asked["approval"], signed_in)
+    form = form_for(signed_in.get("/waiting"), asked["approval"], signed_in)
     refused = signed_in.send(form, verdict="maybe", reason="why")
     elsewhere = signed_in.post("/approvals/apr_0000000000", form.fields)
-    left = signed_in.get("/approvals").text
+    left = signed_in.get("/waiting").text
 
     assert refused.status == 400
     assert elsewhere.status == 404
@@ -183,7 +184,7 @@ def test_a_deadline_is_shown_with_what_happens_then_and_kept(
     _, soon = asking(home, project, "Soon", timeoutMinutes=90, onTimeout="grant")
     _, late = asking(home, project, "Late", behind_ms=2 * HOUR_MS, timeoutMinutes=1)
     late_name = late["approval"]["id"]
-    page = signed_in.get("/approvals")
+    page = signed_in.get("/waiting")
     form = form_for(page, soon["approval"]["id"], signed_in)
     stale = signed_in.post(f"/approvals/{late_name}", {**form.fields, "session": late["session"]})
 
@@ -195,7 +196,7 @@ def test_a_deadline_is_shown_with_what_happens_then_and_kept(
 
 def test_hostile_words_are_shown_as_words(signed_in: SignedIn, project: Path) -> None:
     asking(signed_in.server.home, project, f"Goal {HOSTILE}", question=f"Question {HOSTILE}")
-    text = signed_in.get("/approvals").text
+    text = signed_in.get("/waiting").text
 
     assert "Question &lt;script&gt;" in text
     assert "<script>window" not in text
@@ -206,7 +207,7 @@ def test_hostile_words_are_shown_as_words(signed_in: SignedIn, project: Path) ->
 
 
 def test_an_empty_page_says_what_it_is_for(empty_server: Server) -> None:
-    page = SignedIn(empty_server).get("/approvals").text
+    page = SignedIn(empty_server).get("/waiting").text
 
     assert "Nothing waits for you" in page
     assert "interlock approvals list" in page
@@ -222,7 +223,7 @@ def test_it_is_answered_with_the_keyboard_after_a_question(
         questions.append(dialog.message)
         dialog.dismiss()
 
-    page = visitor.go("/approvals")
+    page = visitor.go("/waiting")
     page.once("dialog", dismiss)
     page.keyboard.press("a")
     expect(page.locator(f"#{asked['approval']}")).to_be_visible()
@@ -245,7 +246,7 @@ def test_it_is_answered_with_the_keyboard_after_a_question(
 def test_a_new_one_is_seen_without_losing_what_was_typed(
     visitor: Visitor, stage: Staged, project: Path, asked: dict[str, Any]
 ) -> None:
-    page = visitor.go("/approvals")
+    page = visitor.go("/waiting")
     page.fill(f"#reason-{asked['approval']}", "Half a thou")
     _, second = asking(stage.home, project, "Paint the fence")
 

@@ -23,7 +23,7 @@ PAGES = (
     "/sessions/{hostile}",
     "/sessions/{attended}",
     "/live-work",
-    "/approvals",
+    "/waiting",
     "/board",
     "/notes",
     "/workflows",

@@ -123,7 +123,7 @@ def test_an_exported_session_goes_on_in_an_empty_store(
     token = found["candidates"][0]["nextCall"]["params"]["continueToken"]
     shown = call(empty_server, "continue_workflow", continueToken=token)["structuredContent"]
     assert shown["kind"] == "approval"
-    form = other.form(other.get("/approvals"), f"/approvals/{shown['approval']['id']}")
+    form = other.form(other.get("/waiting"), f"/approvals/{shown['approval']['id']}")
     assert other.send(form, verdict="granted").status == 303
     after = call(empty_server, "continue_workflow", continueToken=token)["structuredContent"]
     done = call(

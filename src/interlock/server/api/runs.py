@@ -19,6 +19,7 @@ from interlock.app.refusals import (
 from interlock.app.runs import approvals, user_actions
 from interlock.app.runs.approvals import ApprovalAnswer, PendingApproval
 from interlock.app.runs.start import GOAL_CHARS_MAX, StartRequest, start
+from interlock.app.runs.waiting import WaitingForUser, list_waiting
 from interlock.app.sessions import event_pages
 from interlock.app.sessions.lookup import SessionFilter, find_session, load_run_graph, session_page
 from interlock.core.canonical import Json
@@ -217,6 +218,10 @@ def _close_gap(
     return outcome if isinstance(outcome, NoSuchGap) else ClosedGap(session, outcome.gap)
 
 
+def _list_waiting(app: App, _: NoParameters) -> WaitingForUser:
+    return list_waiting(app)
+
+
 def _list_approvals(app: App, _: NoParameters) -> ApprovalList:
     return ApprovalList(tuple(approvals.list_pending(app)))
 
@@ -299,6 +304,17 @@ OPERATIONS = (
         body=GapCloseRequest,
         answer=ClosedGap,
         codes=("unknown_session", "unknown_gap"),
+    ),
+    read_operation(
+        "/waiting",
+        "listWaiting",
+        "List everything that waits for the user, the longest wait first",
+        _list_waiting,
+        parameters=NoParameters,
+        answer=WaitingForUser,
+        about="Approvals, steps at which the agent must ask, runs that were stopped after too many"
+        " attempts, and critical gaps. Approvals whose deadline has passed are decided by looking.",
+        is_writing=True,
     ),
     read_operation(
         "/approvals",

@@ -2,11 +2,10 @@
 
 from starlette.routing import Route
 
-from interlock.app.runs.approvals import count_pending as approvals_waiting
+from interlock.app.runs.waiting import count_waiting
 from interlock.server.console import Console, NavItem
 from interlock.server.pages import (
     absent,
-    approvals,
     bundles,
     note,
     notes,
@@ -14,6 +13,7 @@ from interlock.server.pages import (
     session_actions,
     sessions,
     settings,
+    waiting,
     workflow,
     workflow_sources,
     workflow_start,
@@ -23,7 +23,7 @@ from interlock.server.pages import (
 NAV = (
     NavItem("Sessions", "/sessions", "s", "list"),
     NavItem("Live", "/live-work", "l", "pulse"),
-    NavItem("Approvals", "/approvals", "a", "check", approvals_waiting),
+    NavItem("Waiting for you", "/waiting", "a", "hand", count_waiting),
     NavItem("Board", "/board", "b", "board"),
     NavItem("Notes", "/notes", "n", "note"),
     NavItem("Workflows", "/workflows", "w", "flow"),
@@ -39,7 +39,7 @@ def routes(console: Console) -> list[Route]:
         *sessions.routes(console),
         *session.routes(console),
         *session_actions.routes(console),
-        *approvals.routes(console),
+        *waiting.routes(console),
         *bundles.routes(console),
         *notes.routes(console),
         *note.routes(console),

@@ -3,9 +3,10 @@
 import msgspec
 from starlette.routing import Route
 
+from interlock.app.context import App
+from interlock.app.runs.waiting import SessionWait, wait_in_session
 from interlock.app.sessions.lookup import SessionFilter, session_page, title_of
 from interlock.core.session.head import Head, RunHead
-from interlock.core.views.status import Status, session_status
 from interlock.server.console import Console, Page, PageRequest
 
 PER_PAGE = 50
@@ -20,7 +21,7 @@ class SessionListRow(msgspec.Struct, frozen=True):
     title: str
     more: int
     """The number of runs besides the newest."""
-    status: Status
+    wait: SessionWait
 
 
 def routes(console: Console) -> list[Route]:
@@ -37,7 +38,7 @@ def sessions(request: PageRequest) -> Page:
         is_archived=status == "archived",
     )
     page = session_page(request.app, wanted, after=request.word("after"), limit=PER_PAGE)
-    rows = [_row(one.session, one.head) for one in page.sessions]
+    rows = [_row(request.app, one.session, one.head) for one in page.sessions]
     return Page(
         "sessions.html",
         "Sessions",
@@ -53,7 +54,7 @@ def sessions(request: PageRequest) -> Page:
     )
 
 
-def _row(session: str, head: Head) -> SessionListRow:
+def _row(app: App, session: str, head: Head) -> SessionListRow:
     run = head.runs[-1] if head.runs else None
     return SessionListRow(
         session,
@@ -61,5 +62,5 @@ def _row(session: str, head: Head) -> SessionListRow:
         run,
         title_of(head),
         max(0, len(head.runs) - 1),
-        session_status(head, run),
+        wait_in_session(app, head),
     )

@@ -1,13 +1,15 @@
-"""Approvals: what runs wait for, and the answer to what was shown."""
+"""Waiting for you: approvals, questions, stopped runs and critical gaps, and the answers."""
 
 import msgspec
 from starlette.routing import Route
 
 from interlock.app.runs import approvals as use
 from interlock.app.runs.approvals import ApprovalAnswer, PendingApproval
+from interlock.app.runs.waiting import list_waiting
 from interlock.core.explanation import Explanation
 from interlock.core.session.approve import REASON_CHARS_MAX, ApprovalVerdict
 from interlock.server.console import Console, Page, PageRedirect, PageRequest
+from interlock.server.pages.session_place import WAITING
 
 
 class ApprovalCard(msgspec.Struct, frozen=True):
@@ -27,13 +29,13 @@ class AnswerRetry(msgspec.Struct, frozen=True):
 
 def routes(console: Console) -> list[Route]:
     return [
-        console.page("/approvals", approvals),
+        console.page(WAITING, waiting),
         console.action("/approvals/{approval}", answer),
     ]
 
 
-def approvals(request: PageRequest) -> Page:
-    return _approvals_page(request, None)
+def waiting(request: PageRequest) -> Page:
+    return _waiting_page(request, None)
 
 
 def answer(request: PageRequest) -> PageRedirect | Page | Explanation:
@@ -45,7 +47,7 @@ def answer(request: PageRequest) -> PageRedirect | Page | Explanation:
         request.word("shown"), "approval", _content(approval)
     ):
         why = "This is not what you were shown before. Nothing was answered: look at it again."
-        return _approvals_page(request, AnswerRetry(approval.approval, why, reason), status=409)
+        return _waiting_page(request, AnswerRetry(approval.approval, why, reason), status=409)
     match verdict:
         case "granted":
             done = use.answer(
@@ -57,24 +59,22 @@ def answer(request: PageRequest) -> PageRedirect | Page | Explanation:
             )
         case "denied":
             why = "Say why, so that the agent knows what to do differently. Nothing was answered."
-            return _approvals_page(request, AnswerRetry(approval.approval, why, ""), status=400)
+            return _waiting_page(request, AnswerRetry(approval.approval, why, ""), status=400)
         case _:
             why = "Choose one of the buttons. Nothing was answered."
-            return _approvals_page(request, AnswerRetry(approval.approval, why, reason), status=400)
-    return (
-        PageRedirect("/approvals", verdict) if isinstance(done, ApprovalAnswer) else done.explain()
-    )
+            return _waiting_page(request, AnswerRetry(approval.approval, why, reason), status=400)
+    return PageRedirect(WAITING, verdict) if isinstance(done, ApprovalAnswer) else done.explain()
 
 
-def _approvals_page(request: PageRequest, again: AnswerRetry | None, *, status: int = 200) -> Page:
-    waiting = use.list_pending(request.app)
+def _waiting_page(request: PageRequest, again: AnswerRetry | None, *, status: int = 200) -> Page:
+    waiting = list_waiting(request.app)
     cards = [
         ApprovalCard(one, request.secret.content_signature("approval", _content(one)))
-        for one in waiting
+        for one in waiting.approvals
     ]
-    facts = {"cards": cards, "again": again, "reason_max": REASON_CHARS_MAX}
+    facts = {"waiting": waiting, "cards": cards, "again": again, "reason_max": REASON_CHARS_MAX}
     # What came of a form is not asked for again by itself: it would be another request.
-    return Page("approvals.html", "Approvals", facts, live=None if again else "", status=status)
+    return Page("waiting.html", "Waiting for you", facts, live=None if again else "", status=status)
 
 
 def _content(one: PendingApproval) -> str:
