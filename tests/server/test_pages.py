@@ -4,9 +4,13 @@ import re
 import threading
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from interlock.app.callers.session_record import StartedSession
 from interlock.app.context import open_app
+from interlock.app.gate.opt_in import opt_in
+from interlock.app.protocol import gated_sessions
 from interlock.core.ids import SessionId
 from tests.server.conftest import Staged
 from tests.server.server_process import Server
@@ -45,6 +49,16 @@ def test_a_list_is_filtered_in_its_address(
 
     assert page.status == 200
     assert set(SESSION.findall(page.text)) == {stage.sessions[name] for name in names}
+
+
+@pytest.mark.parametrize("path", ["/sessions", "/sessions/{waits}"])
+def test_progress_says_what_was_skipped_in_words_and_in_the_bar(
+    server: Server, stage: Staged, path: str
+) -> None:
+    page = server.get(path.format(**stage.sessions)).text
+
+    assert "<span>4 of 6 done, 1 skipped</span>" in page
+    assert '<rect class="skipped" x="4" width="1" height="1"/>' in page
 
 
 def test_an_empty_store_says_what_to_do(empty_server: Server) -> None:
@@ -99,6 +113,21 @@ def test_a_node_shows_what_was_given_and_what_was_handed_in(server: Server, stag
         assert "<strong>Streaming</strong>" in page, "notes are rendered"
         assert "Another reading" in page, "the other attempt is there too"
         assert "Raw event" in page
+
+
+def test_a_mode_that_no_hook_enforces_is_said_to_be_so(
+    server: Server, stage: Staged, tmp_path: Path
+) -> None:
+    opt_in(tmp_path, "standard")
+    app = open_app(stage.home)
+    started = gated_sessions.start(msgspec.structs.replace(app, process=0), tmp_path)
+    app.close()
+    assert isinstance(started, StartedSession)
+
+    names = (started.session, stage.sessions["attended"])  # the second was reported by a hook
+    pages = [server.get(f"/sessions/{name}").text for name in names]
+
+    assert ["The mode is not enforced" in page for page in pages] == [True, False]
 
 
 def test_events_come_newest_first_and_can_be_narrowed_to_failures(
