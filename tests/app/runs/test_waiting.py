@@ -1,4 +1,4 @@
-"""Everything that waits for the user: each kind is listed, counted, and gone once it is answered."""
+"""Everything that waits for the user is listed by kind, counted, and gone once answered."""
 
 from pathlib import Path
 
