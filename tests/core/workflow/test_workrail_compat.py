@@ -41,17 +41,26 @@ NAMES = sorted(path.name for path in FOREIGN.glob("*.json"))
 METRICS = ("no-meaning", "/metricsProfile")
 STEERED = ("style", "/steps/1/loop/condition")
 WARNED: dict[str, list[tuple[str, str]]] = {
-    "bug-investigation.agentic.v2.json": [METRICS],
+    "bug-investigation.agentic.v2.json": [
+        METRICS,
+        ("unset", "/steps/3/requireConfirmation"),
+        ("unset", "/steps/7/requireConfirmation"),
+    ],
     "classify-task-workflow.json": [METRICS],
-    "document-creation-workflow.json": [METRICS],
+    "document-creation-workflow.json": [METRICS, ("unset", "/steps/0/requireConfirmation")],
     "final-verification.json": [METRICS],
-    "hypothesis-challenge.json": [METRICS],
+    "hypothesis-challenge.json": [METRICS, *[("unset", "/steps/3/runCondition")] * 3],
     "simple-batch.json": [("prompt", "/steps/2/prompt"), ("prompt", "/steps/3/guidance/3")],
     "simple-polling.json": [STEERED],
     "simple-retry.json": [],
     "simple-search.json": [STEERED],
     "test-artifact-loop-control.json": [METRICS],
-    "valid-workflow.json": [("no-meaning", f"/steps/{n}/hasValidation") for n in (1, 2, 3)],
+    "valid-workflow.json": [
+        ("no-meaning", "/steps/1/hasValidation"),
+        ("no-meaning", "/steps/2/hasValidation"),
+        ("unset", "/steps/3/validationCriteria"),
+        ("no-meaning", "/steps/3/hasValidation"),
+    ],
 }
 REFUSED = {
     "invalid-workflow.json": [

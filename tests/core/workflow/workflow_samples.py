@@ -70,7 +70,9 @@ def problems(document: Doc, known: Library = EMPTY_LIBRARY) -> list[tuple[str, s
 
 
 def warnings(document: Doc, known: Library = EMPTY_LIBRARY) -> list[tuple[str, str]]:
-    return [(one.rule, one.pointer) for one in compiled(document, known).warnings]
+    """The warnings about a file, but for those about keys that nothing sets."""
+    found = compiled(document, known).warnings
+    return [(one.rule, one.pointer) for one in found if one.rule != "unset"]
 
 
 def value_at(document: Any, pointer: str) -> Any:

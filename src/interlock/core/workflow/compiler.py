@@ -2,6 +2,7 @@
 
 import msgspec
 
+from interlock.core.workflow import note_quotes, steering
 from interlock.core.workflow.compile_context import Library
 from interlock.core.workflow.compiled_workflow import (
     COMPILER_VERSION,
@@ -77,6 +78,9 @@ def compile_workflow(workflow: Workflow) -> PinnedWorkflow:
 def _compile(workflow: Workflow, library: Library) -> tuple[CompiledWorkflow, tuple[Problem, ...]]:
     step_compiler = StepCompiler(workflow, library)
     parts = step_compiler.compile_steps()
+    problems = step_compiler.problems
+    parts, quoted_steps = note_quotes.resolve_quotes(parts, workflow, problems)
+    parts, unset_keys = steering.with_steering_keys(parts, workflow, problems)
     header = compiled_header(workflow, step_compiler.resolve_text, step_compiler.problems)
     if not step_compiler.step_count and not errors_of(step_compiler.problems):
         step_compiler.problems.append(
@@ -99,6 +103,8 @@ def _compile(workflow: Workflow, library: Library) -> tuple[CompiledWorkflow, tu
         capabilities=dict(sorted(workflow.capabilities.items())),
         recommended_preferences=workflow.recommended_preferences,
         model_tier=workflow.model_tier,
+        quoted_steps=quoted_steps,
+        unset_keys=unset_keys,
         shows_unset=workflow.is_foreign,
     )
     return compiled, tuple(step_compiler.problems)

@@ -7,9 +7,9 @@ same JSON, nor a local contract for the same workflow and name. While a routine 
 of contracts and assessments are those of the routine (`resolving_names_in`).
 """
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -18,11 +18,9 @@ from interlock.core.workflow import conditions, contracts, criteria, packs
 from interlock.core.workflow.compiled_workflow import CompiledApproval
 from interlock.core.workflow.contracts import Contract
 from interlock.core.workflow.definition import (
-    AnyStep,
     ApprovalWish,
     Assessment,
     ConditionSource,
-    Loop,
     LoopRule,
     OutputContract,
     Step,
@@ -52,11 +50,9 @@ class DemandCompiler:
 
     def __init__(self, workflow: Workflow, problems: list[Problem]) -> None:
         self._problems = problems
-        self._main_workflow = workflow
         self.current_workflow = workflow
         """The workflow whose steps are compiled now: the file's own, or a routine."""
         self._local_contracts: dict[tuple[str, str], Contract | None] = {}
-        self._loop_variables = set(_loop_variables(workflow.steps))
         self._parsed_conditions: dict[bytes, str] = {}
         """Conditions by their JSON: many steps ask the same."""
         for name in workflow.contracts:
@@ -81,7 +77,6 @@ class DemandCompiler:
         if isinstance(parsed, tuple):
             self._problems += [Problem("condition", flaw.pointer, flaw.message) for flaw in parsed]
             return None
-        self._warn_about_undeclared_variables(parsed, at)
         self._parsed_conditions[key] = canonical.encode(conditions.to_json(parsed)).decode()
         return self._parsed_conditions[key]
 
@@ -272,25 +267,5 @@ class DemandCompiler:
                 self._error("assessment", f"/assessments/{index}/id", message)
             seen_ids.add(assessment.id)
 
-    def _warn_about_undeclared_variables(self, condition: conditions.Condition, at: str) -> None:
-        """Warn about a condition on a variable that the file's context schema does not declare."""
-        schema = self.current_workflow.context_schema or {}
-        properties = schema.get("properties")
-        if not isinstance(properties, dict) or self.current_workflow is not self._main_workflow:
-            return
-        declared = {"goal", *self.current_workflow.inputs, *cast("dict[str, Any]", properties)}
-        for var in conditions.variables(condition):
-            if (name := var.partition(".")[0]) not in declared | self._loop_variables:
-                message = f"`{name}` is not declared in `contextSchema`"
-                hint = suggest_nearest(name, declared)
-                self._problems.append(warning("condition", at, message, hint))
-
     def _error(self, rule: ProblemRule, at: str, message: str, suggestion: str = "") -> None:
         self._problems.append(Problem(rule, at, message, suggestion))
-
-
-def _loop_variables(steps: tuple[AnyStep, ...]) -> Iterator[str]:
-    for step in steps:
-        if isinstance(step, Loop):
-            yield from (step.loop.iteration_var, step.loop.item_var, step.loop.index_var)
-            yield from _loop_variables(step.body if not isinstance(step.body, str) else ())

@@ -25,6 +25,7 @@ ProblemRule = Literal[
     "template",
     "binding",
     "context",
+    "unset",
     "unreachable",
     "reserved",
     "no-meaning",
