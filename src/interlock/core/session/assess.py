@@ -29,7 +29,7 @@ def assess(
     for assessment in step.assessments:
         index = _artifact_index(assessment, artifacts, is_only=len(step.assessments) == 1)
         if index is None:
-            blockers.append(_missing_assessment(assessment))
+            blockers.append(_missing_assessment(assessment, step))
             continue
         levels, level_blockers = _parse_levels(
             assessment, artifacts[index].value, f"/output/artifacts/{index}"
@@ -88,8 +88,8 @@ def _parse_levels(
     return levels, blockers
 
 
-def _missing_assessment(assessment: Assessment) -> Blocker:
-    example = msgspec.json.encode(assessment_example(assessment)).decode()
+def _missing_assessment(assessment: Assessment, step: CompiledStep) -> Blocker:
+    example = msgspec.json.encode(assessment_example(assessment, step)).decode()
     return Blocker(
         "missing_output",
         "/output/artifacts",

@@ -41,7 +41,7 @@ def step_example(
     )
     artifacts: list[Json] = [
         *_contract_examples(step, scope),
-        *(assessment_example(assessment) for assessment in step.assessments),
+        *(assessment_example(assessment, step) for assessment in step.assessments),
         *((user_only_example(preferences),) if step.user_only else ()),
         *(capability_example(name) for name in workflow.capabilities if name not in observed),
         *(criteria_examples.artifacts(criterion, scope) if criterion else ()),
@@ -90,9 +90,22 @@ def is_notes_blank(notes: str) -> bool:
     return text.startswith(NOTES_BLANK[:-1]) and text.endswith(">") and "\n" not in text
 
 
-def assessment_example(assessment: Assessment) -> Json:
+def assessment_example(assessment: Assessment, step: CompiledStep) -> Json:
+    """Return the form of an assessment. Levels that have a consequence are named last."""
+    consequential = {
+        consequence.when.any_equals_level.casefold()
+        for consequence in step.consequences
+        if consequence.when.for_assessment in (None, assessment.id)
+    }
+
+    def is_consequential(level: str) -> bool:
+        return level.casefold() in consequential
+
     dimensions: dict[str, Json] = {
-        dimension.id: {"level": choice(dimension.levels), "rationale": "<why>"}
+        dimension.id: {
+            "level": choice(sorted(dimension.levels, key=is_consequential)),
+            "rationale": "<why>",
+        }
         for dimension in assessment.dimensions
     }
     return {"kind": "assessment", "assessmentId": assessment.id, "dimensions": dimensions}

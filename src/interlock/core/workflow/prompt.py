@@ -337,7 +337,7 @@ def _assessment_requests(step: CompiledStep) -> Iterator[str]:
         )
         yield (
             _bullet_list(f"Assess `{assessment.id}` ({assessment.purpose})", tuple(lines))
-            + f"\nHand it in as an artifact: {_json(assessment_example(assessment))}"
+            + f"\nHand it in as an artifact: {_json(assessment_example(assessment, step))}"
         )
 
 
