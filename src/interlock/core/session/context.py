@@ -1,7 +1,6 @@
 """The context of a run: JSON that steps and prompts share, merged key by key."""
 
 from collections.abc import Mapping
-from typing import cast
 
 import msgspec
 
@@ -64,31 +63,6 @@ def initial_context(goal: str, initial: Context) -> MergedContext | InputRefused
         return merged
     context = {**merged.context, "goal": goal}
     return MergedContext(context, canonical.encode(context), ("goal", *merged.changed))
-
-
-def example_context(current: Context, paths: tuple[str, ...], known: Context) -> dict[str, Json]:
-    """Return context with a blank at each path, beside the values that are there already.
-
-    `known` has the form of each value that the workflow describes.
-    """
-    example: dict[str, Json] = {}
-    for path in paths:
-        first, *inner_names = path.split(".")
-        if first in known and not isinstance(current.get(first), dict):
-            example[first] = known[first]
-            continue
-        if not inner_names:
-            example[first] = f"<{path}>"
-            continue
-        existing = example.get(first, current.get(first))
-        inner_object: dict[str, Json] = dict(existing) if isinstance(existing, dict) else {}
-        example[first] = inner_object
-        for name in inner_names[:-1]:
-            child = inner_object.get(name)
-            inner_object[name] = dict(child) if isinstance(child, dict) else {}
-            inner_object = cast("dict[str, Json]", inner_object[name])
-        inner_object[inner_names[-1]] = f"<{path}>"
-    return example
 
 
 def _unfilled_path(value: Json, path: str) -> str:

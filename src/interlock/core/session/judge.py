@@ -195,7 +195,11 @@ def _unmet_criteria(current: CurrentStep, output: StepOutput) -> Iterator[Shortc
     criterion = criteria.unpack(current.step.validation_criteria.encode())
     values = tuple(artifact.value for artifact in output.artifacts)
     for issue in criteria.check(
-        criterion, notes=output.notes, artifacts=values, context=current.scope
+        criterion,
+        notes=output.notes,
+        artifacts=values,
+        context=current.scope,
+        is_lenient=current.workflow.is_lenient,
     ):
         pointers_by_rule = {"schema": "/output/artifacts", "condition": "/context"}
         pointer = pointers_by_rule.get(issue.rule, "/output/notesMarkdown")

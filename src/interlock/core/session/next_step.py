@@ -185,7 +185,8 @@ def _needs_approval(current: CurrentStep) -> bool | Impasse:
     approval = current.step.approval
     if approval is None or approval.condition is None:
         return approval is not None
-    result = conditions.evaluate(conditions.unpack(approval.condition), current.scope)
+    condition = conditions.unpack(approval.condition)
+    result = conditions.evaluate(condition, current.scope, is_lenient=current.workflow.is_lenient)
     if isinstance(result, UnusableValue):
         pointer = interpret.pointer_in(current.step, "requireConfirmation/condition", result)
         return Impasse(current.step.id, pointer, result.var, result.message)

@@ -6,7 +6,6 @@ from interlock.core import canonical, ids
 from interlock.core.canonical import Json
 from interlock.core.ids import ApprovalId, AttemptId, BlobRef, NodeId, RunId, SessionId
 from interlock.core.session import answer_text
-from interlock.core.session import context as contexts
 from interlock.core.session.answer import (
     AnswerApproval,
     BlockedStep,
@@ -218,14 +217,14 @@ def situation(
     if step:
         scope = positions.scope(workflow, spec.position, context)
         example = examples.step_example(
-            workflow, step, scope, run.preferences, observed=run.capabilities
+            workflow, step, spec.position, context, run.preferences, observed=run.capabilities
         )
         if paths := missing_context(blockers):
-            missing = contexts.example_context(context, paths, examples.known_values(workflow))
+            missing = examples.example_values(context, paths, examples.known_values(workflow))
             example = msgspec.structs.replace(example, context={**example.context, **missing})
         never_stops = run.preferences.autonomy == "full_auto_never_stop"
         asks_user = (step.user_only is not None and not never_stops) or (
-            prompts.asks_to_confirm(step, scope, run.preferences) is True
+            prompts.asks_to_confirm(workflow, step, scope, run.preferences) is True
         )
     if blockers and step:
         attempts_left = max(0, BLOCKED_IN_ROW_MAX - run.blocked_in_row)

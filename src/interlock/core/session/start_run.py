@@ -36,7 +36,7 @@ from interlock.core.session.refusals import ContextUnset, InputRefused, RunCanno
 from interlock.core.tokens import SigningKey
 from interlock.core.workflow import interpret
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow, PinnedWorkflow
-from interlock.core.workflow.examples import known_values
+from interlock.core.workflow.examples import example_values, known_values
 from interlock.core.workflow.interpret import Impasse, is_plain_trace
 from interlock.core.workflow.prompt import MissingContextKeys, ResolvedReference
 
@@ -163,7 +163,7 @@ def corrected_context(
     known = known_values(workflow)
     if isinstance(refusal, InputRefused):
         wanted = tuple(key for key in wanted if key in known)
-    return {**given, **contexts.example_context(given, wanted, known)}
+    return {**given, **example_values(given, wanted, known)}
 
 
 def _first_context(

@@ -189,6 +189,11 @@ class CompiledWorkflow(_CompiledStruct, frozen=True):
     shows_unset: bool = False
     """Whether an unset value is shown as such instead of stopping the run: for foreign files."""
 
+    @property
+    def is_lenient(self) -> bool:
+        """Whether a comparison with a value of another kind does not hold, instead of stopping."""
+        return self.shows_unset
+
     def steps_with_loops(self) -> Iterator[tuple[CompiledStep, tuple[CompiledLoop, ...]]]:
         """The steps in the order of the definition, each with the loops around it."""
         pending: list[tuple[CompiledPart, tuple[CompiledLoop, ...]]] = [

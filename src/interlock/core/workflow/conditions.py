@@ -123,26 +123,36 @@ def to_json(condition: Condition) -> Json:
 
 
 def evaluate(
-    condition: Condition, context: Mapping[str, Json], pointer: str = ""
+    condition: Condition,
+    context: Mapping[str, Json],
+    pointer: str = "",
+    *,
+    is_lenient: bool = False,
 ) -> bool | UnusableValue:
-    """Whether the condition holds. Parts are evaluated from left to right, as far as needed."""
+    """Whether the condition holds. Parts are evaluated from left to right, as far as needed.
+
+    `is_lenient`: a comparison with a value of another kind does not hold, as in foreign files.
+    """
     match condition:
         case Join(connective, parts):
             deciding_answer = connective == "or"
             for index, part in enumerate(parts):
-                answer = evaluate(part, context, f"{pointer}/{connective}/{index}")
+                at = f"{pointer}/{connective}/{index}"
+                answer = evaluate(part, context, at, is_lenient=is_lenient)
                 if isinstance(answer, UnusableValue) or answer is deciding_answer:
                     return answer
             return not deciding_answer
         case Negation(part):
-            answer = evaluate(part, context, f"{pointer}/not")
+            answer = evaluate(part, context, f"{pointer}/not", is_lenient=is_lenient)
             return answer if isinstance(answer, UnusableValue) else not answer
         case TruthTest(var):
             return bool(look_up(context, var))
         case Comparison(var, operator, operand):
             value = look_up(context, var)
             answer = operators.compare(value, operator, operand)
-            return _unusable_value(condition, value, pointer) if answer is None else answer
+            if answer is None and not is_lenient:
+                return _unusable_value(condition, value, pointer)
+            return bool(answer)
 
 
 def describe(condition: Condition) -> str:

@@ -15,8 +15,7 @@ count in `contains`, as they always did in these files; a regex with the flag `i
 `parse` reads the tree and collects its rules, then adds up the cost of their patterns and schemas
 (`schemas.CostTally`); it returns all flaws at once. `check` walks the tree with three outcomes for
 each part: issues, no issues (it is met), or None (it does not count). A condition without an answer
-makes an issue of its own, and where a part has only such issues, `not` and `or` pass them on:
-nobody knows whether the part is met.
+makes an issue of its own; a part with only such issues may be met or not: `not`, `or` pass them on.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -108,6 +107,7 @@ class _OutputUnderCheck(msgspec.Struct, frozen=True):
     notes: str
     artifacts: Sequence[Json]
     context: Mapping[str, Json]
+    is_lenient: bool
 
 
 def parse(value: Json, pointer: str = "") -> Criterion | tuple[Flaw, ...]:
@@ -158,10 +158,10 @@ def check(
     notes: str,
     artifacts: Sequence[Json],
     context: Mapping[str, Json] = {},
-    pointer: str = "",
+    is_lenient: bool = False,
 ) -> tuple[Issue, ...]:
     """Return the demands that are not met, if any. `artifacts` have canonical forms."""
-    return _issues_of(criterion, _OutputUnderCheck(notes, artifacts, context), pointer) or ()
+    return _issues_of(criterion, _OutputUnderCheck(notes, artifacts, context, is_lenient), "") or ()
 
 
 def _issues_of(
@@ -173,7 +173,7 @@ def _issues_of(
     """
     match criterion:
         case ConditionalRule(condition, rule):
-            answer = conditions.evaluate(condition, output.context)
+            answer = conditions.evaluate(condition, output.context, is_lenient=output.is_lenient)
             if isinstance(answer, UnusableValue):
                 return (_condition_issue(answer, at),)
             return _issues_of(rule, output, at) if answer else None

@@ -5,18 +5,19 @@ and is complete otherwise: with its blanks replaced it is accepted.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import msgspec
 
 from interlock.core.canonical import Json
 from interlock.core.preferences import Autonomy, Preferences
-from interlock.core.workflow import criteria, criteria_examples
+from interlock.core.workflow import criteria, criteria_examples, needs, positions
 from interlock.core.workflow.blanks import blanks_in, choice, with_blanks
 from interlock.core.workflow.compiled_workflow import CompiledStep, CompiledWorkflow
 from interlock.core.workflow.packs import EXAMPLES
 from interlock.core.workflow.passthrough import Assessment
 from interlock.core.workflow.placeholders import fill_placeholders
+from interlock.core.workflow.positions import Position
 
 NOTES_BLANK = "<write your notes>"
 """The blank for the agent's notes, before what they must be like, if anything."""
@@ -30,12 +31,14 @@ class StepExample(msgspec.Struct, frozen=True):
 def step_example(
     workflow: CompiledWorkflow,
     step: CompiledStep,
-    scope: Mapping[str, Json],
+    position: Position,
+    context: Mapping[str, Json],
     preferences: Preferences,
     *,
     observed: Mapping[str, str],
 ) -> StepExample:
     """Return the example for a step. `observed` are the capabilities that are known already."""
+    scope = positions.scope(workflow, position, context)
     criterion = (
         criteria.unpack(step.validation_criteria.encode()) if step.validation_criteria else None
     )
@@ -52,16 +55,56 @@ def step_example(
         output["notesMarkdown"] = notes_blank(demands)
     if artifacts:
         output["artifacts"] = artifacts
-    return StepExample(output, context_example(step, scope))
+    return StepExample(output, context_example(workflow, step, position, context))
 
 
-def context_example(step: CompiledStep, scope: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the keys that the step should set, unless it only speaks of one that is set."""
-    return {
+def context_example(
+    workflow: CompiledWorkflow,
+    step: CompiledStep,
+    position: Position,
+    context: Mapping[str, Json],
+) -> dict[str, Json]:
+    """Return the keys to send along: those that the step sets, and those that are needed next.
+
+    A key that the step only speaks of is left out if it is set.
+    """
+    example: dict[str, Json] = {
         key.name: msgspec.json.decode(key.example)
         for key in step.sets
-        if key.is_declared or scope.get(key.name) is None
+        if key.is_declared or context.get(key.name) is None
     }
+    paths = needs.missing_paths(workflow, position, context)
+    missing = tuple(path for path in paths if path.partition(".")[0] not in example)
+    if not missing:
+        return example
+    return {**example, **example_values(context, missing, known_values(workflow))}
+
+
+def example_values(
+    current: Mapping[str, Json], paths: tuple[str, ...], known: Mapping[str, Json]
+) -> dict[str, Json]:
+    """Return context with a blank at each path, beside the values that are there already.
+
+    `known` has the form of each value that the workflow describes.
+    """
+    example: dict[str, Json] = {}
+    for path in paths:
+        first, *inner_names = path.split(".")
+        if first in known and not isinstance(current.get(first), dict):
+            example[first] = known[first]
+            continue
+        if not inner_names:
+            example[first] = f"<{path}>"
+            continue
+        existing = example.get(first, current.get(first))
+        inner_object: dict[str, Json] = dict(existing) if isinstance(existing, dict) else {}
+        example[first] = inner_object
+        for name in inner_names[:-1]:
+            child = inner_object.get(name)
+            inner_object[name] = dict(child) if isinstance(child, dict) else {}
+            inner_object = cast("dict[str, Json]", inner_object[name])
+        inner_object[inner_names[-1]] = f"<{path}>"
+    return example
 
 
 def known_values(workflow: CompiledWorkflow) -> dict[str, Json]:

@@ -168,6 +168,7 @@ class _StepSearch:
         held_control: LoopControlArtifact | None,
     ) -> None:
         self._context = context
+        self._is_lenient = workflow.is_lenient
         self._held_control = held_control
         """A decision of the agent that was made before its loop was entered."""
         self._trace: list[Entry] = []
@@ -205,7 +206,7 @@ class _StepSearch:
         reason = IN_ORDER
         if part.run_condition is not None:
             condition = conditions.unpack(part.run_condition)
-            answer = conditions.evaluate(condition, self._scope())
+            answer = self._evaluate(condition, self._scope())
             if isinstance(answer, UnusableValue):
                 return _impasse(part, "runCondition", answer)
             reason = conditions.describe(condition)
@@ -284,11 +285,14 @@ class _StepSearch:
         assert loop.condition is not None, "the other loops have a condition"
         condition = conditions.unpack(loop.condition)
         loops = (*self._open_loops(excluding=loop), EnclosingLoop(loop, passes + 1))
-        answer = conditions.evaluate(condition, with_loop_variables(self._context, loops))
+        answer = self._evaluate(condition, with_loop_variables(self._context, loops))
         if isinstance(answer, UnusableValue):
             return _impasse(loop, loop.condition_at, answer)
         description = conditions.describe(condition)
         return answer == (loop.kind == "while"), description if answer else f"not so: {description}"
+
+    def _evaluate(self, condition: Condition, scope: Context) -> bool | UnusableValue:
+        return conditions.evaluate(condition, scope, is_lenient=self._is_lenient)
 
     def _pass_total(self, loop: CompiledLoop) -> int | Impasse:
         """Return the number of passes that `for` and `forEach` ask for now."""

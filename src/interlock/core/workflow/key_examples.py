@@ -27,7 +27,8 @@ def _example(uses: list[tuple[list[str], KeyUse]]) -> Json:
         if path:
             parts.setdefault(path[0], []).append((path[1:], use))
     own_uses = [use for path, use in uses if not path]
-    is_list = any(use.question in ("items", "contains") for use in own_uses)
+    questions = {use.question for use in own_uses}
+    is_list = "items" in questions or ("contains" in questions and "words" not in questions)
     if is_list or any(name.isdecimal() or name == "length" for name in parts):
         inner = [use for name, found in parts.items() if name.isdecimal() for use in found]
         contained = [

@@ -11,7 +11,7 @@ from interlock.core.workflow.compiled_workflow import CompiledLoop, CompiledPart
 from interlock.core.workflow.conditions import Comparison, Condition, Join, Negation, TruthTest
 from interlock.core.workflow.placeholders import NOTES_PREFIX, placeholder_paths
 
-KeyQuestion = Literal["value", "order", "contains", "truth", "items", "count", "text"]
+KeyQuestion = Literal["value", "order", "contains", "words", "truth", "items", "count", "text"]
 
 
 class KeyUse(msgspec.Struct, frozen=True):
@@ -135,8 +135,10 @@ def _uses_in(condition: Condition, pointer: str) -> Iterator[KeyUse]:
             yield KeyUse(var, "value", pointer, 0, frozenset(), tuple(values))
         case Comparison(var, "equals" | "not_equals" | "equalsExactly", value):
             yield KeyUse(var, "value", pointer, 0, frozenset(), (value,))
+        case Comparison(var, "startsWith" | "endsWith", value):
+            yield KeyUse(var, "words", pointer, 0, frozenset(), (value,))
         case Comparison(var):
-            yield KeyUse(var, "text", pointer, 0, frozenset())
+            yield KeyUse(var, "words", pointer, 0, frozenset())
 
 
 def _criteria_uses(content: str | None) -> Iterator[KeyUse]:

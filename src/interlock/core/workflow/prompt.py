@@ -106,8 +106,11 @@ def render(
     scope = positions.scope(workflow, position, context)
     quoted = {f"{NOTES_PREFIX}{name}": notes.get(name, _NOT_DONE) for name in workflow.quoted_steps}
     scope = {**scope, **quoted}
-    fragments = _chosen_parts(step, step.fragments, "promptFragments", scope)
-    work = _chosen_parts(step, step.delegations, "parallelDelegations", scope)
+    is_lenient = workflow.is_lenient
+    fragments = _chosen_parts(step, step.fragments, "promptFragments", scope, is_lenient=is_lenient)
+    work = _chosen_parts(
+        step, step.delegations, "parallelDelegations", scope, is_lenient=is_lenient
+    )
     if isinstance(fragments, Impasse) or isinstance(work, Impasse):
         return fragments if isinstance(fragments, Impasse) else cast("Impasse", work)
     source_texts = (step.agent_role, step.prompt, *(part.text for part in fragments.parts))
@@ -124,7 +127,7 @@ def render(
     if impasse := _size_impasse(step, source_texts, scope):
         return impasse
     role, prompt, *fragment_texts = (fill_placeholders(text, scope) for text in source_texts)
-    confirms = asks_to_confirm(step, scope, preferences)
+    confirms = asks_to_confirm(workflow, step, scope, preferences)
     if isinstance(confirms, Impasse):
         return confirms
     parts = [
@@ -134,7 +137,7 @@ def render(
         prompt,
         *fragment_texts,
         *delegations.render(work.parts, scope),
-        *_context_request(step, scope),
+        *_context_request(context_example(workflow, step, position, context)),
         *_decision_request(step, loops, scope),
         *_demand_texts(step, preferences),
         *_assessment_requests(step),
@@ -165,12 +168,16 @@ def repeated_instructions(
 
 
 def asks_to_confirm(
-    step: CompiledStep, scope: Mapping[str, Json], preferences: Preferences
+    workflow: CompiledWorkflow,
+    step: CompiledStep,
+    scope: Mapping[str, Json],
+    preferences: Preferences,
 ) -> bool | Impasse:
     """Whether the user is asked before the step is handed in: only where a run is guided."""
     if isinstance(step.confirms, bool):
         return step.confirms and preferences.autonomy == "guided"
-    answer = conditions.evaluate(conditions.unpack(step.confirms), scope)
+    condition = conditions.unpack(step.confirms)
+    answer = conditions.evaluate(condition, scope, is_lenient=workflow.is_lenient)
     if isinstance(answer, UnusableValue):
         pointer = interpret.pointer_in(step, "requireConfirmation", answer)
         return Impasse(step.id, pointer, answer.var, answer.message)
@@ -183,7 +190,12 @@ _CONFIRMATION_REQUEST = (
 
 
 def _chosen_parts(
-    step: CompiledStep, parts: tuple[_Part, ...], field: str, scope: Mapping[str, Json]
+    step: CompiledStep,
+    parts: tuple[_Part, ...],
+    field: str,
+    scope: Mapping[str, Json],
+    *,
+    is_lenient: bool,
 ) -> _ChosenParts[_Part] | Impasse:
     """Return the parts of the prompt whose conditions hold, and the trace of the decisions."""
     chosen: list[_Part] = []
@@ -192,7 +204,7 @@ def _chosen_parts(
         holds = True
         if part.when is not None:
             condition = conditions.unpack(part.when)
-            answer = conditions.evaluate(condition, scope)
+            answer = conditions.evaluate(condition, scope, is_lenient=is_lenient)
             if isinstance(answer, UnusableValue):
                 pointer = interpret.pointer_in(step, f"{field}/{index}/when", answer)
                 return Impasse(step.id, pointer, answer.var, answer.message)
@@ -292,8 +304,8 @@ def _reference_line(reference: Reference, resolved: ResolvedReference | None) ->
     return f"{reference.title}: {source}{state}, {reference.purpose}{authority}"
 
 
-def _context_request(step: CompiledStep, scope: Mapping[str, Json]) -> Iterator[str]:
-    if wanted := context_example(step, scope):
+def _context_request(wanted: dict[str, Json]) -> Iterator[str]:
+    if wanted:
         yield f"Send along as `context`: {_json(wanted)}"
 
 
