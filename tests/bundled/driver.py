@@ -2,22 +2,21 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import count
 from typing import Any, TypeAlias, cast
 
 from interlock.app.context import App
 from interlock.app.runs import approvals
 from interlock.core.session.approve import ApprovalVerdict
+from tests.blanks import fill, options
 from tests.mcp.agent import Agent
 
 Answer: TypeAlias = dict[str, Any]
 Params: TypeAlias = dict[str, Any]
 
 _CONTEXT = re.compile(r"^Send along as `context`: (\{.*\})$", re.MULTILINE)
-"""How a bundled prompt asks for context. What stands in <…> is for the agent to write."""
-_BLANK = re.compile(r"<(.+)>", re.DOTALL)
-_OR = " | "
+"""How a prompt asks for context. What stands in <…> is for the agent to write."""
 _numbers = count(1)
 
 
@@ -54,7 +53,8 @@ class Driver:
         result = self._agent.call("start_workflow", params)
         if result["isError"]:  # it wants context from the beginning
             call = result["structuredContent"]["details"]["correctCall"]
-            return self._agent.ok(call["tool"], **{**self._filled(call["params"]), **more})
+            filled = fill(call["params"], lambda key, found: self._choices.get(key, found[0]))
+            return self._agent.ok(call["tool"], **{**filled, **more})
         return result["structuredContent"]
 
     def finish(self, answer: Answer) -> Answer:
@@ -79,20 +79,30 @@ class Driver:
         return self._agent.ok("continue_workflow", **params)
 
     def output_for(self, answer: Answer) -> Params:
-        """The next call, as the answer shows it, with words of our own."""
-        pending = answer["pending"]
-        params = self._filled(answer["nextCall"]["params"])
-        if "notesMarkdown" in params["output"]:
-            params["output"]["notesMarkdown"] = _notes(answer)
-        for artifact in params["output"].get("artifacts", ()):
+        """The next call, as the answer shows it, with its blanks replaced."""
+        pending, params = answer["pending"], answer["nextCall"]["params"]
+        asked = {**params.get("context", {}), **asked_context(pending["prompt"])}
+        wants_better = any(
+            blocker["code"] == "assessment_followup_required"
+            for blocker in answer.get("blocked", {}).get("blockers", ())
+        )
+
+        def choose(key: str, options: tuple[Any, ...]) -> Any:
+            if key == "level" and wants_better:
+                return options[-1]
+            return self._choices.get(key, options[0])
+
+        context = {key: _twice(value) for key, value in asked.items()}
+        filled = fill({**params, **({"context": context} if context else {})}, choose)
+        output = filled["output"]
+        if "notesMarkdown" in output:
+            output["notesMarkdown"] = f"Notes on {pending['stepId']}\n{output['notesMarkdown']}"
+        for artifact in output.get("artifacts", ()):
             if artifact["kind"] == "loop_control":
                 loop = pending["loop"]
                 is_first = loop["iteration"] == 1 and loop["max"] > 1
                 artifact["decision"] = "continue" if is_first else "stop"
-        asked = {key: _twice(value) for key, value in asked_context(pending["prompt"]).items()}
-        if context := {**params.get("context", {}), **self._filled(asked)}:
-            params["context"] = context
-        return params
+        return filled
 
     def _approved(self, answer: Answer) -> Answer:
         approval = answer["approval"]
@@ -101,63 +111,21 @@ class Driver:
         assert isinstance(answered, approvals.ApprovalAnswer)
         return self.call(answer["nextCall"]["params"])
 
-    def _filled(self, value: Params) -> Params:
-        return cast("Params", mapped(value, self._words))
-
-    def _words(self, key: str, text: str) -> str:
-        blank = _BLANK.fullmatch(text)
-        if blank is None:
-            return text
-        if _OR in blank[1]:
-            return self._choices.get(key, blank[1].split(_OR)[0])
-        return f"words for {blank[1]}"
-
-
-def mapped(value: Any, change: Callable[[str, str], str], key: str = "") -> Any:
-    """The value with every text in it changed; `key` is where it stands."""
-    match value:
-        case str():
-            return change(key, value)
-        case list():
-            return [mapped(item, change, key) for item in cast("list[Any]", value)]
-        case dict():
-            items = cast("Params", value).items()
-            return {change("", name): mapped(item, change, name) for name, item in items}
-        case _:
-            return value
-
 
 def asked_context(prompt: str) -> Params:
     """What a prompt wants to be sent along, with blanks."""
-    found = _CONTEXT.search(prompt)
-    return json.loads(found[1]) if found else {}
+    asked: Params = {}
+    for found in _CONTEXT.finditer(prompt):
+        asked |= json.loads(found[1])
+    return asked
 
 
 def offered(prompt: str) -> dict[str, tuple[str, ...]]:
     """The alternatives that a prompt offers, by context key."""
-    return {
-        key: tuple(value.strip("<>").split(_OR))
-        for key, value in asked_context(prompt).items()
-        if isinstance(value, str) and _OR in value
-    }
+    blanks = {key: one for key, one in asked_context(prompt).items() if isinstance(one, str)}
+    return {key: found for key, one in blanks.items() if (found := options(one))}
 
 
 def _twice(value: Any) -> Any:
     """A list is asked for by its first item; with two, what goes over it goes on once."""
     return cast("list[Any]", value) * 2 if isinstance(value, list) else value
-
-
-def _notes(answer: Answer) -> str:
-    """Notes, with whatever words the blockers want to see in them."""
-    wanted = ""
-    for blocker in answer.get("blocked", {}).get("blockers", ()):
-        if blocker["pointer"] != "/output/notesMarkdown":
-            continue
-        suggestion = blocker["suggestion"]
-        if quoted := re.search(r'Write this in the notes: (".*")', suggestion):
-            wanted += f"\n{json.loads(quoted[1])}"
-        elif pattern := re.search(r"matches /(.+)/", suggestion):
-            wanted += f"\n{pattern[1]}"  # as long as it is a plain word
-        elif missing := re.search(r"Add at least (\d+) characters", suggestion):
-            wanted += "\n" + "more " * int(missing[1])
-    return f"Notes on {answer['pending']['stepId']}{wanted}"

@@ -27,7 +27,7 @@ class PipeAgent:
         """How long answered calls took."""
         server = self.server()
         begun = server.call("start_workflow", workflowId="line", goal="Survive")
-        self.session: str = begun["structuredContent"]["session"]
+        self.session: str = begun["structuredContent"]["introduction"]["session"]
         self._token: str = begun["structuredContent"]["continueToken"]
         server.close()
 
@@ -73,7 +73,7 @@ class HttpAgent:
     def __init__(self, up: Up, number: int) -> None:
         self._client = up.client()
         begun = self._client.call("start_workflow", workflowId="line", goal=f"Survive {number}")
-        self.session: str = begun["structuredContent"]["session"]
+        self.session: str = begun["structuredContent"]["introduction"]["session"]
         self._token: str = begun["structuredContent"]["continueToken"]
         self.acknowledged: list[str] = []
         self.lost = 0

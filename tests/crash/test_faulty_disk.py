@@ -162,7 +162,7 @@ def test_an_advance_that_the_disk_refused_is_repeated_without_a_trace(
 ) -> None:
     with closing(open_app(home)) as app:
         answered = handed_in(app, started(app, tmp_path, steps=9), "first")
-    session = answered.answer.session
+    session = answered.session
     disk = FaultyDisk()
 
     for operation in disk.operations():
@@ -309,7 +309,7 @@ def go_on(recorded: Recorded, home: Path, cut: int, workspace: Path) -> int:
     assert isinstance(app.log, SqliteLog)
     assert app.log._db.scalar("PRAGMA integrity_check") == "ok"
     if acknowledged:
-        session = acknowledged[0].answer.session
+        session = acknowledged[0].session
         notes = [f"step {number}" for number in range(1, len(acknowledged) + 1)]
         found = notes_of(app, session)
         assert found in (notes[:-1], notes)

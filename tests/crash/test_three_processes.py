@@ -23,7 +23,7 @@ def test_three_processes_make_one_child_and_get_equal_answers(
     project_with_line(tmp_path, steps=ROUNDS + 1)
     servers = [StdioClient(home, workspace=tmp_path) for _ in range(3)]
     answer = servers[0].call("start_workflow", workflowId="line", goal="Race")["structuredContent"]
-    run = RunId(answer["run"])
+    run = RunId(answer["introduction"]["run"])
 
     for number in range(ROUNDS):
         arguments = {

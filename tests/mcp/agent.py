@@ -11,7 +11,10 @@ from interlock.core.explanation import Code
 from interlock.mcp.answer_schemas import answer_schema
 from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
+from tests.mcp.dry_run import DryRun
 
+TOLD_IN_WORDS = ("nextCall", "kind", "nextIntent")
+"""The parts of a structure that the text says in words of its own."""
 VALIDATORS: dict[str, Any] = {
     tool.name: jsonschema.Draft202012Validator(answer_schema(tool.name)) for tool in TOOLS
 }
@@ -37,6 +40,7 @@ def prefer(preferences: dict[str, str]) -> None:
 class Agent:
     def __init__(self, protocol: McpProtocol) -> None:
         self._protocol = protocol
+        self._dry_run = DryRun(protocol._app)  # pyright: ignore[reportPrivateUsage]
         self._started = 0
 
     def plain(self, tool: str, arguments: object) -> dict[str, Any]:
@@ -51,10 +55,10 @@ class Agent:
         if not result["isError"]:
             VALIDATORS[tool].validate(result["structuredContent"])
             text = result["content"][0]["text"]
-            # The text describes the next call in words.
-            facts = {k: v for k, v in result["structuredContent"].items() if k != "nextCall"}
-            for fact in leaves(facts):
+            facts = result["structuredContent"].items()
+            for fact in leaves({key: item for key, item in facts if key not in TOLD_IN_WORDS}):
                 assert fact in text, f"{fact!r} is not in the text"
+        self._dry_run.check(result["structuredContent"])
         return result
 
     def ok(self, tool: str, **arguments: object) -> dict[str, Any]:

@@ -105,7 +105,7 @@ def test_each_of_two_clients_finds_its_own_session(launch: Launch) -> None:
     for client, session in ((first, mine), (second, yours), (first, mine)):
         assert client.call("session")["session"] == session
         run = client.call("start_workflow", workflowId="line", goal=f"for {session}")
-        assert run["session"] == session
+        assert run["introduction"]["session"] == session
         assert json.loads(client.command("session", "get-state"))["sessionId"] == session
 
     assert "planning" in first.command("mode", "planning")
@@ -132,7 +132,7 @@ def test_a_client_without_hooks_beside_them_is_told_which_sessions_there_are(
     chosen = without.call(calls[0]["tool"], **calls[0]["params"])
     assert (chosen["session"], chosen["task"]) == (calls[0]["params"]["sessionId"], "T-1")
     run = without.call("start_workflow", workflowId="line", goal="of nobody here")
-    assert run["session"] not in sessions
+    assert run["introduction"]["session"] not in sessions
     assert without.call("session", continueToken=run["continueToken"])["code"] == "unknown_session"
     begun = without.call("session", action="start")
     assert begun["session"] not in sessions
@@ -177,7 +177,10 @@ def test_to_resume_an_older_session_moves_the_conversation_there(launch: Launch,
     new = later.hook("two")
 
     (found,) = later.call("resume_session", query="paint fence")["candidates"]
-    assert found["nextCall"] == {"tool": "resume_session", "params": {"runId": run["run"]}}
+    assert found["nextCall"] == {
+        "tool": "resume_session",
+        "params": {"runId": run["introduction"]["run"]},
+    }
     assert later.call("session")["session"] == new, "to look moves nothing"
     named = later.call("resume_session", **found["nextCall"]["params"])
     assert f"now part of {old} (mode planning)" in named["hint"]

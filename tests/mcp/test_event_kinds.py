@@ -58,7 +58,7 @@ def test_every_kind_of_event_comes_through_a_surface(
     install(app, tmp_path, everything)
     answer = agent.ok("start_workflow", workflowId="everything", goal="All kinds")
     assert answer["nextIntent"] == "await_user_confirmation"
-    session, run = answer["session"], answer["run"]
+    session, run = answer["introduction"]["session"], answer["introduction"]["run"]
     agent.ok("checkpoint_workflow", continueToken=answer["continueToken"], notesMarkdown="so far")
     for _ in range(10):
         answer = agent.ok("continue_workflow", continueToken=answer["continueToken"], output={})
@@ -82,8 +82,8 @@ def test_every_kind_of_event_comes_through_a_surface(
         output={"notesMarkdown": "done", "artifacts": artifacts},
         context={"colour": "blue"},
     )
-    (gap,) = [warning.split()[1] for warning in answer["warnings"] if "Gap" in warning]
-    closing = {"kind": "gap_resolution", "gapId": gap, "how": "wrote them"}
+    (gap,) = answer["gaps"]
+    closing = {"kind": "gap_resolution", "gapId": gap["id"], "how": "wrote them"}
     assessed = {"kind": "assessment", "dimensions": {"sure": "high"}}
     answer = agent.ok(
         "continue_workflow",
@@ -95,7 +95,7 @@ def test_every_kind_of_event_comes_through_a_surface(
     answer = agent.ok("continue_workflow", continueToken=answer["continueToken"])
     assert answer["isComplete"]
     other = agent.ok("start_workflow", workflowId="everything", goal="Given up", sessionId=session)
-    assert commands.run_cli(["run", "abandon", other["run"]]) == 0
+    assert commands.run_cli(["run", "abandon", other["introduction"]["run"]]) == 0
     assert commands.run_cli(["session", "archive", session]) == 0
     attended = attended_session(app, tmp_path)
     capsys.readouterr()

@@ -119,7 +119,8 @@ class LossyAgent(RuleBasedStateMachine):
         answer = self._structured(
             self._ask(self.world.ways[-1], line_for("start_workflow", arguments))
         )
-        self.session, self.run = SessionId(answer["session"]), RunId(answer["run"])
+        told = answer["introduction"]
+        self.session, self.run = SessionId(told["session"]), RunId(told["run"])
         self.root = ModelNode("step", "", 0)
         self.tokens.append((answer["continueToken"], self.root))
 

@@ -47,7 +47,7 @@ def test_a_call_is_for_the_conversation_that_it_names(app: App, projects: list[P
     ]
 
     for root, answer in zip(projects, begun, strict=True):
-        session = answer["structuredContent"]["session"]
+        session = answer["structuredContent"]["introduction"]["session"]
         state = session_record.state_of(app, session)
         assert getattr(state, "worktree", "") == str(root)
         assert app.reader.session_of_conversation("codex", root.name) == session
@@ -90,7 +90,8 @@ def test_a_call_that_names_a_session_or_a_run_needs_no_directory(
     begun = call(shared, "start_workflow", workflowId="line", goal="x", workspacePath=where)
     answer = begun["structuredContent"]
 
-    for arguments in ({"runId": answer["run"]}, {"sessionId": answer["session"]}):
+    told = answer["introduction"]
+    for arguments in ({"runId": told["run"]}, {"sessionId": told["session"]}):
         assert not call(shared, "resume_session", **arguments)["isError"]
     shown = call(shared, "continue_workflow", continueToken=answer["continueToken"])
     assert not shown["isError"]

@@ -13,23 +13,23 @@ from msgspec.structs import replace
 from interlock.app.context import App
 from interlock.app.failures import StoreBusy, StoreFailure
 from interlock.core import ids, tokens
-from interlock.core.session.blockers import NOTES_PLACEHOLDER
 from interlock.core.tokens import SigningKey, Token
+from interlock.core.workflow.examples import NOTES_BLANK
 from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
+from tests.blanks import fill
 from tests.mcp.agent import Agent
 from tests.stores import place_of
 
 pytestmark = pytest.mark.both_stores
+TOKEN_BLANK = "<the continueToken of the newest answer>"
 
 
-def mend(problem: dict[str, Any], known: dict[str, str]) -> tuple[str, dict[str, Any]]:
+def mend(problem: dict[str, Any], token: str = "") -> tuple[str, dict[str, Any]]:
     """What a careful agent does with a refusal: take the call it is offered and fill it in."""
     call = problem["details"]["correctCall"]
     text = json.dumps(call["params"])
-    for hole, value in known.items():
-        text = text.replace(hole, value)
-    return call["tool"], json.loads(text)
+    return call["tool"], fill(json.loads(text.replace(TOKEN_BLANK, token)))
 
 
 def test_an_argument_inside_of_output_is_never_lost_in_silence(agent: Agent) -> None:
@@ -77,7 +77,7 @@ MISTAKES: list[tuple[str, str, Callable[[str], object]]] = [
     ),
     ("token_mangled", "continue_workflow", lambda token: {"continueToken": token[:-1]}),
     ("notes_missing", "checkpoint_workflow", lambda _: {}),
-    ("notes_not_written", "checkpoint_workflow", lambda _: {"notes": NOTES_PLACEHOLDER}),
+    ("notes_not_written", "checkpoint_workflow", lambda _: {"notes": NOTES_BLANK}),
     ("token_mangled", "checkpoint_workflow", lambda _: {"token": "ct1oops", "notes": "n"}),
     (
         "invalid_arguments",
@@ -125,7 +125,7 @@ MISTAKES: list[tuple[str, str, Callable[[str], object]]] = [
     (
         "notes_not_written",
         "continue_workflow",
-        lambda token: {"continueToken": token, "notes": NOTES_PLACEHOLDER},
+        lambda token: {"continueToken": token, "notes": NOTES_BLANK},
     ),
     (
         "notes_too_long",
@@ -145,15 +145,7 @@ def test_the_call_that_a_refusal_offers_is_accepted(
     assert problem["code"] == code
     assert problem["retry"]["kind"] == "retryable_immediate"
 
-    better, arguments = mend(
-        problem,
-        {
-            "<the continueToken of the newest answer>": token,
-            NOTES_PLACEHOLDER: "my notes",
-            "<what the user wants, in one sentence>": "a goal",
-            "<area>": "the roof",
-        },
-    )
+    better, arguments = mend(problem, token)
 
     answer = agent.ok(better, **arguments)
 
@@ -171,7 +163,8 @@ def test_a_complete_run_refuses_politely(agent: Agent) -> None:
     problem = agent.refused("continue_workflow", {"continueToken": token, "notes": "more"})
 
     assert problem["code"] == "nothing_pending"
-    better, arguments = mend(problem, {})
+    assert problem["retry"]["kind"] == "not_retryable"
+    better, arguments = mend(problem)
     assert agent.ok(better, **arguments)["isComplete"]
 
 
@@ -183,12 +176,13 @@ def test_a_request_id_that_was_used_for_another_call_is_refused(agent: Agent) ->
     )
 
     assert problem["code"] == "request_reused"
-    better, arguments = mend(problem, {})
+    better, arguments = mend(problem)
     agent.ok(better, **arguments)
 
 
 def test_a_run_that_waits_says_who_can_let_it_go_on(agent: Agent) -> None:
     answer = agent.start()
+    run = answer["introduction"]["run"]
     for _ in range(10):
         answer = agent.ok("continue_workflow", continueToken=answer["continueToken"], output={})
     assert answer["nextIntent"] == "rehydrate_only"
@@ -197,8 +191,8 @@ def test_a_run_that_waits_says_who_can_let_it_go_on(agent: Agent) -> None:
     problem = agent.refused("continue_workflow", {"continueToken": token, "notes": "now"})
 
     assert problem["code"] == "run_waits"
-    assert f"interlock run unblock {answer['run']}" in problem["details"]["hint"]
-    better, arguments = mend(problem, {})
+    assert f"interlock run unblock {run}" in problem["details"]["hint"]
+    better, arguments = mend(problem)
     assert agent.ok(better, **arguments)["nextIntent"] == "rehydrate_only"
 
 
@@ -223,8 +217,10 @@ def test_each_fault_of_a_token_has_its_own_code_and_a_way_on(app: App, agent: Ag
 
     def code(token: str) -> str:
         problem = agent.refused("continue_workflow", {"continueToken": token})
-        better, arguments = mend(problem, {"<the continueToken of the newest answer>": newest})
+        better, arguments = mend(problem, newest)
         agent.ok(better, **arguments)
+        is_final = problem["retry"]["kind"] == "not_retryable"
+        assert is_final is (problem["code"] in ("token_other_store", "node_gone"))
         return problem["code"]
 
     other_id = (app.keyring.current().id + 1) % 65_536
@@ -242,6 +238,7 @@ def test_a_damaged_session_is_refused_as_unhealthy(app: App, agent: Agent, home:
     problem = agent.refused("continue_workflow", {"continueToken": token, "notes": "n"})
 
     assert problem["code"] == "session_unhealthy"
+    assert problem["retry"]["kind"] == "not_retryable"
 
 
 def test_an_unknown_tool_is_answered_with_those_that_exist(agent: Agent) -> None:
@@ -250,7 +247,7 @@ def test_an_unknown_tool_is_answered_with_those_that_exist(agent: Agent) -> None
     assert problem["code"] == "unknown_tool"
     assert problem["details"]["allowed"] == [tool.name for tool in TOOLS]
     assert problem["details"]["didYouMean"] == ["list_workflows"]
-    agent.ok(*mend(problem, {})[:1])
+    agent.ok(*mend(problem)[:1])
 
 
 class Failing:

@@ -34,7 +34,14 @@ def attended(agent: Agent, tmp_path: Path) -> Agent:
     return agent
 
 
-@pytest.mark.parametrize("arguments", [{}, {"action": "start"}, {"mode": "coding", "task": "T"}])
+def test_where_nobody_opted_in_a_question_is_answered(agent: Agent) -> None:
+    answer = agent.ok("session")
+
+    assert (answer["session"], answer["mode"], answer["status"]) == ("", "disabled", "ungated")
+    assert answer["summary"].startswith("No mode applies here")
+
+
+@pytest.mark.parametrize("arguments", [{"action": "start"}, {"mode": "coding", "task": "T"}])
 def test_where_nobody_opted_in_there_is_no_session(
     agent: Agent, tmp_path: Path, arguments: dict[str, Any]
 ) -> None:
@@ -68,7 +75,7 @@ def test_a_mode_that_is_not_the_agents_to_set_is_refused_and_leads_on(
     assert why in problem["message"]
     mode = arguments["mode"]
     assert problem["details"]["hint"].startswith(f"The user can type `/mode {mode}`, or")
-    better, given = mend(problem, {})
+    better, given = mend(problem)
     assert attended.ok(better, **given)["mode"] == before, "nothing was changed"
 
 
@@ -114,7 +121,7 @@ def test_a_session_that_ended_or_is_not_there_is_refused_and_leads_on(attended: 
         problem = attended.refused("session", arguments)
 
         assert problem["code"] == "unknown_session"
-        better, given = mend(problem, {})
+        better, given = mend(problem)
         assert attended.ok(better, **given)["status"] == "active"
         assert commands.run_cli(["session", "end"]) == 0
 
@@ -131,7 +138,7 @@ def test_an_approval_that_is_not_answered_yet_is_told_to_the_agent(
 
     assert problem["code"] == "approval_pending"
     assert approval in problem["message"]
-    better, given = mend(problem, {"<the continueToken of the newest answer>": token})
+    better, given = mend(problem, token)
     assert agent.ok(better, **given)["approval"]["id"] == approval
     approvals.answer(app, approval, ApprovalVerdict("granted", "user"))
     assert agent.ok(better, **given)["pending"]["stepId"] == "two"

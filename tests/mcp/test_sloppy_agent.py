@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from interlock.app.context import App
-from interlock.core.session.blockers import NOTES_PLACEHOLDER
+from interlock.core.workflow.examples import NOTES_BLANK
+from tests.blanks import fill
 from tests.mcp.agent import Agent
 
 NOTES = "I looked at it and found the cause."
+TOKEN_BLANK = "<the continueToken of the newest answer>"
 STUCK_SHARE_MAX = 0.05
 
 Arguments = Any
@@ -76,7 +78,7 @@ CONTINUE: dict[str, Mistake] = {
         "notes": NOTES,
         "intent": "rehydrate",
     },
-    "placeholder left in": lambda t: {"continueToken": t, "notes": NOTES_PLACEHOLDER},
+    "placeholder left in": lambda t: {"continueToken": t, "notes": NOTES_BLANK},
     "no notes": lambda t: {"continueToken": t, "output": {}},
     "no token": lambda _: {"notes": NOTES},
     "reserved context": lambda t: {"continueToken": t, "notes": NOTES, "context": {"goal": "x"}},
@@ -110,14 +112,8 @@ def settled(agent: Agent, tool: str, arguments: Arguments, token: str) -> bool:
         call = result["structuredContent"]["details"].get("correctCall")
         if call is None:
             return False
-        text = json.dumps(call["params"])
-        for hole, value in {
-            "<the continueToken of the newest answer>": token,
-            NOTES_PLACEHOLDER: NOTES,
-            "<what the user wants, in one sentence>": "g",
-        }.items():
-            text = text.replace(hole, value)
-        result = agent.call(call["tool"], json.loads(text))
+        text = json.dumps(call["params"]).replace(TOKEN_BLANK, token)
+        result = agent.call(call["tool"], fill(json.loads(text)))
     return not result["isError"]
 
 

@@ -182,7 +182,9 @@ def test_what_the_instructions_promise_about_a_lost_place_is_so(agent: Agent) ->
     assert shown["pending"]["stepId"] == "step-2"
     assert "the first notes" in json.dumps(shown)
     assert old["pending"]["stepId"] == "step-1"
-    assert "The run went on from here" in json.dumps(old)
+    (branch,) = old["branches"]
+    assert branch["summary"] == "the run went on from here and stands at “Step 2”"
+    assert "- Step 1: the first notes" in old["recap"]
     assert agent.ok(newest["tool"], **newest["params"])["pending"]["stepId"] == "step-2"
 
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from interlock.app.context import App
-from interlock.core.session.blockers import NOTES_PLACEHOLDER
+from interlock.core.workflow.examples import NOTES_BLANK
 from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
 from tests.mcp.agent import Agent
@@ -43,7 +43,7 @@ def test_the_hash_is_the_same_everywhere(agent: Agent) -> None:
     hashes = {
         agent.ok("list_workflows", query="line")["workflows"][-1]["hash"],
         agent.ok("inspect_workflow", workflowId="line")["hash"],
-        agent.start()["workflow"]["hash"],
+        agent.start()["introduction"]["workflow"]["hash"],
     }
 
     assert len(hashes) == 1
@@ -54,7 +54,7 @@ def test_a_workflow_is_played_to_its_end(agent: Agent) -> None:
     while answer["nextCall"]:
         assert answer["nextIntent"] == "perform_pending_then_continue"
         params = answer["nextCall"]["params"]
-        assert params["output"]["notesMarkdown"] == NOTES_PLACEHOLDER
+        assert params["output"]["notesMarkdown"] == NOTES_BLANK
         params["output"]["notesMarkdown"] = f"did {answer['pending']['stepId']}"
         answer = agent.ok(answer["nextCall"]["tool"], **params)
 
@@ -67,7 +67,7 @@ def test_an_answer_to_an_advance_is_short_beyond_its_prompt(agent: Agent) -> Non
     result = agent.call("continue_workflow", {"continueToken": token, "notes": "n" * 5_000})
 
     prompt = result["structuredContent"]["pending"]["prompt"]
-    assert len(result["content"][0]["text"]) - len(prompt) <= 1_024
+    assert len(result["content"][0]["text"]) - len(prompt) <= 400
 
 
 @pytest.mark.invariant("replay-is-identical")
@@ -95,7 +95,7 @@ def test_without_output_the_step_is_shown_again(agent: Agent) -> None:
     shown = agent.ok("continue_workflow", continueToken=begun["continueToken"])
 
     assert shown["pending"] == begun["pending"]
-    assert shown["continueToken"] != begun["continueToken"]
+    assert shown["continueToken"] == begun["continueToken"], "it is not spent"
 
 
 SLOPPY: list[Callable[[str], object]] = [

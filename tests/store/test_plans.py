@@ -35,7 +35,6 @@ def played(app: App, workspace: Path) -> None:
     rehydrate(
         app.reader,
         app.keyring,
-        app.entropy,
         app.pinned_workflow,
         token=second.answer.continue_token,
     )

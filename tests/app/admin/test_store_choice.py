@@ -44,7 +44,7 @@ def test_the_user_s_config_names_another(home: Path, url: str, tmp_path: Path) -
     other = home.with_name("another machine")
     configure(other, f'store = "{url}"\n')
     with closing(open_app(other)) as app:
-        assert app.reader.stream(begun.answer.session)
+        assert app.reader.stream(begun.session)
         assert stat.S_IMODE(other.stat().st_mode) & 0o700 == 0o700
 
 

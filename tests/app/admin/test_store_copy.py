@@ -91,12 +91,12 @@ def test_tokens_that_were_handed_out_before_work_after(
         again = advance(there, first.answer.continue_token, output("done"))
         assert isinstance(again, RenderedAnswer)
         assert again.answer == second.answer, "a replay gets the same answer"
-        assert handed_in(there, second).answer.session == first.answer.session
+        assert handed_in(there, second).session == first.session
         assert start_again(there, tmp_path, first).answer == first.answer
 
 
 def start_again(app: App, workspace: Path, first: RenderedAnswer) -> RenderedAnswer:
-    stream = app.reader.stream(first.answer.session)
+    stream = app.reader.stream(first.session)
     assert stream is not None
     assert stream.head is not None
     return begun_in(app, workspace, stream.head.runs[0].goal)
@@ -131,7 +131,7 @@ def test_each_run_of_a_session_keeps_its_own_time(
         runs.append(begun_in(app, project, f"Run {number}"))
     time.sleep(0.002)
     handed_in(app, runs[1])
-    assert {run.answer.session for run in runs} == {session}
+    assert {run.session for run in runs} == {session}
     exported = bundle.export(app, session)
     assert isinstance(exported, bundle.SessionExport)
     imported = bundle.import_as_new(app, exported.document)
@@ -195,12 +195,12 @@ def take(
     elif step == "start" or chosen is None:
         answers.append(begun_in(app, base, goal))
     elif step == "archive":
-        user_actions.set_archived(app, chosen.answer.session, is_archived=which % 2 == 0)
+        user_actions.set_archived(app, chosen.session, is_archived=which % 2 == 0)
     elif step == "delete":
-        deletion.delete(app, chosen.answer.session)
-        answers[:] = [one for one in answers if one.answer.session != chosen.answer.session]
+        deletion.delete(app, chosen.session)
+        answers[:] = [one for one in answers if one.session != chosen.session]
     elif step == "import":
-        exported = bundle.export(app, chosen.answer.session)
+        exported = bundle.export(app, chosen.session)
         assert isinstance(exported, bundle.SessionExport)
         bundle.import_as_new(app, exported.document)
     elif chosen.answer.pending:
@@ -224,7 +224,7 @@ def test_what_is_written_meanwhile_is_not_lost(
         with closing(open_app(home)) as mine:
             while not stop.is_set():
                 answered = handed_in(mine, started(mine, tmp_path), "meanwhile")
-                stream = mine.reader.stream(answered.answer.session)
+                stream = mine.reader.stream(answered.session)
                 assert stream is not None
                 at_ms = time.time_ns() // 1_000_000
                 acknowledged.append((at_ms, stream.session, stream.version))
@@ -320,9 +320,9 @@ def test_what_happens_between_two_sessions_is_brought_as_well(
         if (what, done) == ("Copying", 2):
             with closing(open_app(home)) as other:
                 other.keyring.rotate()
-                deletion.delete(other, answers[0].answer.session)
+                deletion.delete(other, answers[0].session)
                 handed_in(other, answers[1], "after it was copied")
-                deletion.delete(other, answers[2].answer.session)
+                deletion.delete(other, answers[2].session)
                 handed_in(other, answers[3], "before it is copied")
                 started(other, tmp_path)
 

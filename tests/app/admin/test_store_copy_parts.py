@@ -58,7 +58,7 @@ def test_a_session_with_much_content_is_brought_in_parts_that_stay(
         copy(msgspec.structs.replace(app, reader=slow), impatient, quiet)
 
     with closing(open_target(url, os.urandom)) as there:
-        stream = there.log.stream(answer.answer.session)
+        stream = there.log.stream(answer.session)
         assert stream is not None, "what was brought before is there"
         assert stream.version > 10
     slow.fails_at = 0

@@ -48,7 +48,7 @@ def test_a_damaged_source_is_refused_before_anything_is_written(
     refused = copy(app, str(tmp_path / "there"), quiet)
 
     assert isinstance(refused, SourceDamaged)
-    assert answers[1].answer.session in [session for session, _ in refused.damaged_sessions]
+    assert answers[1].session in [session for session, _ in refused.damaged_sessions]
     with closing(open_app(tmp_path / "there")) as there:
         assert there.reader.all_sessions() == []
 
@@ -65,7 +65,7 @@ def test_a_head_that_does_not_follow_from_the_events_is_noticed(
     refused = copy(app, to(target), quiet)
 
     assert isinstance(refused, CopyMismatch)
-    assert refused.session == begun.answer.session
+    assert refused.session == begun.session
     with pytest.raises(StoreUnusable, match="not finished"):
         contents_at(monkeypatch, target.home, target.url)
 
@@ -95,7 +95,7 @@ def test_what_did_not_arrive_is_named_and_the_target_is_not_used(
     refused = copy(app, to(target), altered_in(target, sql))
 
     assert isinstance(refused, CopyMismatch)
-    assert refused.session == answers[2].answer.session
+    assert refused.session == answers[2].session
     with pytest.raises(StoreUnusable, match="not finished"):
         contents_at(monkeypatch, target.home, target.url)
 
@@ -111,7 +111,7 @@ def test_a_target_with_sessions_of_its_own_is_refused_and_left_alone(
     refused = copy(app, to(target), quiet)
 
     assert isinstance(refused, ForeignSession)
-    assert (refused.session, "not in the store" in refused.reason) == (begun.answer.session, True)
+    assert (refused.session, "not in the store" in refused.reason) == (begun.session, True)
     assert contents_at(monkeypatch, target.home, target.url) == was
 
 
@@ -137,7 +137,7 @@ def test_a_session_that_somebody_began_in_the_target_meanwhile_is_not_deleted(
     app: App, target: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who had opened the target before it was marked can still write to it."""
-    gone = started(app, tmp_path).answer.session
+    gone = started(app, tmp_path).session
     copied(app, to(target))
     started(app, tmp_path)
     begun: list[SessionId] = []
@@ -146,7 +146,7 @@ def test_a_session_that_somebody_began_in_the_target_meanwhile_is_not_deleted(
 
         def meddle(what: str, done: int, _total: int) -> None:
             if (what, done) == ("Checking", 1):
-                begun.append(started(there, tmp_path).answer.session)
+                begun.append(started(there, tmp_path).session)
                 deletion.delete(app, gone)
 
         refused = copy(app, to(target), meddle)

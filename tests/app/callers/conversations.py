@@ -50,4 +50,4 @@ def begun_run(app: App, root: Path, goal: str, session: str | None = None) -> Se
         app, StartRequest(WorkflowId("line"), goal=goal, workspace=root, session=session)
     )
     assert isinstance(answered, RenderedAnswer), answered
-    return answered.answer.session
+    return answered.session

@@ -48,13 +48,13 @@ class Scene:
 
     def __init__(self, app: App, base: Path, root: Path, child: int) -> None:
         elsewhere = project(base / "elsewhere")
-        run = started(app, base).answer
-        self.token = run.continue_token
+        run = started(app, base)
+        self.token = run.answer.continue_token
         self.sessions = {
-            "call": started(app, base).answer.session,
+            "call": started(app, base).session,
             "token": run.session,
             "conversation": begun(app, elsewhere, "spoken"),
-            "variable": started(app, base).answer.session,
+            "variable": started(app, base).session,
             "client": begun(app, elsewhere, "held"),
             "worktree": begun(app, root, "other"),
         }
@@ -298,9 +298,9 @@ def test_to_show_is_the_callers_session_else_the_only_one_with_an_open_run(
     app: App, tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    run = started(app, tmp_path).answer
+    run = started(app, tmp_path)
     assert session_to_show(app, CallerClues(tmp_path)) == run.session
-    second = started(app, tmp_path).answer
+    second = started(app, tmp_path)
     found = session_to_show(app, CallerClues(tmp_path))
     assert isinstance(found, SeveralSessions)
     assert [(x.session, x.title[:6]) for x in found.candidates] == [

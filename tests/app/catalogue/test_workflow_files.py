@@ -151,7 +151,7 @@ def test_use_is_counted_in_sessions_and_workspaces_are_those_of_sessions(
     places = [tmp_path / name for name in ("one", "two")]
     for place in places:
         place.mkdir()
-    first, second = (started(app, place).answer for place in places)
+    first, second = (started(app, place) for place in places)
     set_archived(app, first.session, is_archived=True)
     used = usage_by_workflow(app)["line"]
     pinned = pinned_workflow(app, "line", app.reader.usage()[0].workflow)
@@ -170,7 +170,7 @@ def test_use_is_counted_in_sessions_and_workspaces_are_those_of_sessions(
 
 
 def test_what_is_pinned_is_read_back_only_under_its_own_workflow(app: App, tmp_path: Path) -> None:
-    answer = started(app, tmp_path).answer
+    answer = started(app, tmp_path)
     stream = app.reader.stream(answer.session)
     assert stream is not None
     assert stream.head is not None
@@ -185,7 +185,7 @@ def test_what_is_pinned_is_read_back_only_under_its_own_workflow(app: App, tmp_p
 
 
 def test_a_session_is_found_by_any_workflow_that_was_run_in_it(app: App, tmp_path: Path) -> None:
-    session = started(app, tmp_path).answer.session
+    session = started(app, tmp_path).session
     second = start(app, StartRequest(WorkflowId("hello"), "And this", tmp_path, session=session))
     assert isinstance(second, RenderedAnswer)
 

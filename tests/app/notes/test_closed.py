@@ -34,7 +34,7 @@ class Closed:
         for project in (self.open, self.closed):
             (project / ".git").mkdir(parents=True)
             Desk(self.app, project).written("A note", "text")
-            self.session: SessionId = started(self.app, project).answer.session
+            self.session: SessionId = started(self.app, project).session
 
 
 @pytest.fixture(params=["the directory", "the one above"])

@@ -146,7 +146,7 @@ def test_what_a_session_left_open_is_published_and_no_more_once_it_is_closed(
     gap = {"kind": "gap", "severity": "critical", "summary": "No tests"}
     answered = advance(app, started(app, desk.root).answer.continue_token, output("done", gap))
     assert isinstance(answered, RenderedAnswer)
-    session = answered.answer.session
+    session = answered.session
 
     publish_session(app, session)
     assert "## Left open\n\n- [gap] No tests" in page(desk, session).read_text()

@@ -35,13 +35,13 @@ pytestmark = pytest.mark.both_stores
 
 
 def shown(app: App, token: str) -> RenderedAnswer:
-    answered = rehydrate(app.reader, app.keyring, app.entropy, app.pinned_workflow, token=token)
+    answered = rehydrate(app.reader, app.keyring, app.pinned_workflow, token=token)
     assert isinstance(answered, RenderedAnswer)
     return answered
 
 
 def view_of(app: App, answered: RenderedAnswer) -> SessionView:
-    view = show_session(app, answered.answer.session)
+    view = show_session(app, answered.session)
     assert isinstance(view, SessionView)
     assert view.health.state == "healthy"
     return view
@@ -117,8 +117,11 @@ def test_a_spent_token_with_other_output_makes_a_branch_and_keeps_both(
     other = handed_in(app, first, "another way")
 
     assert other.answer.continue_token != one.answer.continue_token
-    assert "new branch" in other.answer.warnings[0]
-    assert one.answer.warnings == ()
+    (branch,) = other.answer.branches
+    assert branch.summary == "one way"
+    assert shown(app, branch.continue_token).answer.pending == one.answer.pending
+    assert branch.continue_token in other.text
+    assert one.answer.branches == ()
     assert notes_of(app, first) == ["one way", "another way"]
     assert [node.depth for node in nodes_of(app, first)] == [0, 1, 1]
 
@@ -162,7 +165,7 @@ def test_rehydrating_works_on_a_store_that_nobody_can_write(
     assert not hasattr(reader, "append")
 
     answered = rehydrate(
-        reader, app.keyring, app.entropy, app.pinned_workflow, token=second.answer.continue_token
+        reader, app.keyring, app.pinned_workflow, token=second.answer.continue_token
     )
 
     assert isinstance(answered, RenderedAnswer)
@@ -184,14 +187,29 @@ def test_a_step_is_shown_again_word_for_word_though_its_file_has_changed(
     assert following.step_id == "step-2"
 
 
-def test_rehydrating_gives_a_fresh_attempt_that_can_be_used(app: App, tmp_path: Path) -> None:
+def test_rehydrating_gives_the_token_of_the_state_until_it_is_spent(
+    app: App, tmp_path: Path
+) -> None:
     first = started(app, tmp_path)
-    again = shown(app, first.answer.continue_token)
 
+    assert shown(app, first.answer.continue_token).answer.continue_token == (
+        first.answer.continue_token
+    )
+    second = handed_in(app, first, "one way")
+    again = shown(app, first.answer.continue_token)
     assert again.answer.continue_token != first.answer.continue_token
-    pending = handed_in(app, again).answer.pending
-    assert pending is not None
-    assert pending.step_id == "step-2"
+    assert shown(app, again.answer.continue_token).answer.continue_token == (
+        again.answer.continue_token
+    )
+    assert shown(app, first.answer.continue_token) == again, "the same for everybody"
+    other = handed_in(app, again, "another way")
+    assert other.answer.pending is not None
+    assert other.answer.pending.step_id == "step-2"
+    assert other.answer.continue_token != second.answer.continue_token
+    assert [branch.summary for branch in other.answer.branches] == ["one way"]
+    tokens_given = {shown(app, first.answer.continue_token).answer.continue_token for _ in "ab"}
+    assert len(tokens_given) == 1
+    assert not tokens_given & {first.answer.continue_token, again.answer.continue_token}
 
 
 def test_the_end_of_a_run_can_be_shown_too(app: App, tmp_path: Path) -> None:
@@ -278,7 +296,7 @@ def test_a_session_with_a_damaged_end_is_not_built_upon(
 
     assert isinstance(refusal, UnhealthySession)
     assert refusal.health.valid == 4
-    view = show_session(app, first.answer.session)
+    view = show_session(app, first.session)
     assert isinstance(view, SessionView)
     assert (view.health.state, len(view.events)) == ("corrupt_tail", 4)
 
@@ -294,12 +312,12 @@ def test_verifying_names_the_session_whose_prompt_is_gone(
 
     health = dict(verify_all(app))
 
-    assert health[kept.answer.session].state == "healthy"
-    assert (health[broken.answer.session].state, health[broken.answer.session].valid) == (
+    assert health[kept.session].state == "healthy"
+    assert (health[broken.session].state, health[broken.session].valid) == (
         "corrupt_tail",
         7,
     )
-    assert check_stream(app.reader, kept.answer.session).state == "healthy"
+    assert check_stream(app.reader, kept.session).state == "healthy"
 
 
 def test_verifying_looks_at_sessions_without_a_run(app: App, home: Path, tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def at_approval(app: App, workspace: Path, **approval: Any) -> RenderedAnswer:
 
 
 def shown(app: App, token: str) -> RenderedAnswer:
-    answered = rehydrate(app.reader, app.keyring, app.entropy, app.pinned_workflow, token=token)
+    answered = rehydrate(app.reader, app.keyring, app.pinned_workflow, token=token)
     assert isinstance(answered, RenderedAnswer)
     return answered
 
@@ -127,12 +127,13 @@ def test_nothing_can_be_handed_in_while_it_waits(app: App, tmp_path: Path) -> No
 
 
 def test_a_granted_run_goes_on_with_the_token_that_was_held(app: App, tmp_path: Path) -> None:
-    answer = at_approval(app, tmp_path).answer
+    waiting = at_approval(app, tmp_path)
+    answer = waiting.answer
     assert answer.approval is not None
 
     done = approvals.answer(app, answer.approval.id[:7], GRANT)
 
-    assert done == Answer(answer.approval.id, "granted", answer.run, "Build")
+    assert done == Answer(answer.approval.id, "granted", waiting.run, "Build")
     following = shown(app, answer.continue_token)
     assert following.answer.pending is not None
     assert following.answer.pending.step_id == "build"
@@ -141,7 +142,7 @@ def test_a_granted_run_goes_on_with_the_token_that_was_held(app: App, tmp_path: 
     last = handed_in(app, following)
     assert last.answer.is_complete
     assert approvals.list_pending(app) == []
-    assert check_stream(app.reader, answer.session).state == "healthy"
+    assert check_stream(app.reader, waiting.session).state == "healthy"
 
 
 def test_a_denied_step_is_done_again_and_the_reason_is_told(app: App, tmp_path: Path) -> None:
@@ -176,16 +177,16 @@ def test_whoever_answers_first_has_answered(app: App, tmp_path: Path) -> None:
 def test_of_several_answers_at_the_same_moment_one_counts(
     app: App, home: Path, tmp_path: Path
 ) -> None:
-    answer = at_approval(app, tmp_path).answer
-    assert answer.approval is not None
-    name, outcomes = answer.approval.id, list[object]()
+    waiting = at_approval(app, tmp_path)
+    assert waiting.answer.approval is not None
+    name, outcomes = waiting.answer.approval.id, list[object]()
 
     def act(own: App, number: int) -> None:
         outcomes.append(approvals.answer(own, name, DENY if number % 2 else GRANT))
 
     at_once(home, act)
 
-    view = show_session(app, answer.session)
+    view = show_session(app, waiting.session)
     assert isinstance(view, SessionView)
     resolved = [e.event for e in view.events if isinstance(e.event, ApprovalResolved)]
     assert len(resolved) == 1
@@ -264,13 +265,13 @@ def test_an_agent_that_never_stops_goes_on_with_a_critical_gap(app: App, tmp_pat
     answered = handed_in(app, first, "The plan")
 
     assert answered.answer.kind == "ok"
-    assert answered.answer.gaps.critical == 1
+    assert [gap.severity for gap in answered.answer.gaps] == ["critical"]
 
 
 def test_an_approval_goes_along_with_a_bundle(app: App, tmp_path: Path) -> None:
-    answer = at_approval(app, tmp_path).answer
-    assert answer.approval is not None
-    exported = export(app, answer.session)
+    waiting = at_approval(app, tmp_path)
+    assert waiting.answer.approval is not None
+    exported = export(app, waiting.session)
     assert isinstance(exported, SessionExport)
     imported = import_as_new(app, exported.document)
     assert isinstance(imported, str)
@@ -278,6 +279,6 @@ def test_an_approval_goes_along_with_a_bundle(app: App, tmp_path: Path) -> None:
     names = [one.approval for one in approvals.list_pending(app) if one.session == imported]
 
     assert len(names) == 1
-    assert names[0] != answer.approval.id
+    assert names[0] != waiting.answer.approval.id
     assert isinstance(approvals.answer(app, names[0], GRANT), Answer)
     assert len(approvals.list_pending(app)) == 1

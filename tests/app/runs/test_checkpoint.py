@@ -31,7 +31,7 @@ def begun(app: App, workspace: Path, notes: str, request_id: str | None = None) 
 
 
 def kinds(app: App, answered: RenderedAnswer) -> list[str]:
-    return [node.kind for node in load_run_graph(app, RunId(answered.answer.run)).nodes]
+    return [node.kind for node in load_run_graph(app, RunId(answered.run)).nodes]
 
 
 @pytest.mark.invariant("checkpoint-moves-nothing")
@@ -45,7 +45,7 @@ def test_a_checkpoint_hangs_beside_and_the_step_stays_pending(app: App, tmp_path
     assert mark.answer.checkpoint is not None
     assert kinds(app, first) == ["step", "checkpoint"]
     following = handed_in(app, mark)
-    assert following.answer.warnings == (), "a checkpoint does not make an advance a branch"
+    assert following.answer.branches == (), "a checkpoint does not make an advance a branch"
     assert following.answer.pending is not None
     assert following.answer.pending.step_id == "step-2"
 
@@ -71,7 +71,7 @@ def test_its_notes_are_in_the_recap(app: App, tmp_path: Path) -> None:
     marked(app, first, "half way there")
 
     shown = rehydrate(
-        app.reader, app.keyring, app.entropy, app.pinned_workflow, token=first.answer.continue_token
+        app.reader, app.keyring, app.pinned_workflow, token=first.answer.continue_token
     )
 
     assert isinstance(shown, RenderedAnswer)
@@ -81,9 +81,10 @@ def test_its_notes_are_in_the_recap(app: App, tmp_path: Path) -> None:
 def test_without_a_workflow_a_session_of_markers_begins(app: App, tmp_path: Path) -> None:
     first = begun(app, tmp_path, "Found the leak\nin the cache")
 
-    assert first.answer.workflow.id == "interlock.checkpoints"
+    run = app.reader.newest_runs(limit=1)[0]
+    assert run.workflow == "interlock.checkpoints"
     assert kinds(app, first) == ["step", "checkpoint"]
-    assert app.reader.newest_runs(limit=1)[0].title == "Found the leak"
+    assert run.title == "Found the leak"
     marked(app, first, "and mended it")
     assert kinds(app, first) == ["step", "checkpoint", "checkpoint"]
     assert handed_in(app, first, "done").answer.is_complete
@@ -93,7 +94,7 @@ def test_a_repeated_beginning_is_one_session(app: App, tmp_path: Path) -> None:
     first = begun(app, tmp_path, "Found the leak")
 
     assert begun(app, tmp_path, "Found the leak") == first
-    assert begun(app, tmp_path, "Found another").answer.session != first.answer.session
+    assert begun(app, tmp_path, "Found another").session != first.session
     assert app.reader.stats().sessions == 2
 
 

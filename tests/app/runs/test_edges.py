@@ -45,14 +45,14 @@ def begun(app: App, workspace: Path, goal: str, **more: Any) -> RenderedAnswer:
 
 def shown(app: App, answered: RenderedAnswer) -> RenderedAnswer:
     token = answered.answer.continue_token
-    again = rehydrate(app.reader, app.keyring, app.entropy, app.pinned_workflow, token=token)
+    again = rehydrate(app.reader, app.keyring, app.pinned_workflow, token=token)
     assert isinstance(again, RenderedAnswer)
     return again
 
 
 def find(app: App, workspace: Path, query: str = "", **more: Any) -> list[ResumableRun]:
     wanted = ResumeQuery(workspace, query, **more)
-    return resume.find_resumable_runs(app.reader, app.keyring, app.entropy, wanted)
+    return resume.find_resumable_runs(app.reader, app.keyring, wanted)
 
 
 def blocked(app: App, before: RenderedAnswer, times: int) -> RenderedAnswer:
@@ -63,20 +63,20 @@ def blocked(app: App, before: RenderedAnswer, times: int) -> RenderedAnswer:
 
 def test_a_request_id_works_again_after_its_session_was_deleted(app: App, tmp_path: Path) -> None:
     first = begun(app, tmp_path, "g", request_id="r1")
-    deletion.delete(app, first.answer.session)
+    deletion.delete(app, first.session)
 
-    assert begun(app, tmp_path, "g", request_id="r1").answer.session != first.answer.session
+    assert begun(app, tmp_path, "g", request_id="r1").session != first.session
 
 
 def test_each_run_of_a_session_is_found_by_itself(app: App, tmp_path: Path) -> None:
     big = handed_in(app, begun(app, tmp_path, "The big job"), "half of it")
-    session = big.answer.session
+    session = big.session
     small = begun(app, tmp_path, "A small thing", session=session)
 
-    assert find(app, tmp_path, run=big.answer.run)[0].row.title == "The big job"
-    assert find(app, tmp_path, "big job")[0].row.run == big.answer.run
+    assert find(app, tmp_path, run=big.run)[0].row.title == "The big job"
+    assert find(app, tmp_path, "big job")[0].row.run == big.run
     assert find(app, tmp_path, "big")[0].row.recap == "half of it"
-    assert find(app, tmp_path, "small")[0].row.run == small.answer.run
+    assert find(app, tmp_path, "small")[0].row.run == small.run
     assert len(app.reader.all_sessions()) == 1
 
 
@@ -93,7 +93,7 @@ def test_deleted_words_are_gone_from_the_word_index_too(
     gone = handed_in(app, started(app, tmp_path), "xyzzysecret")
     handed_in(app, started(app, tmp_path), "something else")
 
-    deletion.delete(app, gone.answer.session)
+    deletion.delete(app, gone.session)
 
     assert [p.name for p in home.iterdir() if b"xyzzysecret" in p.read_bytes()] == []
 
@@ -111,14 +111,14 @@ def test_blocked_attempts_count_for_the_run_whatever_token_is_used(
 
     refusal = advance(app, first.answer.continue_token, output("from an old token"))
 
-    assert refusal == RunWaitsForUser(first.answer.run)
-    assert user_actions.unblock(app, first.answer.run) != NothingToUnblock(first.answer.run)
+    assert refusal == RunWaitsForUser(first.run)
+    assert user_actions.unblock(app, first.run) != NothingToUnblock(first.run)
     assert handed_in(app, first, "from an old token").answer.kind == "ok"
 
 
 def test_after_unblocking_nothing_says_that_the_run_waits(app: App, tmp_path: Path) -> None:
     waiting = blocked(app, started(app, tmp_path), BLOCKED_IN_ROW_MAX)
-    user_actions.unblock(app, waiting.answer.run)
+    user_actions.unblock(app, waiting.run)
 
     again = shown(app, waiting).answer
     marked = checkpoint(app, waiting.answer.continue_token, output("so far"))
@@ -132,7 +132,7 @@ def test_after_unblocking_nothing_says_that_the_run_waits(app: App, tmp_path: Pa
 
 def test_an_archived_session_is_not_found_by_words_or_by_git(app: App, tmp_path: Path) -> None:
     subprocess.run(["git", "-C", str(tmp_path), "init", "-q", "-b", "main"], check=True)
-    session = begun(app, tmp_path, "The zebra").answer.session
+    session = begun(app, tmp_path, "The zebra").session
     user_actions.set_archived(app, session, is_archived=True)
 
     assert find(app, tmp_path, "zebra") == find(app, tmp_path) == []
@@ -143,7 +143,7 @@ def test_notes_survive_any_number_of_blocked_attempts(app: App, tmp_path: Path) 
     last = handed_in(app, started(app, tmp_path), "THE NOTE")
     for _ in range(3):
         last = blocked(app, last, BLOCKED_IN_ROW_MAX)
-        user_actions.unblock(app, last.answer.run)
+        user_actions.unblock(app, last.run)
 
     assert "THE NOTE" in shown(app, last).answer.recap
 
@@ -170,10 +170,10 @@ def test_a_damaged_event_does_not_keep_other_sessions_from_being_deleted(
     gone, damaged = started(app, tmp_path), started(app, tmp_path)
     place_of(home).run(
         "UPDATE event SET body = digest WHERE seq = 1 AND stream = (SELECT id FROM stream"
-        f" WHERE session = '{damaged.answer.session}')"
+        f" WHERE session = '{damaged.session}')"
     )
 
-    for session in (gone.answer.session, damaged.answer.session):
+    for session in (gone.session, damaged.session):
         assert deletion.delete(app, session) == deletion.SessionDeletion(session)
     assert app.reader.stats().sessions == 0
 
@@ -239,7 +239,7 @@ def test_a_keyring_that_is_gone_is_named(app: App, home: Path, tmp_path: Path) -
     anew = open_app(home)
     again = begun(anew, tmp_path, "g", request_id="r1")
 
-    assert again.answer.session == first.answer.session
+    assert again.session == first.session
     assert handed_in(anew, again).answer.kind == "ok"
     anew.close()
 
@@ -280,7 +280,7 @@ def rebuilt(document: bytes, change: Any) -> bytes:
 @pytest.mark.invariant("bundle-is-whole")
 def test_a_sound_chain_that_tells_nonsense_is_refused(app: App, tmp_path: Path) -> None:
     last = handed_in(app, started(app, tmp_path))
-    exported = bundle.export(app, last.answer.session)
+    exported = bundle.export(app, last.session)
     assert isinstance(exported, SessionExport)
 
     def refused(change: Any) -> str:
@@ -306,7 +306,7 @@ def test_a_sound_chain_that_tells_nonsense_is_refused(app: App, tmp_path: Path) 
 def test_a_commit_from_a_bundle_is_never_an_option_of_git(app: App, tmp_path: Path) -> None:
     subprocess.run(["git", "-C", str(tmp_path), "init", "-q", "-b", "main"], check=True)
     last = begun(app, tmp_path, "Look")
-    exported = bundle.export(app, last.answer.session)
+    exported = bundle.export(app, last.session)
     assert isinstance(exported, SessionExport)
     target = tmp_path / "PWNED"
 
@@ -323,7 +323,7 @@ def test_a_commit_from_a_bundle_is_never_an_option_of_git(app: App, tmp_path: Pa
 
 def test_a_long_session_can_be_carried_elsewhere(app: App, tmp_path: Path) -> None:
     last = started(app, tmp_path)
-    exported = bundle.export(app, last.answer.session)
+    exported = bundle.export(app, last.session)
     assert isinstance(exported, SessionExport)
 
     def lengthen(bodies: list[Any]) -> None:
@@ -340,7 +340,7 @@ def test_a_long_session_can_be_carried_elsewhere(app: App, tmp_path: Path) -> No
 
 def test_an_imported_session_keeps_its_times(app: App, tmp_path: Path) -> None:
     last = started(app, tmp_path)
-    exported = bundle.export(app, last.answer.session)
+    exported = bundle.export(app, last.session)
     assert isinstance(exported, SessionExport)
 
     def age(bodies: list[Any]) -> None:
@@ -369,7 +369,7 @@ def test_a_session_that_is_written_to_while_it_is_checked_is_not_taken_for_damag
     writing.start()
     found: set[str] = set()
     while writing.is_alive():
-        found.add(check_stream(app.reader, begun.answer.session).state)
+        found.add(check_stream(app.reader, begun.session).state)
     writing.join()
 
     assert found == {"healthy"}

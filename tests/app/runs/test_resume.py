@@ -44,31 +44,29 @@ def begun(app: App, workspace: Path, goal: str) -> RenderedAnswer:
 
 def find(app: App, workspace: Path, query: str = "", **more: object) -> list[ResumableRun]:
     wanted = ResumeQuery(workspace, query, **more)  # pyright: ignore[reportArgumentType]
-    return resume.find_resumable_runs(app.reader, app.keyring, app.entropy, wanted)
+    return resume.find_resumable_runs(app.reader, app.keyring, wanted)
 
 
 def test_a_session_is_found_by_what_people_call_it(app: App, tmp_path: Path) -> None:
     parser = begun(app, tmp_path, "Mend the parser")
     handed_in(app, begun(app, tmp_path, "Write the docs"), "Began with the glossary")
 
-    assert find(app, tmp_path, "parser")[0].row.session == parser.answer.session
+    assert find(app, tmp_path, "parser")[0].row.session == parser.session
     assert find(app, tmp_path, "GLOSSARY")[0].row.title == "Write the docs"
-    assert find(app, tmp_path, parser.answer.session[:9])[0].row.title == "Mend the parser"
-    assert find(app, tmp_path, run=parser.answer.run)[0].row.title == "Mend the parser"
+    assert find(app, tmp_path, parser.session[:9])[0].row.title == "Mend the parser"
+    assert find(app, tmp_path, run=parser.run)[0].row.title == "Mend the parser"
 
 
 def test_its_token_shows_where_the_run_stands(app: App, tmp_path: Path) -> None:
     second = handed_in(app, begun(app, tmp_path, "Mend the parser"), "Found the loop")
 
     candidate = find(app, tmp_path, "parser")[0]
-    shown = rehydrate(
-        app.reader, app.keyring, app.entropy, app.pinned_workflow, token=candidate.token
-    )
+    shown = rehydrate(app.reader, app.keyring, app.pinned_workflow, token=candidate.token)
 
     assert isinstance(shown, RenderedAnswer)
     assert shown.answer.pending == second.answer.pending
     assert "Found the loop" in shown.answer.recap
-    assert handed_in(app, shown).answer.warnings == ()
+    assert handed_in(app, shown).answer.branches == ()
 
 
 def test_nothing_is_written_by_looking(app: App, tmp_path: Path) -> None:
@@ -86,9 +84,9 @@ def test_the_branch_and_the_commit_count_when_nothing_is_typed(app: App, project
     commit(project, "two")
     new = begun(app, project, "On feature")
 
-    assert find(app, project)[0].row.session == new.answer.session
+    assert find(app, project)[0].row.session == new.session
     subprocess.run(["git", "-C", str(project), "checkout", "-q", "main"], check=True)
-    assert find(app, project)[0].row.session == old.answer.session
+    assert find(app, project)[0].row.session == old.session
 
 
 def test_what_changed_since_is_said(app: App, project: Path) -> None:
@@ -99,13 +97,13 @@ def test_what_changed_since_is_said(app: App, project: Path) -> None:
 
     changes = find(app, project)[0].changes
     shown = rehydrate(
-        app.reader, app.keyring, app.entropy, app.pinned_workflow, token=first.answer.continue_token
+        app.reader, app.keyring, app.pinned_workflow, token=first.answer.continue_token
     )
 
     assert changes[0].startswith("The commit was ")
-    assert changes[1:] == ("1 commits were made since.", "1 files are changed and not committed.")
+    assert changes[1:] == ("1 commits were made since.", "Changed and not committed: file.")
     assert isinstance(shown, RenderedAnswer)
-    assert shown.text.startswith("Verify before you go on:\n- The commit was ")
+    assert shown.text.startswith("Check before you go on:\n- The commit was ")
 
 
 def test_an_advance_records_that_the_commit_has_changed(app: App, project: Path) -> None:
@@ -117,7 +115,7 @@ def test_an_advance_records_that_the_commit_has_changed(app: App, project: Path)
 
 
 def test_an_archived_session_is_found_by_its_id_only(app: App, tmp_path: Path) -> None:
-    session = started(app, tmp_path).answer.session
+    session = started(app, tmp_path).session
     set_archived(app, session, is_archived=True)
 
     assert find(app, tmp_path) == []
@@ -129,7 +127,7 @@ def test_an_old_session_among_many_is_found(app: App, tmp_path: Path) -> None:
     for number in range(120):
         begun(app, tmp_path, f"Hay {number}")
 
-    assert find(app, tmp_path, "needle")[0].row.session == oldest.answer.session
+    assert find(app, tmp_path, "needle")[0].row.session == oldest.session
 
 
 def test_the_recap_is_newest_first_and_says_what_lies_below(app: App, tmp_path: Path) -> None:
@@ -141,7 +139,6 @@ def test_the_recap_is_newest_first_and_says_what_lies_below(app: App, tmp_path: 
         shown = rehydrate(
             app.reader,
             app.keyring,
-            app.entropy,
             app.pinned_workflow,
             token=answered.answer.continue_token,
         )
@@ -158,14 +155,14 @@ def test_what_is_ones_own_comes_first_and_what_somebody_works_in_last(
     app: App, tmp_path: Path
 ) -> None:
     mine, free, theirs = (begun(app, tmp_path, f"Work {number}") for number in range(3))
-    holders = {theirs.answer.session: "Claude Code, conversation 12345678"}
+    holders = {theirs.session: "Claude Code, conversation 12345678"}
 
-    found = find(app, tmp_path, own_session=mine.answer.session, holders=holders)
+    found = find(app, tmp_path, own_session=mine.session, holders=holders)
 
-    assert [each.row.run for each in found] == [each.answer.run for each in (mine, free, theirs)], (
+    assert [each.row.run for each in found] == [each.run for each in (mine, free, theirs)], (
         "though theirs is the newest"
     )
     assert [each.match.candidate.is_own for each in found] == [True, False, False]
-    assert found[2].match.candidate.holder == holders[theirs.answer.session]
-    named = find(app, tmp_path, "Work 2", own_session=mine.answer.session, holders=holders)
-    assert named[0].row.run == theirs.answer.run, "what people type counts for more"
+    assert found[2].match.candidate.holder == holders[theirs.session]
+    named = find(app, tmp_path, "Work 2", own_session=mine.session, holders=holders)
+    assert named[0].row.run == theirs.run, "what people type counts for more"

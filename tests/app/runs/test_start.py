@@ -41,13 +41,13 @@ def test_the_same_start_within_a_minute_is_the_same_run(app: App, tmp_path: Path
 
     assert begun(app, tmp_path) == first
     clock.at_ms += 1
-    assert begun(app, tmp_path).answer.session != first.answer.session
+    assert begun(app, tmp_path).session != first.session
 
 
 def test_another_caller_gets_a_run_of_its_own(app: App, tmp_path: Path) -> None:
     other = msgspec.structs.replace(app, caller="another client")
 
-    assert begun(app, tmp_path).answer.session != begun(other, tmp_path).answer.session
+    assert begun(app, tmp_path).session != begun(other, tmp_path).session
 
 
 @pytest.mark.invariant("start-is-idempotent")
@@ -67,12 +67,12 @@ def test_a_start_that_names_itself_is_the_same_for_ever_and_for_all(
 def test_a_run_can_begin_in_a_session_that_exists(app: App, tmp_path: Path) -> None:
     first = begun(app, tmp_path)
 
-    second = begun(app, tmp_path, goal="More", session=first.answer.session)
+    second = begun(app, tmp_path, goal="More", session=first.session)
 
-    assert second.answer.session == first.answer.session
-    assert second.answer.run != first.answer.run
-    named = msgspec.structs.replace(app, environment={"INTERLOCK_SESSION": first.answer.session})
-    assert begun(named, tmp_path, goal="Third").answer.session == first.answer.session
+    assert second.session == first.session
+    assert second.run != first.run
+    named = msgspec.structs.replace(app, environment={"INTERLOCK_SESSION": first.session})
+    assert begun(named, tmp_path, goal="Third").session == first.session
     refusal = start(app, asked(app, tmp_path, session="ses_none"))
     assert refusal == NoSuchSession("ses_none", ())
 
@@ -81,7 +81,9 @@ def test_preferences_come_from_the_user_the_project_and_the_call(
     app: App, home: Path, tmp_path: Path
 ) -> None:
     def chosen(**changes: object) -> Preferences:
-        return begun(app, tmp_path, **changes).answer.preferences
+        told = begun(app, tmp_path, **changes).answer.introduction
+        assert told is not None
+        return told.preferences
 
     assert chosen(goal="1") == Preferences("guided", "conservative")
     (home / "config.toml").write_text(
@@ -102,7 +104,8 @@ def test_an_agent_takes_no_more_autonomy_than_the_user_gives(app: App, tmp_path:
     wish = Wish("full_auto_never_stop", "aggressive")
     first = begun(app, tmp_path, preferences=wish, by="agent").answer
 
-    assert first.preferences == Preferences()
+    assert first.introduction is not None
+    assert first.introduction.preferences == Preferences()
     assert "for the user to allow: `interlock preferences set`" in first.warnings[0]
     assert (
         begun(app, tmp_path, goal="2", preferences=Wish("guided"), by="agent").answer.warnings == ()

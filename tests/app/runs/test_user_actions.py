@@ -10,6 +10,7 @@ from interlock.app.protocol import deletion, gated_sessions
 from interlock.app.refusals import BadToken, NodeGone, NoSuchGap, NoSuchRun, NothingToUnblock
 from interlock.app.runs import user_actions
 from interlock.app.runs.advance import advance
+from interlock.app.runs.pending_step import show_pending_step
 from interlock.app.sessions.lookup import check_stream, list_sessions
 from interlock.core.gate.state import GateRow, UnknownState
 from interlock.core.ids import GapId
@@ -36,19 +37,23 @@ def blocked(app: App, before: RenderedAnswer, times: int) -> RenderedAnswer:
 
 def test_preferences_apply_from_the_next_step_on(app: App, tmp_path: Path) -> None:
     first = started(app, tmp_path)
-    chosen = user_actions.set_preferences(app, first.answer.run, Wish("full_auto_never_stop"))
+    chosen = user_actions.set_preferences(app, first.run, Wish("full_auto_never_stop"))
 
     assert chosen == Preferences("full_auto_never_stop", "conservative")
     following = handed_in(app, first, "")
     assert following.answer.kind == "ok", "never stopping, missing notes are a gap"
-    assert following.answer.gaps.open == 1
-    assert following.answer.preferences.autonomy == "full_auto_never_stop"
+    assert [gap.severity for gap in following.answer.gaps] == ["warning"]
+    again = show_pending_step(app, following.answer.continue_token)
+    assert isinstance(again, RenderedAnswer)
+    assert again.answer.introduction is not None
+    assert again.answer.introduction.preferences == chosen
+    assert again.answer.gaps == following.answer.gaps
     assert user_actions.set_preferences(app, "run_none", Wish()) == NoSuchRun("run_none", ())
 
 
 def test_the_user_lets_a_waiting_run_go_on(app: App, tmp_path: Path) -> None:
     waiting = blocked(app, started(app, tmp_path), BLOCKED_IN_ROW_MAX)
-    run = waiting.answer.run
+    run = waiting.run
     assert advance(app, waiting.answer.continue_token, output("notes")) == RunWaitsForUser(run)
 
     user_actions.unblock(app, run)
@@ -63,10 +68,10 @@ def test_gaps_are_listed_and_closed(app: App, tmp_path: Path) -> None:
     gap = {"kind": "gap", "severity": "critical", "summary": "No tests"}
     answered = advance(app, first.answer.continue_token, output("done", gap))
     assert isinstance(answered, RenderedAnswer)
-    session = answered.answer.session
+    session = answered.session
 
     (found,) = user_actions.open_gaps(app, session)
-    assert (found.gap.summary, found.run) == ("No tests", answered.answer.run)
+    assert (found.gap.summary, found.run) == ("No tests", answered.run)
     assert user_actions.resolve_gap(app, session, found.gap.gap, "wrote them") == found.gap
 
     assert list(user_actions.open_gaps(app, session)) == []
@@ -85,17 +90,20 @@ def test_an_agent_closes_a_gap_of_its_own_run(app: App, tmp_path: Path) -> None:
     gap = {"kind": "gap", "severity": "warning", "summary": "No tests"}
     answered = advance(app, first.answer.continue_token, output("done", gap))
     assert isinstance(answered, RenderedAnswer)
-    (found,) = user_actions.open_gaps(app, answered.answer.session)
+    (found,) = user_actions.open_gaps(app, answered.session)
     closing = {"kind": "gap_resolution", "gapId": found.gap.gap, "how": "wrote them"}
 
     following = advance(app, answered.answer.continue_token, output("done", closing))
 
     assert isinstance(following, RenderedAnswer)
-    assert following.answer.gaps.open == 0
+    assert following.answer.gaps == ()
+    again = show_pending_step(app, following.answer.continue_token)
+    assert isinstance(again, RenderedAnswer)
+    assert again.answer.gaps == ()
 
 
 def test_archiving_hides_and_undoing_brings_back(app: App, tmp_path: Path) -> None:
-    session = started(app, tmp_path).answer.session
+    session = started(app, tmp_path).session
 
     user_actions.set_archived(app, session, is_archived=True)
     assert list_sessions(app, limit=9) == []
@@ -108,18 +116,18 @@ def test_archiving_hides_and_undoing_brings_back(app: App, tmp_path: Path) -> No
 def test_a_deleted_session_is_gone_and_others_are_whole(app: App, tmp_path: Path) -> None:
     gone, kept = started(app, tmp_path), handed_in(app, started(app, tmp_path))
 
-    deletion.delete(app, gone.answer.session)
+    deletion.delete(app, gone.session)
 
     refusal = advance(app, gone.answer.continue_token, output("x"))
     assert refusal == NodeGone()
-    assert check_stream(app.reader, kept.answer.session).state == "healthy"
+    assert check_stream(app.reader, kept.session).state == "healthy"
     assert handed_in(app, kept).answer.pending is not None
 
 
 def test_deleting_removes_what_was_written_into_it(app: App, home: Path, tmp_path: Path) -> None:
     gone = handed_in(app, started(app, tmp_path), "PLUTONIUM " * 50)
 
-    deletion.delete(app, gone.answer.session)
+    deletion.delete(app, gone.session)
 
     files = [path for path in home.iterdir() if path.is_file()]
     left = [path.name for path in files if b"PLUTONIUM" in path.read_bytes()]
@@ -141,7 +149,7 @@ def test_deleting_takes_the_session_from_the_gate_too(app: App, home: Path, tmp_
 
 
 def test_archiving_twice_records_it_once(app: App, tmp_path: Path) -> None:
-    session = started(app, tmp_path).answer.session
+    session = started(app, tmp_path).session
 
     user_actions.set_archived(app, session, is_archived=True)
     before = app.reader.stream(session)

@@ -67,7 +67,7 @@ def rich_session(app: App, workspace: Path) -> RenderedAnswer:
 
 
 def exported(app: App, answered: RenderedAnswer) -> SessionExport:
-    done = bundle.export(app, answered.answer.session)
+    done = bundle.export(app, answered.session)
     assert isinstance(done, SessionExport)
     return done
 
@@ -91,27 +91,25 @@ def test_an_imported_session_has_the_same_graph_and_the_same_prompts(
     session = bundle.import_as_new(elsewhere, document)
 
     assert isinstance(session, str)
-    assert session != last.answer.session
+    assert session != last.session
     assert check_stream(elsewhere.reader, session).state == "healthy"
     (candidate,) = find_resumable_runs(
         elsewhere.reader,
         elsewhere.keyring,
-        elsewhere.entropy,
         ResumeQuery(tmp_path, session=session),
     )
     assert shape(load_run_graph(elsewhere, candidate.row.run)) == shape(
-        load_run_graph(app, last.answer.run)
+        load_run_graph(app, last.run)
     )
     shown = rehydrate(
         elsewhere.reader,
         elsewhere.keyring,
-        elsewhere.entropy,
         elsewhere.pinned_workflow,
         token=candidate.token,
     )
     assert isinstance(shown, RenderedAnswer)
     assert shown.answer.pending == last.answer.pending
-    assert handed_in(elsewhere, shown).answer.warnings == ()
+    assert handed_in(elsewhere, shown).answer.branches == ()
 
 
 def test_it_can_be_imported_where_it_came_from(app: App, tmp_path: Path) -> None:
@@ -312,11 +310,11 @@ def test_a_bundle_says_what_would_come_of_it(app: App, tmp_path: Path) -> None:
     checked = bundle.preview_import(done.document)
 
     assert isinstance(checked, ImportPreview)
-    stream = app.reader.stream(last.answer.session)
+    stream = app.reader.stream(last.session)
     assert stream is not None
     assert stream.head is not None
     assert checked.head == msgspec.structs.replace(stream.head, workspace="")
-    assert (checked.session, checked.events) == (last.answer.session, done.events)
+    assert (checked.session, checked.events) == (last.session, done.events)
     assert checked.producer.startswith("interlock ")
 
 
@@ -343,7 +341,7 @@ def test_a_bundle_holds_no_path_of_the_machine_it_comes_from(
         directory.mkdir()
         opt_in(directory, "strict")
     begin_recorded(app, project, Conversation("claude-code", "one"))
-    session = handed_in(app, started(app, project), "See /etc/hosts").answer.session
+    session = handed_in(app, started(app, project), "See /etc/hosts").session
 
     done = bundle.export(app, session)
 

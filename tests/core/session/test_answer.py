@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from interlock.core import canonical
 from interlock.core.ids import (
     ApprovalId,
+    GapId,
     NodeId,
     RunId,
     SessionId,
@@ -17,33 +18,52 @@ from interlock.core.ids import (
     WorkflowId,
 )
 from interlock.core.preferences import Preferences
-from interlock.core.session import answer
+from interlock.core.session import answer_text
 from interlock.core.session.answer import (
     AnswerApproval,
     BlockedStep,
     Expects,
-    Gaps,
+    Introduction,
+    LeftOutNotes,
+    OpenGap,
+    OtherBranch,
     Pass,
+    PastOutput,
     Pending,
+    Progress,
+    RenderedAnswer,
     Situation,
+    SkippedStep,
+    StoredAnswer,
     WorkflowRef,
     decode_stored_answer,
 )
-from interlock.core.session.blockers import NOTES_PLACEHOLDER, Blocker, BlockerCode
+from interlock.core.session.blockers import Blocker, BlockerCode
+from interlock.core.workflow.examples import NOTES_BLANK
+from interlock.core.workflow.packs import Severity
 
+TOLD_IN_WORDS = ("nextCall", "kind", "nextIntent")
 words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
+names = st.text(st.characters(exclude_categories=["C"]), min_size=1, max_size=40)
+"""Ids and the like, which no control character is in."""
+
+
+def listed(items: st.SearchStrategy[object]) -> st.SearchStrategy[tuple[object, ...]]:
+    return st.lists(items, max_size=2).map(tuple)
+
+
 pendings = st.builds(
     Pending,
-    step_id=st.builds(StepId, words),
+    step_id=st.builds(StepId, names),
     title=words,
     number=st.integers(1, 99),
     of=st.integers(1, 99),
     prompt=words,
-    expects=st.builds(Expects, st.booleans(), st.none() | words),
-    loop=st.none() | st.builds(Pass, st.builds(StepId, words), st.integers(1, 9), st.just(9)),
+    expects=st.builds(Expects, st.booleans(), listed(words), listed(words)),
+    loop=st.none() | st.builds(Pass, st.builds(StepId, names), st.integers(1, 9), st.just(9)),
 )
-approvals = st.builds(AnswerApproval, st.builds(ApprovalId, words), words, words, words)
-refs = st.builds(WorkflowRef, st.builds(WorkflowId, words), words, st.builds(WorkflowHash, words))
+approvals = st.builds(AnswerApproval, st.builds(ApprovalId, names), words, words, words)
+refs = st.builds(WorkflowRef, st.builds(WorkflowId, names), words, st.builds(WorkflowHash, names))
 blockers = st.builds(
     Blocker,
     code=st.sampled_from(get_args(BlockerCode)),
@@ -55,30 +75,47 @@ blocked = st.builds(
     BlockedStep,
     blockers=st.lists(blockers, min_size=1, max_size=3).map(tuple),
     attempts_left=st.integers(0, 9),
-    example=st.just({"notesMarkdown": NOTES_PLACEHOLDER}),
+    example=st.just({"notesMarkdown": NOTES_BLANK}),
 )
+left_out = listed(st.builds(LeftOutNotes, names, words, st.integers(0, 9)))
 situations = st.builds(
     Situation,
-    session=st.builds(SessionId, words),
-    run=st.builds(RunId, words),
-    workflow=refs,
+    introduction=st.builds(
+        Introduction,
+        st.builds(SessionId, names),
+        st.builds(RunId, names),
+        refs,
+        st.builds(Preferences),
+    ),
     pending=st.none() | pendings,
-    preferences=st.builds(Preferences),
-    gaps=st.builds(Gaps, st.integers(0, 9), st.just(0)),
+    progress=st.builds(Progress, st.integers(0, 9), st.integers(0, 9), st.integers(0, 9)),
+    gaps=listed(
+        st.builds(OpenGap, st.builds(GapId, names), st.sampled_from(get_args(Severity)), words)
+    ),
     needs_user=st.booleans(),
     is_waiting=st.booleans(),
+    is_introduced=st.booleans(),
     blocked=st.none() | blocked,
     approval=st.none() | approvals,
-    checkpoint=st.none() | st.builds(NodeId, words),
+    checkpoint=st.none() | st.builds(NodeId, names),
+    skipped=listed(st.builds(SkippedStep, st.builds(StepId, names), words, words)),
+    branches=listed(st.builds(OtherBranch, st.builds(NodeId, names), words)),
     warnings=st.lists(words, max_size=3).map(tuple),
     verify=st.lists(words, max_size=3).map(tuple),
     recap=st.just("") | words,
+    left_out=left_out,
 )
 # Where a run waits for an approval, no step is pending.
 frames = situations.map(
-    lambda now: answer.stored_answer(
+    lambda now: answer_text.stored_answer(
         msgspec.structs.replace(now, pending=None, blocked=None) if now.approval else now
     )
+)
+readings = st.builds(
+    answer_text.notes_answer,
+    listed(st.builds(PastOutput, names, words, words, listed(words))),
+    st.dictionaries(names, st.integers()),
+    left_out,
 )
 
 
@@ -90,58 +127,83 @@ def leaves(value: object) -> list[str]:
     return [value] if isinstance(value, str) else []
 
 
-@given(frames, words, words)
-def test_every_fact_of_the_structure_is_in_the_text(
-    stored: answer.StoredAnswer, prompt: str, token: str
-) -> None:
-    answered = answer.fill(stored, prompt=prompt if stored.answer.pending else "", token=token)
-    facts = msgspec.to_builtins(answered.answer)
-    facts.pop("nextCall")  # the text describes it in words
-
-    for fact in leaves(facts):
-        assert fact in answered.text
-
-
-@given(frames, words, words)
-def test_a_stored_answer_comes_back_whole(
-    stored: answer.StoredAnswer, prompt: str, token: str
-) -> None:
-    reread = decode_stored_answer(canonical.encode(stored))
-
-    assert answer.fill(reread, prompt=prompt, token=token) == answer.fill(
-        stored, prompt=prompt, token=token
+def filled(stored: StoredAnswer, prompt: str, token: str) -> RenderedAnswer:
+    return answer_text.fill(
+        stored,
+        prompt=prompt,
+        token=token,
+        token_at=lambda node: f"token at {node}",
+        session=SessionId("s"),
+        run=RunId("r"),
     )
 
 
+@given(frames | readings, words, words)
+def test_every_fact_of_the_structure_is_in_the_text(
+    stored: StoredAnswer, prompt: str, token: str
+) -> None:
+    answered = filled(stored, prompt if stored.answer.pending else "", token)
+    facts = msgspec.to_builtins(answered.answer)
+
+    visible = answered.text.replace("\0", "\ufffd")
+    for fact in leaves({key: item for key, item in facts.items() if key not in TOLD_IN_WORDS}):
+        assert fact.replace("\0", "\ufffd") in visible
+
+
+@given(frames | readings, words, words)
+def test_a_stored_answer_comes_back_whole(stored: StoredAnswer, prompt: str, token: str) -> None:
+    reread = decode_stored_answer(canonical.encode(stored))
+
+    assert filled(reread, prompt, token) == filled(stored, prompt, token)
+
+
 @given(frames)
-def test_neither_prompt_nor_token_is_stored(stored: answer.StoredAnswer) -> None:
-    answered = answer.fill(stored, prompt="THE-PROMPT", token="THE-TOKEN")
+def test_neither_prompt_nor_token_is_stored(stored: StoredAnswer) -> None:
+    answered = filled(stored, "THE-PROMPT", "THE-TOKEN")
 
     assert "THE-TOKEN" in answered.text
     content = canonical.encode(stored)
     assert b"THE-PROMPT" not in content
     assert b"THE-TOKEN" not in content
+    assert b"token at" not in content
 
 
 @given(frames)
-def test_the_text_beyond_the_prompt_is_short(stored: answer.StoredAnswer) -> None:
-    own_words = sum(len(part) for part in stored.text) - sum(
-        len(fact) for fact in leaves(msgspec.to_builtins(stored.answer))
+def test_a_branch_is_reached_by_its_own_token(stored: StoredAnswer) -> None:
+    for branch in filled(stored, "", "THE-TOKEN").answer.branches:
+        assert branch.continue_token == f"token at {branch.node}"
+
+
+@given(frames)
+def test_the_text_beyond_the_prompt_is_short(stored: StoredAnswer) -> None:
+    answer = stored.answer
+    own_words = len(stored.text) - sum(len(fact) for fact in leaves(msgspec.to_builtins(answer)))
+
+    assert own_words < 700 + 150 * len(answer.branches)
+
+
+def test_an_ordinary_step_has_a_frame_of_a_few_words() -> None:
+    text = answer_text.stored_answer(ORDINARY).text
+
+    assert text == (
+        "# Step 1 of 1: A [a]\n\n\0prompt\0\n\n---\nHand in: notes.\ncontinueToken: \0token\0"
     )
 
-    assert own_words < 700
 
-
-def intent_of(**now: object) -> str:
-    base = Situation(
+ORDINARY = Situation(
+    Introduction(
         SessionId("s"),
         RunId("r"),
         WorkflowRef(WorkflowId("w"), "1", WorkflowHash("h")),
-        Pending(StepId("a"), "A", 1, 1, "p", Expects(notes=True)),
         Preferences(),
-        Gaps(),
-    )
-    return answer.stored_answer(msgspec.structs.replace(base, **now)).answer.next_intent
+    ),
+    Pending(StepId("a"), "A", 1, 1, "p", Expects(notes=True)),
+    Progress(0, 0, 1),
+)
+
+
+def intent_of(**now: object) -> str:
+    return answer_text.stored_answer(msgspec.structs.replace(ORDINARY, **now)).answer.next_intent
 
 
 def test_the_next_intent_is_a_table() -> None:

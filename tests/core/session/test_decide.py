@@ -10,8 +10,7 @@ from interlock.core.canonical import Json
 from interlock.core.ids import BlobRef, GapId, StepId
 from interlock.core.preferences import Preferences
 from interlock.core.session import artifacts, decide, head, start_run
-from interlock.core.session.answer import NextCall
-from interlock.core.session.blockers import NOTES_PLACEHOLDER
+from interlock.core.session.answer import NextCall, OpenGap
 from interlock.core.session.decide import NOTES_BYTES_MAX, AdvanceInputs, Attempt, PlannedReply
 from interlock.core.session.events import (
     ApprovalRequested,
@@ -20,6 +19,7 @@ from interlock.core.session.events import (
     SessionEvent,
     decode_envelope,
 )
+from interlock.core.session.evidence import CommandRecord
 from interlock.core.session.head import BLOCKED_IN_ROW_MAX, RunHead
 from interlock.core.session.judge import StepOutput
 from interlock.core.session.nodes import Node, node_of
@@ -38,6 +38,7 @@ from interlock.core.tokens import Token, read_token
 from interlock.core.workflow.compiled_workflow import PinnedWorkflow
 from interlock.core.workflow.compiler import compile_workflow
 from interlock.core.workflow.definition import Workflow
+from interlock.core.workflow.examples import NOTES_BLANK
 from tests.scenes import KEY, ROOT, RUN, SESSION, after, linear, pinned
 
 ARGUMENTS = BlobRef("sha256:" + "0" * 64)
@@ -80,7 +81,17 @@ class Play:
         assert isinstance(taken, tuple)
         node = self.node
         known: dict[str, Json] = {"goal": "Try it"}
-        around = AdvanceInputs(known, "the prompt", open_gaps or {}, "", None, KEY, 2_000)
+        around = AdvanceInputs(
+            context=known,
+            prompt="the prompt",
+            open_gaps=open_gaps or {},
+            branches=(),
+            notes={},
+            commands=CommandRecord(),
+            observation=None,
+            key=KEY,
+            at_ms=2_000,
+        )
         handed = Attempt(ids.first_attempt(node.id), ARGUMENTS, StepOutput(notes, taken), context)
         self.outcome = decide.advance(self.stream, node, self.pinned.workflow, handed, around)
         self._keep()
@@ -134,7 +145,7 @@ def test_starting_gives_the_first_step_and_the_call_that_hands_it_in() -> None:
     assert answer.next_intent == "perform_pending_then_continue"
     assert answer.next_call == NextCall(
         "continue_workflow",
-        {"continueToken": answer.continue_token, "output": {"notesMarkdown": NOTES_PLACEHOLDER}},
+        {"continueToken": answer.continue_token, "output": {"notesMarkdown": NOTES_BLANK}},
     )
     assert read_token(answer.continue_token, {KEY.id: KEY}) == Token(ROOT, ids.first_attempt(ROOT))
 
@@ -177,7 +188,7 @@ def test_a_complete_run_takes_no_more_steps() -> None:
 
 
 def test_what_is_wrong_with_the_call_itself_is_refused() -> None:
-    assert Play().hand_in(NOTES_PLACEHOLDER).refusal == NotesNotWritten()
+    assert Play().hand_in(NOTES_BLANK).refusal == NotesNotWritten()
     assert Play().hand_in("é" * NOTES_BYTES_MAX).refusal == NotesTooLong(
         2 * NOTES_BYTES_MAX, NOTES_BYTES_MAX
     )
@@ -289,8 +300,7 @@ def test_a_gap_that_the_agent_reports_is_recorded_and_can_be_closed() -> None:
     (gap,) = [event for event in play.events if isinstance(event, GapRecorded)]
 
     assert (play.run.gaps_open, play.run.gaps_critical) == (1, 1)
-    assert (play.answer.gaps.open, play.answer.gaps.critical) == (1, 1)
-    assert gap.gap in play.answer.warnings[0]
+    assert play.answer.gaps == (OpenGap(gap.gap, "critical", "No tests"),)
 
     closing: Json = {"kind": "gap_resolution", "gapId": gap.gap, "how": "wrote them"}
     play.hand_in("done", closing, open_gaps={gap.gap: gap})
@@ -326,7 +336,7 @@ def test_a_known_artifact_of_the_wrong_shape_blocks_with_an_example() -> None:
 
     (blocker,) = play.answer.blocked.blockers
     assert (blocker.code, blocker.pointer) == ("invalid_artifact", "/output/artifacts/0")
-    assert play.answer.blocked.example["artifacts"] == [artifacts.EXAMPLES["gap"]]
+    assert msgspec.json.encode(artifacts.EXAMPLES["gap"]).decode() in blocker.suggestion
 
 
 def test_artifacts_of_other_kinds_are_kept_and_not_read() -> None:

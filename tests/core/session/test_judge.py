@@ -114,7 +114,7 @@ def test_a_preferred_capability_that_is_missing_leaves_a_gap_and_goes_on() -> No
     outcome = judge(first_of(workflow), StepOutput("done", taken), run)
 
     assert outcome.blockers == ()
-    assert [gap.capability for gap in outcome.gaps] == ["delegation"]
+    assert [gap.subject for gap in outcome.gaps] == ["delegation"]
 
 
 def test_the_same_missing_capability_is_recorded_once_in_a_run() -> None:
@@ -128,7 +128,7 @@ def test_the_same_missing_capability_is_recorded_once_in_a_run() -> None:
         2,
         "g",
         preferences,
-        capability_gaps=("web_browsing",),
+        single_gaps=("web_browsing",),
     )
 
     assert judge(first_of(workflow), StepOutput("done"), run) == Judgement()

@@ -33,7 +33,7 @@ class Odd(Exception):
 class Pass(msgspec.Struct):
     part: Doc
     number: int
-    stops: bool = False
+    decision: Any = None
 
 
 class Model:
@@ -90,22 +90,24 @@ class Model:
                 self._take((yield part["id"]))
 
     def _loop(self, part: Doc) -> Generator[str | None, Deed]:
-        if not self._wants(part, 0, stops=self._is_stopped_beforehand(part)):
+        if not self._wants(part, 0, self._decided_beforehand(part)):
             self.log.append(("loop_skipped", part["id"]))
             return
         for number in range(1, part["loop"]["maxIterations"] + 1):
             self.log.append(("loop_entered" if number == 1 else "pass_begun", part["id"]))
             self.passes.append(Pass(part, number))
             yield from self._block(part["body"])
-            if not self._wants(part, number, stops=self.passes.pop().stops):
+            if not self._wants(part, number, self.passes.pop().decision):
                 self.log.append(("loop_ended", part["id"]))
                 return
         self.log.append(("loop_bounded", part["id"]))
         self.bounded.append(part["id"])
 
-    def _wants(self, part: Doc, done: int, *, stops: bool) -> bool:
+    def _wants(self, part: Doc, done: int, decision: Any) -> bool:
         rule = part["loop"]
         match rule:
+            case _ if decision:
+                return decision == "continue"
             case {"items": name}:
                 items = self.seen(self.passes).get(name)
                 if not isinstance(items, list):
@@ -123,23 +125,23 @@ class Model:
                 held = self._ask(wanted, part, "/loop/condition", passes)
                 return held == (rule["type"] == "while")
             case _:
-                return not stops
+                return True
 
     def _take(self, deed: Deed) -> None:
         self.context = {**self.context, **deed.sets}
         self._waiting = deed
         for around in reversed(self.passes):
             if deed.decision and _is_meant(around.part, deed):
-                around.stops, self._waiting = deed.decision == "stop", None
+                around.decision, self._waiting = deed.decision, None
                 return
 
-    def _is_stopped_beforehand(self, part: Doc) -> bool:
-        """One decision is about one loop, and about none behind the next step."""
+    def _decided_beforehand(self, part: Doc) -> Any:
+        """One decision is about one loop, and about none behind the next step; only to stop it."""
         deed = self._waiting
-        if deed is None or not _is_controlled(part):
-            return False
+        if deed is None or not _takes_decisions(part):
+            return None
         self._waiting = None
-        return deed.decision == "stop" and _is_meant(part, deed)
+        return "stop" if deed.decision == "stop" and _is_meant(part, deed) else None
 
     def seen(self, passes: list[Pass]) -> Doc:
         found = dict(self.context)
@@ -181,13 +183,14 @@ def _holds(wanted: Doc, at: str, about: str, seen: Doc) -> bool:
             return bool(seen.get(wanted["var"]))
 
 
-def _is_controlled(part: Doc) -> bool:
-    return not {"items", "count", "condition"} & part["loop"].keys()
+def _takes_decisions(part: Doc) -> bool:
+    """The agent may decide about any loop that does not go over something counted."""
+    return not {"items", "count"} & part["loop"].keys()
 
 
 def _is_meant(part: Doc, deed: Deed) -> bool:
     source = part["loop"].get("conditionSource", {})
-    return _is_controlled(part) and deed.loop_id in (None, part["id"], source.get("loopId"))
+    return _takes_decisions(part) and deed.loop_id in (None, part["id"], source.get("loopId"))
 
 
 def written_out(parts: list[Doc], at: str, prefix: str = "") -> list[Doc]:

@@ -20,7 +20,10 @@ from interlock.core.workflow.contracts import (
     instructions,
     local_contract,
 )
+from interlock.core.workflow.operators import clip
+from tests.blanks import fill
 
+REMEDIES = "Send there: .|Put your own value there|Change it so that it has the form of the example"
 Schema = dict[str, Any]
 TICKET: Schema = {
     "type": "object",
@@ -90,16 +93,19 @@ def decoded(text: str) -> Any:
 
 
 def filled(example: str) -> Any:
-    """The example with words of the same length in place of each <…>."""
-    return json.loads(re.sub(r"<[^<>]+>", lambda blank: "w" * len(blank[0]), example))
+    """The example with its blanks replaced."""
+    return fill(decoded(example))
 
 
-def repair(sent: list[Any], found: tuple[Breach, ...]) -> list[Any]:
-    """One who sends what is shown in the first breach, with some words of its own."""
-    shown = re.search(r"(?:Add this to|A whole one)[^:]*: (\{.*\})$", found[0].suggestion)
-    assert shown, "the first breach shows a whole artifact"
+def repair(contract: Contract, sent: list[Any], found: tuple[Breach, ...]) -> list[Any]:
+    """One who sends what the first breach shows, or else the example that is always shown."""
     kept = [value for index, value in enumerate(sent) if index != found[0].index]
-    return [*kept, filled(shown[1])]
+    if found[0].is_missing:
+        shown = re.search(r"Add this to [^:]*: (\{.*\})$", found[0].suggestion)
+        assert shown, "what is missing is shown whole"
+        return [*kept, filled(shown[1])]
+    assert all(re.match(REMEDIES, breach.suggestion) for breach in found)
+    return [*kept, filled(contract.example)]
 
 
 def paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -146,7 +152,7 @@ def test_one_who_does_what_is_suggested_is_accepted(contract: Contract) -> None:
         found, _ = check(contract, sent)
         refused += bool(found)
         if found:
-            assert check(contract, repair(sent, found)) == ((), ())
+            assert check(contract, repair(contract, sent, found)) == ((), ())
 
     assert refused >= 3
 
@@ -192,13 +198,13 @@ def test_a_value_that_is_not_from_its_list_can_be_mended_by_what_the_breach_says
 
 @pytest.mark.parametrize("contract", ALL.values(), ids=ALL)
 def test_words_of_the_example_that_were_not_replaced_are_a_breach(contract: Contract) -> None:
-    blanks = re.findall(r"<[^<>]+>", contract.example)
+    blanks = re.findall(r"\"<(?:[^\"\\\\]|\\\\.)+>\"", contract.example)
     found, _ = check(contract, [decoded(contract.example)])
 
     assert sorted(breach.message.partition("it still says ")[2] for breach in found) == sorted(
-        blanks
+        clip(json.loads(blank), 80) for blank in blanks
     )
-    assert all("Put your own words there." in breach.suggestion for breach in found)
+    assert all(breach.suggestion == "Put your own value there." for breach in found)
 
 
 def test_blanks_are_found_in_other_places_and_between_spaces() -> None:
@@ -222,8 +228,8 @@ def test_what_was_sent_and_what_is_needed_is_told() -> None:
         index=None,
         pointer="/output/artifacts",
         message=f"{need}`wr.gap`, `gap`, 2 without a kind",
-        suggestion="Add this to output.artifacts, with your own words in place of each <…>: "
-        '{"decision":"continue","kind":"loop_control","reason":"<why>"}',
+        suggestion="Add this to output.artifacts, with your own values: "
+        '{"decision":"<continue | stop>","kind":"loop_control","reason":"<why>"}',
     )
     assert none.message == f"{need}none"
 
@@ -239,7 +245,7 @@ def test_the_place_is_that_in_the_call_and_the_first_of_the_kind_counts() -> Non
         "`/severity` of the artifact of kind `gap`: "
         'it is not one of "critical", "info", "warning" (found "huge")'
     )
-    assert breach.suggestion.startswith('Send there: one of "critical", "info", "warning". A whole')
+    assert breach.suggestion == 'Send there: one of "critical", "info", "warning".'
 
 
 def test_of_several_of_a_kind_one_that_passes_is_enough() -> None:
@@ -253,7 +259,7 @@ def test_what_is_not_required_may_be_left_out_but_must_be_right() -> None:
 
     assert check(contract, [{"kind": "other"}]) == ((), ())
     assert check(contract, [{"kind": "gap"}])[0]
-    assert instructions(contract).startswith("You may hand in an artifact of kind `gap`")
+    assert instructions(contract).startswith("If it applies, hand in this artifact")
 
 
 def test_a_field_that_nobody_reads_is_a_warning_and_no_breach() -> None:
@@ -305,34 +311,31 @@ def test_a_changed_example_passes_or_each_breach_has_a_place(
 
 
 @pytest.mark.parametrize("contract", ALL.values(), ids=ALL)
-def test_the_instructions_name_the_kind_and_show_an_example_in_one_line(contract: Contract) -> None:
-    head, *fields, last = instructions(contract).splitlines()
+def test_the_instructions_show_the_example_in_one_line_and_name_what_it_leaves_out(
+    contract: Contract,
+) -> None:
+    shown, *more = instructions(contract).splitlines()
 
-    assert f"`{contract.name}`" in head
-    assert fields[0] == f'- `kind` (required): "{contract.name}"'
-    assert decoded(last[last.index("{") :]) == decoded(contract.example)
-    assert len(instructions(contract).encode()) <= 4096
+    example = decoded(shown[shown.index("{") :])
+    assert example == decoded(contract.example)
+    assert example["kind"] == contract.name
+    left_out = [name for name in decoded(contract.schema)["properties"] if name not in example]
+    assert more == ([f"It may also have: {', '.join(left_out)}."] if left_out else [])
 
 
-def test_the_instructions_tell_each_field_with_its_limits() -> None:
+def test_the_instructions_tell_the_limits_in_the_blanks() -> None:
     assert (
         instructions(own("ticket"))
         == """\
-Hand in an artifact of kind `ticket` in output.artifacts. Its fields:
-- `kind` (required): "ticket"
-- `links` (required): list, not empty, each object with `to`, `why`
-  - `to` (required): text
-  - `why` (required): one of "blocks", "follows"
-- `size` (required): one of "small", "large"
-- `title` (required): text, 5 to 40 characters (For people.)
-- `estimate` (optional): whole number, at least 1
-For example, with your own words in place of each <…>: {"kind":"ticket","links":[{"to":"<ticket>",\
-"why":"blocks"}],"size":"small","title":"<what is to be done>"}"""
+Hand in this artifact, with your own values in place of each <…>: {"kind":"ticket","links":\
+[{"to":"<ticket>","why":"<blocks | follows>"}],"size":"<small | large>","title":\
+"<what is to be done, 5 to 40 characters>"}
+It may also have: estimate."""
     )
 
 
 def test_the_kind_is_demanded_of_a_contract_of_one_s_own() -> None:
-    assert decoded(own("count").example) == {"kind": "count", "n": 3}
+    assert decoded(own("count").example) == {"kind": "count", "n": "<whole number, like 3>"}
     assert check(own("count"), [{"kind": "count", "n": 1}]) == ((), ())
     assert check(own("closed"), [{"kind": "closed", "say": "yes"}]) == ((), ())
     assert check(own("count"), [{"n": 1}])[0][0].is_missing

@@ -140,6 +140,8 @@ def assert_same(
     assert traced == model.log[:TRACED_MAX]
     assert all(entry.why for entry in found.trace), "every decision has a reason"
     assert [one.id for one in found.bounded_loops] == model.bounded
+    passed_by = [about for what, about in model.log if what in ("skipped", "loop_skipped")]
+    assert [one.part.id for one in found.skipped] == list(dict.fromkeys(passed_by))
     if found.step:
         assert run.seen() == model.seen(model.passes)
 
@@ -202,6 +204,20 @@ def test_a_pass_that_has_begun_is_finished() -> None:
     assert played(steered, Deed({"x": 0}), x=1) == ["a", "b"]
     assert played(controlled, STOP) == ["a", "b"]
     assert played(controlled, STOP, Deed({}, "continue")) == ["a", "b"] * 3
+
+
+def test_a_decision_beats_the_condition_of_a_loop() -> None:
+    rules: dict[str, Doc] = {
+        "while": {"type": "while", "condition": {"var": "x"}, "maxIterations": 2},
+        "until": {"type": "until", "condition": {"not": {"var": "x"}}, "maxIterations": 2},
+    }
+    for rule in rules.values():
+        document = workflow(loop("l", rule, step("a")), step("b"))
+
+        assert played(document, x=1) == ["a", "a", "b"]
+        assert played(document, STOP, x=1) == ["a", "b"]
+        assert played(document, Deed({"x": 0}), x=1) == ["a", "b"]
+        assert played(document, Deed({"x": 0}, "continue"), x=1) == ["a", "a", "b"]
 
 
 def test_a_loop_may_be_stopped_by_the_step_just_before_it_only() -> None:
@@ -276,6 +292,7 @@ def test_what_cannot_be_decided_stops_the_run_and_says_where_in_the_file(documen
             found.position,
             context=context,
             preferences=Preferences(),
+            notes={},
         )
 
     assert isinstance(found, Impasse), "trouble is not a no"
@@ -355,7 +372,12 @@ def test_the_banner_of_a_counted_loop_says_how_many_there_are() -> None:
     assert found.step is not None
 
     shown = prompt.render(
-        pinned.workflow, found.step, found.position, context=context, preferences=Preferences()
+        pinned.workflow,
+        found.step,
+        found.position,
+        context=context,
+        preferences=Preferences(),
+        notes={},
     )
 
     assert isinstance(shown, RenderedPrompt)

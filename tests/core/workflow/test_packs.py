@@ -15,6 +15,7 @@ from interlock.core.canonical import Json
 from interlock.core.workflow import packs, schemas
 from interlock.core.workflow.handoff_artifacts import PackArtifact
 from interlock.core.workflow.packs import EXAMPLES, Pack, contract_name, kind_without_prefix
+from tests.blanks import fill
 
 STRUCTS: dict[str, Any] = {
     str(one.__struct_config__.tag): one for one in PackArtifact.__subclasses__()
@@ -25,6 +26,11 @@ def taken(name: str) -> Pack:
     found = packs.pack(name)
     assert found is not None
     return found
+
+
+def sample(name: str) -> dict[str, Json]:
+    """The example with its blanks replaced."""
+    return fill(taken(name).example)
 
 
 def test_each_kind_of_artifact_has_a_pack() -> None:
@@ -51,13 +57,13 @@ def test_each_kind_of_artifact_has_a_pack() -> None:
 
 @pytest.mark.parametrize("name", packs.names())
 def test_an_example_is_accepted_with_and_without_the_foreign_prefix(name: str) -> None:
-    pack = taken(name)
+    schema, example = taken(name).schema, sample(name)
 
-    assert pack.example["kind"] == name
-    assert schemas.errors(pack.schema, cast("Json", pack.example)) == ()
-    assert schemas.errors(pack.schema, {**pack.example, "kind": f"wr.{name}"}) == ()
-    assert schemas.errors(pack.schema, {**pack.example, "kind": "other"})
-    assert isinstance(msgspec.convert(pack.example, STRUCTS[name]), STRUCTS[name])
+    assert example["kind"] == name
+    assert schemas.errors(schema, cast("Json", example)) == ()
+    assert schemas.errors(schema, {**example, "kind": f"wr.{name}"}) == ()
+    assert schemas.errors(schema, {**example, "kind": "other"})
+    assert isinstance(msgspec.convert(example, STRUCTS[name]), STRUCTS[name])
 
 
 @pytest.mark.parametrize("name", packs.names())
@@ -83,15 +89,15 @@ def test_a_purpose_is_one_line(name: str) -> None:
 
 @pytest.mark.parametrize("name", packs.names())
 def test_fields_beyond_those_of_a_kind_are_allowed(name: str) -> None:
-    more: dict[str, Json] = {**taken(name).example, "more": {"a": 1}}
+    more: dict[str, Json] = {**sample(name), "more": {"a": 1}}
 
     assert schemas.errors(taken(name).schema, more) == ()
     assert schemas.undeclared_members(taken(name).schema, more) == ("/more",)
 
 
 def test_a_finding_is_open() -> None:
-    finding = {"severity": "nit", "summary": "a space", "file": "a.py", "line": 3}
-    verdict = cast("Json", {**taken("review_verdict").example, "findings": [finding]})
+    finding = {"severity": "nit", "summary": "a space", "remedy": "take it out", "tool": 3}
+    verdict = cast("Json", {**sample("review_verdict"), "findings": [finding]})
 
     assert schemas.undeclared_members(taken("review_verdict").schema, verdict) == ()
 
@@ -119,7 +125,7 @@ ANYTHING: st.SearchStrategy[Json] = st.one_of(
 
 @given(NAMES, st.data())
 def test_the_schema_and_the_struct_take_the_same(name: str, data: st.DataObject) -> None:
-    value: Any = copy.deepcopy(taken(name).example)
+    value: Any = sample(name)
     properties = sorted({*taken(name).schema["properties"]} - {"kind"})
     for _ in range(data.draw(st.integers(1, 2))):
         more = [(key,) for key in properties if key not in value]
@@ -143,7 +149,7 @@ def test_the_schema_and_the_struct_take_the_same(name: str, data: st.DataObject)
 @pytest.mark.parametrize(
     ("name", "changes", "pointer"),
     [
-        ("verification", {"exitCode": 1}, "/exitCode"),
+        ("verification", {"exitCode": "0"}, "/exitCode"),
         ("gate_verdict", {"rationale": "x" * 19}, "/rationale"),
         ("assessment", {"dimensions": {}}, "/dimensions"),
         ("assessment", {"dimensions": {"a": {"rationale": "x"}}}, "/dimensions/a"),
@@ -154,9 +160,16 @@ def test_the_schema_and_the_struct_take_the_same(name: str, data: st.DataObject)
     ],
 )
 def test_what_a_pack_demands_is_demanded(name: str, changes: dict[str, Json], pointer: str) -> None:
-    [error] = schemas.errors(taken(name).schema, {**taken(name).example, **changes})
+    [error] = schemas.errors(taken(name).schema, {**sample(name), **changes})
 
     assert error.pointer == pointer
+
+
+@pytest.mark.parametrize("code", [0, 1, 127, -9])
+def test_a_command_may_be_reported_however_it_ended(code: int) -> None:
+    report: Json = {**sample("verification"), "exitCode": code}
+
+    assert schemas.errors(taken("verification").schema, report) == ()
 
 
 @pytest.mark.parametrize("prefix", ["", "wr.contracts.", "interlock.contracts."])

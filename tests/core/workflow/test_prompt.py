@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import msgspec
+
+from interlock.core.ids import StepId
 from interlock.core.preferences import Preferences
 from interlock.core.workflow.compiled_workflow import CompiledStep, CompiledWorkflow
 from interlock.core.workflow.definition import UserOnly
@@ -10,13 +13,17 @@ from interlock.core.workflow.placeholders import placeholder_paths
 from interlock.core.workflow.positions import Frame
 from interlock.core.workflow.prompt import MissingContextKeys, render
 from tests.core.session.test_decide import changed
-from tests.scenes import pinned
+from tests.scenes import linear, pinned
 
 GUIDED = Preferences()
 
 
 def rendered(
-    workflow: CompiledWorkflow, index: int, preferences: Preferences = GUIDED, **context: Any
+    workflow: CompiledWorkflow,
+    index: int,
+    preferences: Preferences = GUIDED,
+    notes: dict[StepId, str] | None = None,
+    **context: Any,
 ) -> str | MissingContextKeys:
     """The prompt of the step at `index` of a line."""
     known = {"goal": "Ship it", **context}
@@ -29,28 +36,27 @@ def rendered(
         (Frame(index),),
         context=known,
         preferences=preferences,
+        notes=notes or {},
         opening=opening,
     )
     assert not isinstance(found, Impasse)
     return found if isinstance(found, MissingContextKeys) else found.text
 
 
-def test_the_first_step_explains_notes_at_length_and_says_the_goal() -> None:
-    assert rendered(pinned().workflow, 0) == (
-        "Goal: Ship it\n\n"
-        "Do the thing number 1.\n\n"
-        "When you have done this step, write notes for it: what you did, found and decided, and"
-        " what is still open. The notes are kept, and are what you (or another agent) will be shown"
-        " when the conversation is lost or shortened, so write what you would want to read then."
-        " Each step has its own notes; do not repeat earlier ones."
-    )
+def test_the_first_step_says_the_goal_and_no_prompt_how_to_hand_in() -> None:
+    assert rendered(pinned().workflow, 0) == "Goal: Ship it\n\nDo the thing number 1."
+    assert rendered(pinned().workflow, 1) == "Do the thing number 2."
 
 
-def test_later_steps_ask_for_notes_in_a_line() -> None:
-    assert rendered(pinned().workflow, 1) == (
-        "Do the thing number 2.\n\n"
-        "Finish with notes for this step: what you did, found and decided, and what is open."
+def test_the_notes_of_an_earlier_step_are_quoted_as_they_are() -> None:
+    steps = linear(2).steps
+    quoting = msgspec.structs.replace(steps[1], prompt="Go on from {{notes.step-1}}.")
+    workflow = msgspec.structs.replace(
+        changed(steps=(steps[0], quoting)).workflow, quoted_steps=(StepId("step-1"),)
     )
+
+    assert rendered(workflow, 1, notes={StepId("step-1"): "{{goal}}!"}) == "Go on from {{goal}}!."
+    assert rendered(workflow, 1) == "Go on from (this step was not done)."
 
 
 def test_what_is_demanded_is_said_before_the_work() -> None:
@@ -63,7 +69,6 @@ def test_what_is_demanded_is_said_before_the_work() -> None:
     assert "What you hand in is checked:\n- " in text
     assert "root cause" in text
     assert "40" in text
-    assert "write notes" not in text
 
 
 def test_what_only_the_user_can_give_is_asked_for_as_the_preferences_say() -> None:
