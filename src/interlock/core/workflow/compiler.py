@@ -79,13 +79,13 @@ def _compile(workflow: Workflow, library: Library) -> tuple[CompiledWorkflow, tu
     step_compiler = StepCompiler(workflow, library)
     parts = step_compiler.compile_steps()
     problems = step_compiler.problems
+    header = compiled_header(workflow, step_compiler.resolve_text, problems)
+    if any(problem.pointer.startswith("/contextSchema") for problem in problems):
+        workflow = msgspec.structs.replace(workflow, context_schema=None)  # it says nothing
     parts, quoted_steps = note_quotes.resolve_quotes(parts, workflow, problems)
     parts, unset_keys = steering.with_steering_keys(parts, workflow, problems)
-    header = compiled_header(workflow, step_compiler.resolve_text, step_compiler.problems)
-    if not step_compiler.step_count and not errors_of(step_compiler.problems):
-        step_compiler.problems.append(
-            Problem("unreachable", "/steps", "no step is left of the workflow")
-        )
+    if not step_compiler.step_count and not errors_of(problems):
+        problems.append(Problem("unreachable", "/steps", "no step is left of the workflow"))
     compiled = CompiledWorkflow(
         compiler_version=COMPILER_VERSION,
         id=workflow.id,
@@ -107,4 +107,4 @@ def _compile(workflow: Workflow, library: Library) -> tuple[CompiledWorkflow, tu
         unset_keys=unset_keys,
         shows_unset=workflow.is_foreign,
     )
-    return compiled, tuple(step_compiler.problems)
+    return compiled, tuple(problems)

@@ -8,6 +8,7 @@ from interlock.core.workflow.patterns import compile_pattern
 from interlock.core.workflow.problems import Problem, warning
 
 _JOINS = ("and", "or", "not")
+_JOINS_SET = frozenset(_JOINS)
 _RULE_FIELDS = {
     "contains": ("value",),
     "regex": ("pattern", "flags"),
@@ -23,6 +24,12 @@ def normalise_condition(value: Any, at: str, warnings: list[Problem]) -> Any:
     if not isinstance(value, dict):
         return value
     condition = cast("dict[str, Any]", value)
+    if (
+        len(condition) == len(("var", "operator"))
+        and "var" in condition
+        and not condition.keys() & {*_JOINS}
+    ):
+        return condition  # as nearly all of them are
     if not condition or condition == {"and": []}:
         message = "an empty condition always holds: it is left out"
         warnings.append(warning("condition", at, message))

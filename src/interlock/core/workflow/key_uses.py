@@ -1,6 +1,7 @@
 """Find where a compiled workflow reads keys of the context, and what it asks about them."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Literal, cast
 
 import msgspec
@@ -39,22 +40,26 @@ class KeyUse(msgspec.Struct, frozen=True):
 def key_uses(parts: tuple[CompiledPart, ...]) -> Iterator[KeyUse]:
     for part, loops in step_paths.located_parts(parts):
         uses = _uses_of_step(part) if isinstance(part, CompiledStep) else _uses_of_loop(part)
+        number, own_loops = step_paths.first_number(part), step_paths.repeating_loops(loops)
         for use in uses:
             source = _outside_of_loop_variables(use.path, loops)
             if source is None:
                 continue
             path, depth = source
-            place = part if depth == len(loops) else loops[depth]
-            around = loops[:depth]
+            is_item = depth < len(loops)
+            around = step_paths.repeating_loops(loops[:depth]) if is_item else own_loops
             if isinstance(part, CompiledLoop) and use.pointer == f"/{part.condition_at}":
-                around = (*around, part)  # its own passes may set what it depends on
-            yield msgspec.structs.replace(
-                use,
-                path=path,
-                number=step_paths.first_number(place),
-                loops=step_paths.repeating_loops(around),
-                pointer=part.pointer if part.is_elsewhere else part.pointer + use.pointer,
-                is_elsewhere=part.is_elsewhere,
+                around |= {part.id}  # its own passes may set what it depends on
+            yield KeyUse(
+                path,
+                use.question,
+                part.pointer if part.is_elsewhere else part.pointer + use.pointer,
+                step_paths.first_number(loops[depth]) if is_item else number,
+                around,
+                use.values,
+                use.passes_max,
+                part.is_elsewhere,
+                use.is_at_end,
             )
 
 
@@ -113,9 +118,9 @@ def _text_uses(text: str, pointer: str) -> Iterator[KeyUse]:
             yield KeyUse(path, "text", pointer, 0, frozenset())
 
 
-def _condition_uses(content: str | None, pointer: str) -> Iterator[KeyUse]:
-    if content is not None:
-        yield from _uses_in(conditions.unpack(content), pointer)
+@lru_cache(maxsize=256)  # many steps ask the same
+def _condition_uses(content: str | None, pointer: str) -> tuple[KeyUse, ...]:
+    return tuple(_uses_in(conditions.unpack(content), pointer)) if content is not None else ()
 
 
 def _uses_in(condition: Condition, pointer: str) -> Iterator[KeyUse]:

@@ -16,6 +16,7 @@ from interlock.core.workflow.problems import InvalidWorkflow, Problem, suggest_n
 from interlock.core.workflow.workrail_compat import NormalisationReport, normalise_foreign
 
 PROBLEMS_MAX = 50  # reported of one file; the rest can wait
+ITEMS_MAX = 5_000  # of a list that is looked through for problems
 
 
 class ParsedWorkflow(msgspec.Struct, frozen=True):
@@ -163,7 +164,7 @@ def _collect_parts(expected: Any, value: Any, at: str) -> Iterator[Problem]:
     for option in options:
         origin, type_arguments = get_origin(option), get_args(option)
         if origin is tuple and isinstance(value, list):
-            for index, item in enumerate(cast("list[Any]", value)):
+            for index, item in enumerate(cast("list[Any]", value)[:ITEMS_MAX]):
                 yield from _collect_value(type_arguments[0], item, f"{at}/{index}")
         elif origin is dict and isinstance(value, dict):
             for name, item in cast("dict[str, Any]", value).items():

@@ -9,7 +9,14 @@ from typing import Any, Literal, cast, get_args, get_origin
 import msgspec
 
 from interlock.core.canonical import escape_pointer_part
-from interlock.core.workflow.definition import Loop, Parallel, Step, TemplateCall, Workflow
+from interlock.core.workflow.definition import (
+    STEPS_MAX,
+    Loop,
+    Parallel,
+    Step,
+    TemplateCall,
+    Workflow,
+)
 from interlock.core.workflow.parsing import is_struct, matching_struct, union_options
 from interlock.core.workflow.problems import Problem, ProblemRule
 
@@ -53,7 +60,7 @@ class SalvagedWorkflow:
         for option in options:
             origin, type_arguments = get_origin(option), get_args(option)
             if origin is tuple and isinstance(value, list):
-                items = cast("list[Any]", value)
+                items = cast("list[Any]", value)[:STEPS_MAX]
                 repaired = [
                     self._repair(type_arguments[0], item, f"{at}/{index}")
                     for index, item in enumerate(items)

@@ -92,7 +92,7 @@ class _Steering:
             elif not any(_Readings(uses[:1]).may_follow(*setter) for setter in self._setters[name]):
                 message = f"`{name}` is read here before any step can have set it"
                 yield warning("unset", uses[0].pointer, message)
-            for use in own_uses:
+            for use in own_uses if self._declared_in_schema else ():
                 yield from self._impossible_values(use)
 
     def _undeclared(self, name: str, use: KeyUse) -> Problem:
