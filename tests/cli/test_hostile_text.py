@@ -40,8 +40,8 @@ WORKFLOW = {
 }
 SHOWN = """approvals list/gaps list/gate bypass list/gate explain/gate log/gate test/init/install
 mode/note read/run list/run notes/run show/session export/session get-state/session list/session log
-session publish/session show/session start/trust/uninstall/workflow graph/workflow list
-workflow preview/workflow show/workflow validate"""
+session publish/session show/session start/trust/uninstall/workflow diff/workflow graph
+workflow list/workflow preview/workflow show/workflow validate"""
 """The commands in whose output the hostile text is; others show nothing foreign, or words of it."""
 
 
@@ -110,6 +110,7 @@ class Scene:
             ("session", "verify-bundle"): ("HANDOFF.md",),
             ("sources", "add"): (HOSTILE,),
             ("store", "copy"): ("--to", f"{HOSTILE}/nowhere/"),
+            ("workflow", "diff"): ("hello", "hostile"),
             ("workflow", "graph"): ("hostile",),
             ("workflow", "preview"): ("hostile",),
             ("workflow", "show"): ("hostile",),

@@ -1,10 +1,11 @@
 """`interlock workflow`: look through the workflows, check files, write a new one."""
 
 import os
+import time
 from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import click
 import msgspec
@@ -15,6 +16,7 @@ from interlock.app.catalogue.workflow_files import (
     CatalogueLocation,
     check_file,
     find_workflow,
+    find_workflow_file,
     list_workflows,
 )
 from interlock.app.context import App, open_app
@@ -33,9 +35,11 @@ from interlock.cli.terminal import (
 )
 from interlock.core.ids import WorkflowId
 from interlock.core.preferences import AUTONOMIES, Preferences
-from interlock.core.workflow import outline
+from interlock.core.workflow import compiled_diff, outline
 from interlock.core.workflow.compiled_workflow import PinnedWorkflow
 from interlock.core.workflow.problems import InvalidWorkflow, Problem
+
+_WATCH_SECONDS = 0.5
 
 
 @click.group()
@@ -65,6 +69,7 @@ def list_command(*, as_json: bool) -> None:
             (
                 entry.workflow.id,
                 entry.workflow.version,
+                entry.workflow.kind,
                 f"{entry.pinned.workflow.step_count} steps",
                 entry.place.origin,
                 entry.workflow.name,
@@ -107,13 +112,28 @@ def show(workflow_id: str, *, as_json: bool) -> None:
 
 
 @workflow.command()
-@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("targets", nargs=-1)
+@click.option("--watch", "is_watching", is_flag=True, help="Check again after each change")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
-def validate(files: tuple[Path, ...], *, as_json: bool) -> None:
-    """Check workflow files; without any, everything that could be started here"""
+def validate(targets: tuple[str, ...], *, is_watching: bool, as_json: bool) -> None:
+    """Check workflows by id, file or directory; without any, all that can be started here"""
     app = open_app(data_home())
-    checked = _check_files(app, files)
-    invalid = [path for path, _, problems in checked if _has_errors(problems)]
+    checked, stamps = _check_targets(app, targets), _stamps(app, targets)
+    _print_checked(checked, as_json=as_json)
+    while is_watching:
+        try:
+            time.sleep(_WATCH_SECONDS)
+        except KeyboardInterrupt:
+            return
+        if (latest_stamps := _stamps(app, targets)) != stamps:
+            latest, stamps = _check_targets(app, targets), latest_stamps
+            _print_checked([one for one in latest if one not in checked], as_json=as_json)
+            checked = latest
+    if any(_has_errors(problems) for _, _, problems in checked):
+        raise Stop(EXIT_REFUSED)
+
+
+def _print_checked(checked: "list[_CheckedFile]", *, as_json: bool) -> None:
     if as_json:
         print_json(
             [
@@ -121,15 +141,43 @@ def validate(files: tuple[Path, ...], *, as_json: bool) -> None:
                 for path, workflow_hash, problems in checked
             ]
         )
-    else:
-        for path, workflow_hash, problems in checked:
-            print_lines(f"{'not valid' if _has_errors(problems) else 'ok'}: {path}")
-            if workflow_hash:
-                print_lines(f"  {workflow_hash}")
-            _print_problems(problems)
-        print_lines(f"{len(checked) - len(invalid)} of {len(checked)} files are valid.")
-    if invalid:
-        raise Stop(EXIT_REFUSED)
+        return
+    for path, workflow_hash, problems in checked:
+        print_lines(f"{'not valid' if _has_errors(problems) else 'ok'}: {path}")
+        if workflow_hash:
+            print_lines(f"  {workflow_hash}")
+        _print_problems(problems)
+    if not checked:
+        return
+    valid_count = sum(not _has_errors(problems) for _, _, problems in checked)
+    print_lines(f"{valid_count} of {len(checked)} files are valid.")
+
+
+@workflow.command()
+@click.argument("old")
+@click.argument("new")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def diff(old: str, new: str, *, as_json: bool) -> None:
+    """Show how two workflows differ in meaning. OLD and NEW are ids or files"""
+    app = open_app(data_home())
+    pair = (_pinned_workflow(app, one, as_json=as_json).workflow for one in (old, new))
+    found = compiled_diff.differences(*pair)
+    if as_json:
+        print_json(found)
+        return
+    for difference in found:
+        subject = difference.part or "the workflow"
+        print_lines(" ".join(filter(None, (difference.kind, subject, difference.field))))
+        if difference.kind == "changed":
+            for mark, value in (("-", difference.before), ("+", difference.after)):
+                print_text(_value_text(value), prefix=f"  {mark} ")
+    print_lines(f"{len(found)} differences." if found else "They mean the same.")
+
+
+def _value_text(value: object) -> str:
+    if value is None:
+        return "(not set)"
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 @workflow.command()
@@ -181,16 +229,19 @@ def graph(workflow_id: str, *, as_mermaid: bool, as_json: bool) -> None:
 
 
 @workflow.command()
-@click.argument("workflow_id")
+@click.argument("title_or_id")
 @click.option("--name", help="What people call it")
 @click.option("--user", "for_user", is_flag=True, help="For yourself instead of this project")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
-def new(workflow_id: str, name: str | None, *, for_user: bool, as_json: bool) -> None:
-    """Write a small workflow to begin with"""
+def new(title_or_id: str, name: str | None, *, for_user: bool, as_json: bool) -> None:
+    """Write a small workflow to begin with. TITLE_OR_ID is an id, or a title that becomes one"""
+    workflow_id = authoring.id_from_title(title_or_id)
+    if workflow_id != title_or_id:
+        name = name or title_or_id
     root = data_home() if for_user else Path.cwd() / ".interlock"
     # Nobody else looks into the data home, while a project's files are as others there.
     with _owner_only_files() if for_user else nullcontext():
-        outcome = authoring.write_starter_workflow(root, WorkflowId(workflow_id), name)
+        outcome = authoring.write_starter_workflow(root, workflow_id, name)
     if isinstance(outcome, authoring.AuthoringRefusal):
         if as_json:
             print_json({"error": outcome.reason, "hint": outcome.hint})
@@ -241,27 +292,55 @@ def _check_workflow_file(app: App, path: Path) -> PinnedWorkflow | tuple[Problem
     return outcome.problems if isinstance(outcome, InvalidWorkflow) else outcome.pinned
 
 
-def _check_files(app: App, files: tuple[Path, ...]) -> list[tuple[Path, str, tuple[Problem, ...]]]:
-    """Each file with its hash, if it has one, and its problems."""
-    if not files:
-        listing = list_workflows(app, Path.cwd())
-        valid = [
-            (entry.place.path, str(entry.pinned.hash), entry.warnings) for entry in listing.entries
-        ]
-        return [*valid, *((file.place.path, "", file.problems) for file in listing.broken)]
-    checked: list[tuple[Path, str, tuple[Problem, ...]]] = []
-    for path in files:
-        try:
-            outcome = check_file(app, Path.cwd(), path)
-        except OSError as error:
-            message = f"it cannot be read: {error.strerror}"
-            checked.append((path, "", (Problem("json", "", message),)))
-            continue
-        if isinstance(outcome, InvalidWorkflow):
-            checked.append((path, "", outcome.problems))
-        else:
-            checked.append((path, str(outcome.pinned.hash), outcome.warnings))
-    return checked
+_CheckedFile: TypeAlias = tuple[Path, str, tuple[Problem, ...]]
+"""A file, its hash, if it has one, and its problems."""
+
+
+def _check_targets(app: App, targets: tuple[str, ...]) -> list[_CheckedFile]:
+    if targets:
+        return [_check_path(app, path) for path in _paths_of(app, targets)]
+    listing = list_workflows(app, Path.cwd())
+    broken = [(file.problems, _check_path(app, file.place.path)) for file in listing.broken]
+    return [
+        *(_check_path(app, entry.place.path) for entry in listing.entries),
+        # The catalogue knows of other problems: two files of one id, a directory that is gone.
+        *((path, "", max(known, found, key=len)) for known, (path, _, found) in broken),
+    ]
+
+
+def _paths_of(app: App, targets: tuple[str, ...]) -> list[Path]:
+    return [path for target in targets for path in _target_paths(app, target)]
+
+
+def _stamps(app: App, targets: tuple[str, ...]) -> dict[Path, int]:
+    """When each of the files was changed last; 0 for one that is gone."""
+    listing = list_workflows(app, Path.cwd())
+    listed = [file.place.path for file in (*listing.entries, *listing.broken)]
+    paths = [*_paths_of(app, targets), *listed]
+    return {path: path.stat().st_mtime_ns if path.exists() else 0 for path in paths}
+
+
+def _target_paths(app: App, target: str) -> list[Path]:
+    """The files of a target: those in a directory, a file, or that of the workflow of this id."""
+    path = Path(target)
+    if path.is_dir():
+        return sorted(one for one in path.rglob("*.json") if one.name != authoring.SCHEMA_NAME)
+    if path.exists() or path.suffix == ".json":
+        return [path]
+    file = find_workflow_file(app, Path.cwd(), target)
+    if isinstance(file, NoSuchWorkflow):
+        refuse(file.explain(), as_json=False)
+    return [file.place.path]
+
+
+def _check_path(app: App, path: Path) -> _CheckedFile:
+    try:
+        outcome = check_file(app, Path.cwd(), path)
+    except OSError as error:
+        return path, "", (Problem("json", "", f"it cannot be read: {error.strerror}"),)
+    if isinstance(outcome, InvalidWorkflow):
+        return path, "", outcome.problems
+    return path, str(outcome.pinned.hash), outcome.warnings
 
 
 def _has_errors(problems: tuple[Problem, ...]) -> bool:

@@ -1,5 +1,7 @@
 """Begin a workflow: write a small file to edit, and the schema that editors use for completion."""
 
+import re
+import unicodedata
 from pathlib import Path
 
 import msgspec
@@ -18,6 +20,13 @@ class AuthoringRefusal(msgspec.Struct, frozen=True):
     hint: str
 
 
+def id_from_title(title: str) -> WorkflowId:
+    """Return the id that a title gives; an id gives itself."""
+    words = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
+    name = re.sub(r"[^a-z0-9_.]+", "-", words).strip("-")
+    return WorkflowId(name or title)
+
+
 def write_starter_workflow(
     root: Path, workflow: WorkflowId, name: str | None
 ) -> Path | AuthoringRefusal:
@@ -31,7 +40,9 @@ def write_starter_workflow(
     outcome = compile_content(content)
     if isinstance(outcome, InvalidWorkflow):
         return AuthoringRefusal(
-            str(outcome.problems[0]), "Use `name` or `namespace.name`, lower case."
+            str(outcome.problems[0]),
+            "An id has lower-case letters, digits, `-` and `_`, and one `.` at most:"
+            " `name` or `namespace.name`.",
         )
     if (BUNDLED_DIRECTORY / f"{workflow}.json").exists() or workflow.startswith(
         ("interlock.", "wr.")
