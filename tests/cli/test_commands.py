@@ -40,7 +40,9 @@ hint: `interlock --help` shows how it is called.
 def test_workflows_are_listed(typed: Terminal) -> None:
     lines = typed("workflow", "list").out.splitlines()
 
-    assert ["hello", "1.0.0", "workflow", "3", "steps", "bundled", "Hello"] in [line.split() for line in lines]
+    assert ["hello", "1.0.0", "workflow", "3", "steps", "bundled", "Hello"] in [
+        line.split() for line in lines
+    ]
 
 
 def test_a_misspelt_workflow_is_answered_with_the_likely_one(typed: Terminal) -> None:

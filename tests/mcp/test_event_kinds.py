@@ -13,8 +13,10 @@ from interlock.app.sessions.lookup import SessionView, show_session
 from interlock.cli import commands
 from interlock.core.session.events import SessionEvent
 from interlock.core.views.events import event_summary
+from interlock.core.workflow.definition import Verification
 from interlock.core.workflow.passthrough import Assessment, Dimension, UserOnly
 from interlock.hooks.full_hook import run_hook
+from tests.blanks import fill
 from tests.mcp.agent import Agent
 from tests.scenes import install, linear
 
@@ -47,6 +49,7 @@ def test_every_kind_of_event_comes_through_a_surface(
         linear(2).steps[1],
         assessment_refs=("ready",),
         require_confirmation={"kind": "human_approval"},
+        verification=Verification("make check"),
     )
     ready = Assessment("ready", "Is it ready?", (Dimension("sure", "How sure", ("low", "high")),))
     everything = msgspec.structs.replace(
@@ -93,6 +96,8 @@ def test_every_kind_of_event_comes_through_a_surface(
     assert answer["kind"] == "approval"
     assert commands.run_cli(["approvals", "grant", answer["approval"]["id"]]) == 0
     answer = agent.ok("continue_workflow", continueToken=answer["continueToken"])
+    params = fill(answer["nextCall"]["params"])
+    answer = agent.ok("continue_workflow", **params)
     assert answer["isComplete"]
     other = agent.ok("start_workflow", workflowId="everything", goal="Given up", sessionId=session)
     assert commands.run_cli(["run", "abandon", other["introduction"]["run"]]) == 0

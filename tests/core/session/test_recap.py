@@ -104,7 +104,7 @@ def test_unless_told_otherwise_there_is_room_for_twelve_thousand_characters() ->
     head = len("### A\n\n")
     newest, fits = notes("A", "a" * 5_993), notes("B", "b" * 5_993)
 
-    assert CHARS_MAX == 2 * (5_993 + head)
+    assert 2 * (5_993 + head) == CHARS_MAX
     assert compose(memory(newest, fits))[1] == []
     assert compose(memory(newest, notes("B", "b" * 5_994)))[1] == [LeftOutNotes("b", "B", 5_994)]
 
