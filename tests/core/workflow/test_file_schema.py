@@ -1,6 +1,7 @@
 """The published schema: it takes what the reader takes, and knows every field."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -103,6 +104,34 @@ def test_it_has_every_field_of_every_part(shape: type[msgspec.Struct]) -> None:
 
     assert known["properties"].keys() - {"$schema"} == fields_of(shape)
     assert known["additionalProperties"] is False
+
+
+def _properties(place: str, node: Doc) -> Iterator[tuple[str, Doc]]:
+    """Every property of a definition in the schema, by its place."""
+    for name, field in node.get("properties", {}).items():
+        yield f"{place}/{name}", field
+    for index, option in enumerate(node.get("anyOf", ())):
+        yield from _properties(f"{place}/{index}", option)
+
+
+def test_every_field_has_a_description() -> None:
+    definitions = {"Workflow": SCHEMA, **SCHEMA["$defs"]}
+    fields = dict(
+        field for place, node in definitions.items() for field in _properties(place, node)
+    )
+
+    assert len(fields) > 150
+    assert [at for at, field in fields.items() if not field.get("description")] == []
+
+
+def test_criteria_have_a_schema() -> None:
+    def criteria(value: Any) -> bool:
+        return is_valid(workflow(step(validationCriteria=value)))
+
+    rule = {"type": "length", "min": 3, "condition": {"var": "x"}}
+    assert criteria([rule, {"or": [rule, {"not": {"type": "contains", "value": "x"}}]}])
+    assert not criteria([{"type": "lenght", "min": 3}])
+    assert not criteria({"type": "length", "minimum": 3})
 
 
 def _resolved(node: Doc) -> list[Doc]:

@@ -213,7 +213,11 @@ EVERYTHING = workflow(
         },
         requireConfirmation={"var": "isRisky"},
         validationCriteria={
-            "or": [{"type": "contains", "value": "x"}, {"type": "length", "max": 9}]
+            "or": [
+                {"type": "contains", "value": "x", "message": "Say x"},
+                {"type": "length", "max": 9},
+                {"type": "regex", "pattern": "^x", "flags": "i"},
+            ]
         },
     ),
     {**_LOOPS},

@@ -4,11 +4,14 @@ from typing import Any, cast
 
 import msgspec
 
-from interlock.core.workflow import builtins, conditions, packs
+from interlock.core.workflow import builtins, criteria, packs
 from interlock.core.workflow.definition import ApprovalWish, Workflow
+from interlock.core.workflow.field_descriptions import DESCRIPTIONS, EXAMPLES
+from interlock.core.workflow.operators import PHRASES
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_CONDITION_LIST = {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/Condition"}}
+_CONDITION = {"$ref": "#/$defs/Condition"}
+_CONDITION_LIST = {"type": "array", "minItems": 1, "items": _CONDITION}
 
 
 def published_schema() -> bytes:
@@ -23,9 +26,14 @@ def published_schema() -> bytes:
     defs["Step"]["properties"]["requireConfirmation"] = {
         "anyOf": [{"type": "boolean"}, {"$ref": "#/$defs/Condition"}, approval]
     }
+    defs["Criteria"] = _criteria_schema(defs)
+    for name in ("Step", "Parallel"):
+        defs[name]["properties"]["validationCriteria"] = {"$ref": "#/$defs/Criteria"}
     defs["OutputContract"]["properties"]["contractRef"] |= {"examples": list(packs.names())}
     defs["RefPart"]["properties"]["refId"] |= {"examples": list(builtins.PASSAGES)}
     defs["FeatureUse"]["properties"]["id"] |= {"examples": list(builtins.FEATURES)}
+    for name, definition in (("Workflow", workflow), *defs.items()):
+        _describe_fields(definition, name)
     schema = {
         "$schema": DIALECT,
         "title": "Interlock workflow",
@@ -35,8 +43,52 @@ def published_schema() -> bytes:
     return msgspec.json.format(msgspec.json.encode(schema), indent=1) + b"\n"
 
 
+def _describe_fields(node: Any, place: str) -> None:
+    """Describe every property in a schema that has no description yet."""
+    if isinstance(node, list):
+        for item in cast("list[Any]", node):
+            _describe_fields(item, place)
+    elif isinstance(node, dict):
+        parts = cast("dict[str, Any]", node)
+        for name, field in cast("dict[str, Any]", parts.get("properties", {})).items():
+            known = DESCRIPTIONS.get(f"{place}.{name}") or DESCRIPTIONS.get(name)
+            if known and "description" not in field:
+                field["description"] = known
+            if name in EXAMPLES and "examples" not in field:
+                field["examples"] = [EXAMPLES[name]]
+        _describe_fields(list(parts.get("anyOf", ())), place)
+
+
+def _criteria_schema(defs: dict[str, Any]) -> dict[str, Any]:
+    _, rules = msgspec.json.schema_components([criteria.Rule])
+    for rule in rules.values():
+        rule["properties"]["condition"] = {"$ref": "#/$defs/Condition"}
+    defs.update(rules)
+    criterion = {"$ref": "#/$defs/Criterion"}
+    criteria_list = {"type": "array", "minItems": 1, "items": criterion}
+    joins = (("and", criteria_list), ("or", criteria_list), ("not", criterion))
+    defs["Criterion"] = {
+        "anyOf": [
+            *({"$ref": f"#/$defs/{name}"} for name in rules),
+            *(
+                {
+                    "type": "object",
+                    "properties": {join: dict(parts)},
+                    "required": [join],
+                    "additionalProperties": False,
+                }
+                for join, parts in joins
+            ),
+        ]
+    }
+    return {"anyOf": [criterion, criteria_list, {"type": "null"}]}
+
+
 def _condition_schema() -> dict[str, Any]:
-    operators: dict[str, Any] = {name: {} for name in conditions.OPERATORS}
+    operators: dict[str, Any] = {
+        name: {"description": f"Whether the value {phrase} this."}
+        for name, phrase in PHRASES.items()
+    }
     return {
         "anyOf": [
             {
@@ -49,9 +101,7 @@ def _condition_schema() -> dict[str, Any]:
             *(
                 {
                     "type": "object",
-                    "properties": {
-                        join: _CONDITION_LIST if join != "not" else _CONDITION_LIST["items"]
-                    },
+                    "properties": {join: dict(_CONDITION_LIST if join != "not" else _CONDITION)},
                     "required": [join],
                     "additionalProperties": False,
                 }
@@ -72,5 +122,6 @@ def _for_editors(node: Any, name: str = "") -> Any:
         return node
     parts = cast("dict[str, Any]", node)
     if name in _CONDITION_FIELDS and "anyOf" in node:
-        return {"anyOf": [{"$ref": "#/$defs/Condition"}, {"type": "null"}], "default": None}
+        described = {key: parts[key] for key in ("description", "examples") if key in parts}
+        return {"anyOf": [_CONDITION, {"type": "null"}], "default": None, **described}
     return {key: _for_editors(value, key) for key, value in parts.items() if key != "discriminator"}

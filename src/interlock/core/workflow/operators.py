@@ -22,7 +22,7 @@ Order = Literal["gt", "gte", "lt", "lte"]
 Search = Literal["contains", "startsWith", "endsWith", "matches"]
 Operator = Literal["equals", "not_equals", "equalsExactly", "in", "exists"] | Order | Search
 
-_PHRASES: dict[Operator, str] = {
+PHRASES: dict[Operator, str] = {
     "equals": "is",
     "not_equals": "is not",
     "equalsExactly": "is exactly",
@@ -37,7 +37,7 @@ _PHRASES: dict[Operator, str] = {
     "in": "is one of",
     "exists": "is set",
 }
-OPERATORS: tuple[Operator, ...] = tuple(_PHRASES)
+OPERATORS: tuple[Operator, ...] = tuple(PHRASES)
 _ORDERS = {"gt": gt, "gte": ge, "lt": lt, "lte": le}
 # As JSON has it: 007 is a name.
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
@@ -124,7 +124,7 @@ def phrase(operator: Operator, operand: Json) -> str:
             operand_text = f"/{operand}/"
         case _:
             operand_text = quote(operand)
-    return f"{_PHRASES[operator]} {clip(operand_text)}"
+    return f"{PHRASES[operator]} {clip(operand_text)}"
 
 
 def quote(value: Json, length: int = SHOWN_LENGTH_MAX) -> str:
