@@ -82,14 +82,8 @@ class Driver:
         """The next call, as the answer shows it, with its blanks replaced."""
         pending, params = answer["pending"], answer["nextCall"]["params"]
         asked = {**params.get("context", {}), **asked_context(pending["prompt"])}
-        wants_better = any(
-            blocker["code"] == "assessment_followup_required"
-            for blocker in answer.get("blocked", {}).get("blockers", ())
-        )
 
         def choose(key: str, options: tuple[Any, ...]) -> Any:
-            if key == "level" and wants_better:
-                return options[-1]
             return self._choices.get(key, options[0])
 
         context = {key: _twice(value) for key, value in asked.items()}

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -75,9 +75,12 @@ class DryRun:
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         result = json.loads(self._protocol.answer(json.dumps(message).encode()) or b"")["result"]
         told = (call, fill(call["params"]), result["content"][0]["text"])
-        if "<" in json.dumps(call["params"].get("continueToken", "")):
-            return  # a token cannot be made up
+        token = call["params"].get("continueToken", "")
+        if "<" in token or (call["tool"] == "checkpoint_workflow" and not token):
+            return  # a token cannot be made up, nor a session that was not written be found
         assert not result["isError"], told
+        if "output" not in call["params"]:
+            return  # what is only shown again may have been blocked before
         blockers = result["structuredContent"].get("blocked", {}).get("blockers", ())
         assert {one["code"] for one in blockers} <= set(DECIDED_BY_VALUES), told
 
@@ -94,12 +97,10 @@ def suggested_calls(structure: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def _judgements(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     """What an example says in the agent's place."""
     if isinstance(value, dict):
-        members: dict[str, Any] = value
-        for key, item in members.items():
+        for key, item in cast("dict[str, Any]", value).items():
             yield from _judgements(item, key)
     elif isinstance(value, list):
-        items: list[Any] = value
-        for item in items:
+        for item in cast("list[Any]", value):
             yield from _judgements(item, name)
     elif name in JUDGEMENTS and not (isinstance(value, str) and value.startswith("<")):
         yield name, value

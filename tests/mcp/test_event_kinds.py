@@ -96,9 +96,7 @@ def test_every_kind_of_event_comes_through_a_surface(
     assert answer["kind"] == "approval"
     assert commands.run_cli(["approvals", "grant", answer["approval"]["id"]]) == 0
     answer = agent.ok("continue_workflow", continueToken=answer["continueToken"])
-    params = fill(answer["nextCall"]["params"])
-    answer = agent.ok("continue_workflow", **params)
-    assert answer["isComplete"]
+    assert agent.ok("continue_workflow", **fill(answer["nextCall"]["params"]))["isComplete"]
     other = agent.ok("start_workflow", workflowId="everything", goal="Given up", sessionId=session)
     assert commands.run_cli(["run", "abandon", other["introduction"]["run"]]) == 0
     assert commands.run_cli(["session", "archive", session]) == 0

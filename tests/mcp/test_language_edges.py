@@ -179,7 +179,7 @@ def test_a_start_that_cannot_be_decided_offers_a_call_that_can(
     refusal = agent.refused("start_workflow", {"workflowId": "tried", "goal": "g"})
 
     assert refusal["code"] == "context_unset"
-    assert refusal["details"]["correctCall"]["params"]["context"] == {"xs": "<xs>"}
+    assert refusal["details"]["correctCall"]["params"]["context"] == {"xs": ["<text>"]}
 
 
 def test_a_prompt_larger_than_anybody_reads_is_not_given(agent: Agent, tmp_path: Path) -> None:

@@ -102,9 +102,11 @@ class LossyAgent(RuleBasedStateMachine):
         super().__init__()
         self.world = world
         self.tokens: list[tuple[str, ModelNode]] = []
-        self.answers: dict[bytes, bytes] = {}
-        """What each accepted call was answered."""
-        self.spent: dict[str, int] = {}
+        self.answers: dict[tuple[bytes, str], tuple[bytes, bytes]] = {}
+        """What each accepted call was answered, by node and attempt and by what was said: after a
+        change of keys the same token is another text.
+        """
+        self.spent: dict[bytes, int] = {}
         self.blocked = 0
         """Blocked attempts in a row, in the whole run."""
 
@@ -133,10 +135,10 @@ class LossyAgent(RuleBasedStateMachine):
     @rule(data=st.data())
     def repeat(self, data: st.DataObject) -> None:
         """Each way: none need be the one that was taken first."""
-        line = data.draw(st.sampled_from(list(self.answers)))
+        line, reply = data.draw(st.sampled_from(list(self.answers.values())))
         for way in self.world.ways:
             self.world.counted["repeats"] += 1
-            assert self._ask(way, line) == self.answers[line]
+            assert self._ask(way, line) == reply
 
     @rule(data=st.data())
     def look_again(self, data: st.DataObject) -> None:
@@ -158,7 +160,7 @@ class LossyAgent(RuleBasedStateMachine):
         reply = self._ask(self._way(data), line)
         # After a change of keys it is another text, for the same node and attempt.
         assert named(self._structured(reply)["continueToken"]) == named(token)
-        if self._is_new(line, reply):
+        if self._is_new((named(token), f"mark {number}"), line, reply):
             node.children.append(ModelNode("checkpoint", f"mark {number}", node.cursor))
 
     @rule(
@@ -202,7 +204,7 @@ class LossyAgent(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Everything that was ever said is said once more; then the graph is compared."""
-        for line, reply in self.answers.items():
+        for line, reply in self.answers.values():
             self.world.counted["repeats"] += 1
             assert self._ask(self.world.ways[-1], line) == reply
         app = open_app(self.world.home)
@@ -241,16 +243,17 @@ class LossyAgent(RuleBasedStateMachine):
     def _settle(self, line: bytes, token: str, node: ModelNode, notes: str, reply: bytes) -> None:
         result = json.loads(reply)["result"]
         is_waiting = self.blocked >= BLOCKED_IN_ROW_MAX
-        if line not in self.answers and (node.is_complete or is_waiting):
+        call = (named(token), notes)
+        if call not in self.answers and (node.is_complete or is_waiting):
             expected = "nothing_pending" if node.is_complete else "run_waits"
             assert result["structuredContent"]["code"] == expected
             return
         assert not result["isError"], result
-        if not self._is_new(line, reply):
+        if not self._is_new(call, line, reply):
             return
-        if self.spent.setdefault(token, 0):
+        if self.spent.setdefault(named(token), 0):
             self.world.counted["rewinds"] += 1
-        self.spent[token] += 1
+        self.spent[named(token)] += 1
         if notes:
             child = ModelNode("step", notes, node.cursor + 1)
             self.blocked = 0
@@ -260,12 +263,12 @@ class LossyAgent(RuleBasedStateMachine):
         node.children.append(child)
         self.tokens.append((result["structuredContent"]["continueToken"], child))
 
-    def _is_new(self, line: bytes, reply: bytes) -> bool:
-        if line in self.answers:
+    def _is_new(self, call: tuple[bytes, str], line: bytes, reply: bytes) -> bool:
+        if call in self.answers:
             self.world.counted["repeats"] += 1
-            assert self.answers[line] == reply
+            assert self.answers[call][1] == reply
             return False
-        self.answers[line] = reply
+        self.answers[call] = (line, reply)
         return True
 
     def _ask(self, way: Way, line: bytes) -> bytes:

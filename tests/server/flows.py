@@ -167,7 +167,7 @@ class Flows:
 def started(app: App, flow: str, goal: str, project: Path) -> str:
     answered = start(app, StartRequest(WorkflowId(flow), goal=goal, workspace=project))
     assert isinstance(answered, RenderedAnswer), answered
-    return answered.answer.session
+    return answered.session
 
 
 def write(path: Path, flow: dict[str, Any]) -> None:

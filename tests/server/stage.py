@@ -116,7 +116,7 @@ def perform(app: App, project: Path) -> dict[str, str]:
     """Sessions by what is to be seen in them."""
     stage = Stage(app, project)
     done = stage.start("hello", "Look around and improve one small thing")
-    seen = {"done": done["session"]}
+    seen = {"done": done["introduction"]["session"]}
     while done["pending"]:
         done = stage.go_on(
             done,
@@ -126,7 +126,7 @@ def perform(app: App, project: Path) -> dict[str, str]:
     waits = stage.start(
         "ship-a-change", "Make the import of bundles stream instead of loading 16 MB"
     )
-    seen["waits"] = waits["session"]
+    seen["waits"] = waits["introduction"]["session"]
     first = waits
     waits = stage.go_on(
         waits,
@@ -149,22 +149,22 @@ def perform(app: App, project: Path) -> dict[str, str]:
     )
     stage.go_on(waits, "Will merge `stream-bundles` (3 commits) into main.")
     blocked = stage.start("ship-a-change", "Colour the output of `interlock status`")
-    seen["blocked"] = blocked["session"]
+    seen["blocked"] = blocked["introduction"]["session"]
     for notes in ("Looked at click's styles.", "Added styles.", "Used them in status."):
         blocked = stage.go_on(blocked, notes)
     stage.go_on(blocked, "Done.")
     open_run = stage.start("coding-task", "Give the gate a fast path for reading tools")
-    seen["open"] = open_run["session"]
+    seen["open"] = open_run["introduction"]["session"]
     hostile = stage.start("ship-a-change", f"Goal {HOSTILE}")
-    seen["hostile"] = hostile["session"]
+    seen["hostile"] = hostile["introduction"]["session"]
     stage.go_on(
         hostile,
         f"Notes {HOSTILE}\n\n{'long ' * 3000}",
         artifacts=[{"kind": "custom", "text": HOSTILE}],
     )
     archived = stage.start("hello", "Something that is long over")
-    seen["archived"] = archived["session"]
-    user_actions.set_archived(app, archived["session"], is_archived=True)
+    seen["archived"] = archived["introduction"]["session"]
+    user_actions.set_archived(app, archived["introduction"]["session"], is_archived=True)
     # Elsewhere: what is started where one is active goes into it.
     gated = project.with_name("gated")
     gated.mkdir()

@@ -36,7 +36,7 @@ def filled(home: Path, project: Path) -> Filled:
     gated.mkdir()
     opt_in.opt_in(gated, "standard")
     attended = begin_recorded(app, gated, Conversation("claude-code", "conversation-1"))
-    stream = app.reader.stream(first.answer.session)
+    stream = app.reader.stream(first.session)
     assert stream is not None
     assert stream.head is not None
     tip = stream.head.runs[0].tip
@@ -47,12 +47,12 @@ def filled(home: Path, project: Path) -> Filled:
     return Filled(
         project,
         {
-            "session": first.answer.session,
-            "run": first.answer.run,
+            "session": first.session,
+            "run": first.run,
             "node": tip,
             "approval": approval.answer.approval.id,
             "workflow": "hello",
         },
         attended.session,
-        blocked.answer.run,
+        blocked.run,
     )

@@ -173,7 +173,7 @@ def test_only_so_many_listen_and_the_oldest_go_first(server: Process) -> None:
 )
 def test_numbers_that_cannot_be_are_nowhere_an_error(server: Process, number: str) -> None:
     wanted = {"workflow": "hello", "goal": "Be counted", "workspace": str(server.home)}
-    session = server.change("/runs", wanted)["session"]
+    session = server.change("/runs", wanted)["introduction"]["session"]
     for path in (
         f"/sessions?after={number}-{number}",
         f"/sessions/{session}/events?before={number}",

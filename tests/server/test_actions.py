@@ -128,7 +128,7 @@ def test_a_session_is_archived_and_brought_back(
 
 def test_deleting_says_what_goes_and_wants_the_name_typed(signed_in: SignedIn, here: Here) -> None:
     first = here.agent.start("hello", f"Delete me {HOSTILE}")
-    session = first["session"]
+    session = first["introduction"]["session"]
     path = f"/sessions/{session}/delete"
     page = signed_in.get(path)
     form = signed_in.form(page, path)
@@ -152,7 +152,7 @@ def test_deleting_says_what_goes_and_wants_the_name_typed(signed_in: SignedIn, h
 def test_a_note_that_stays_when_its_session_is_deleted_is_named(
     signed_in: SignedIn, here: Here
 ) -> None:
-    session = SessionId(here.agent.start("hello", "Delete me too")["session"])
+    session = SessionId(here.agent.start("hello", "Delete me too")["introduction"]["session"])
     done = publish_session(here.app, session)
     assert isinstance(done, NoteChangeResult)
     note = published_file(here.app, session, done)
@@ -194,7 +194,7 @@ def test_what_takes_a_safeguard_away_is_asked_about_first(
 ) -> None:
     opt_in(tmp_path, "standard")
     session = begin_recorded(here.app, tmp_path, Conversation("claude-code", "asked")).session
-    run = here.agent.start("hello", "Ask first", sessionId=session)["run"]
+    run = here.agent.start("hello", "Ask first", sessionId=session)["introduction"]["run"]
     for action, fields, in_force in (
         ("mode", {"mode": "disabled", "task": "T-1"}, "disabled"),
         ("preferences", {"run": run, "autonomy": "full_auto_never_stop"}, "full_auto_never_stop"),
@@ -256,7 +256,7 @@ def test_preferences_of_one_run_are_changed_and_others_left(
 
 def test_a_gap_is_closed_once_and_with_words(signed_in: SignedIn, here: Here) -> None:
     first = here.agent.start("hello", "Leave a gap")
-    session = SessionId(first["session"])
+    session = SessionId(first["introduction"]["session"])
     gap = {"kind": "gap", "severity": "critical", "summary": "No tests"}
     here.agent.go_on(first, "Looked around.", artifacts=[gap])
     (found,) = open_gaps(here.app, session)
@@ -271,7 +271,7 @@ def test_a_gap_is_closed_once_and_with_words(signed_in: SignedIn, here: Here) ->
 
 def test_a_run_that_waits_after_ten_attempts_is_let_go_on(signed_in: SignedIn, here: Here) -> None:
     answer = here.agent.start("hello", "Try too often")
-    session = answer["session"]
+    session = answer["introduction"]["session"]
     for _ in range(BLOCKED_IN_ROW_MAX):
         answer = here.agent.go_on(answer, "")
     run = here.run(session)
@@ -289,8 +289,8 @@ def test_a_checkpoint_is_kept_where_the_run_stands_and_once(
     signed_in: SignedIn, stage: Staged, here: Here
 ) -> None:
     first = here.agent.start("hello", "Mark this")
-    session, run = first["session"], RunId(first["run"])
-    path, tip = f"/sessions/{session}/checkpoint", here.run(first["session"]).tip
+    session, run = first["introduction"]["session"], RunId(first["introduction"]["run"])
+    path, tip = f"/sessions/{session}/checkpoint", here.run(first["introduction"]["session"]).tip
 
     changed(signed_in, path, "checkpoint", run=run, notes="Before the rewrite")
     changed(signed_in, path, "checkpoint", notes="Before the rewrite")
@@ -345,7 +345,7 @@ def test_from_a_checkpoint_and_an_approval_work_goes_on_where_they_hang(
     signed_in: SignedIn, here: Here
 ) -> None:
     first = here.agent.start("ship-a-change", "Reach the approval")
-    session, run = first["session"], RunId(first["run"])
+    session, run = first["introduction"]["session"], RunId(first["introduction"]["run"])
     output = {"notesMarkdown": "A mark"}
     here.agent.call("checkpoint_workflow", continueToken=first["continueToken"], output=output)
     answer = here.agent.go_on(first, "Read it.")

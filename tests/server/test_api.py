@@ -110,7 +110,7 @@ def test_every_reference_in_the_document_leads_somewhere() -> None:
 
 
 def test_sessions_are_listed_newest_first_and_page_by_page(server: Process, found: Filled) -> None:
-    mine = [begun(server, found, f"Page through {n}")["session"] for n in range(5)]
+    mine = [begun(server, found, f"Page through {n}")["introduction"]["session"] for n in range(5)]
 
     def page(**query: object) -> dict[str, Any]:
         return server.look("/sessions", q="page through", **query)
@@ -128,7 +128,7 @@ def test_sessions_are_listed_newest_first_and_page_by_page(server: Process, foun
 
 
 def test_sessions_are_found_by_what_they_are_about(server: Process, found: Filled) -> None:
-    mine = begun(server, found, "Filter for xylophones")["session"]
+    mine = begun(server, found, "Filter for xylophones")["introduction"]["session"]
 
     def sessions(**query: object) -> list[str]:
         return [one["session"] for one in server.look("/sessions", **query)["sessions"]]
@@ -183,7 +183,7 @@ def test_a_session_is_shown_with_its_health(server: Process, found: Filled) -> N
 
 
 def test_a_damaged_session_is_told_of_and_not_read(server: Process, found: Filled) -> None:
-    mine = begun(server, found, "Be damaged")
+    mine = begun(server, found, "Be damaged")["introduction"]
     session, run = mine["session"], mine["run"]
     altered(
         server,
@@ -207,7 +207,7 @@ def test_a_damaged_session_is_told_of_and_not_read(server: Process, found: Fille
 
 
 def test_an_event_that_was_altered_is_not_shown(server: Process, found: Filled) -> None:
-    session = begun(server, found, "Be forged")["session"]
+    session = begun(server, found, "Be forged")["introduction"]["session"]
     (begin,) = server.look(f"/sessions/{session}/events", kind="run_started")["events"]
     place = f"seq = {begin['seq']} AND stream = (SELECT id FROM stream WHERE session = ?)"
     with closing(sqlite3.connect(server.home / "interlock.db")) as db:
@@ -225,7 +225,7 @@ def test_an_event_that_was_altered_is_not_shown(server: Process, found: Filled) 
 
 
 def test_content_that_is_gone_is_shown_as_not_there(server: Process, found: Filled) -> None:
-    mine = begun(server, found, "Lose its prompt")
+    mine = begun(server, found, "Lose its prompt")["introduction"]
     (node,) = server.look(f"/runs/{mine['run']}")["graph"]["nodes"]
     path = f"/sessions/{mine['session']}/nodes/{node['id']}"
     assert server.look(path)["prompt"]
@@ -314,7 +314,7 @@ def test_a_session_is_carried_elsewhere_and_taken_in(server: Process, found: Fil
 
 
 def test_a_session_is_put_away_and_deleted(server: Process, found: Filled) -> None:
-    mine = begun(server, found, "Go away")["session"]
+    mine = begun(server, found, "Go away")["introduction"]["session"]
 
     assert server.change(f"/sessions/{mine}/archive") == {"session": mine, "isArchived": True}
     assert server.look(f"/sessions/{mine}")["head"]["isArchived"]
@@ -359,7 +359,7 @@ def test_the_server_says_how_it_is(server: Process, found: Filled) -> None:
 
 
 def test_whoever_listens_is_told_of_a_change(server: Process, found: Filled) -> None:
-    mine = begun(server, found, "Be listened to")["session"]
+    mine = begun(server, found, "Be listened to")["introduction"]["session"]
     asked = f"GET /api/v2/live?session={mine} HTTP/1.1\r\nHost: {server.host}\r\n"
     asked += f"Authorization: Bearer {server.secret.bearer}\r\n\r\n"
     with socket.create_connection(("127.0.0.1", server.port), timeout=20) as wire:

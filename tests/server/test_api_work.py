@@ -35,17 +35,19 @@ def test_a_run_that_was_started_goes_on_over_mcp(server: Process, found: Filled)
     assert first["pending"]["stepId"] == "step-1"
     second = handed_in(server, first["continueToken"], "done")
     assert second["pending"]["stepId"] == "step-2"
-    assert server.look(f"/runs/{first['run']}")["head"]["stepsDone"] == 1
+    assert server.look(f"/runs/{first['introduction']['run']}")["head"]["stepsDone"] == 1
 
 
 def test_a_start_is_carried_out_once(server: Process, found: Filled) -> None:
-    first = begun(server, found, "Only once", requestId="a")
+    answer = begun(server, found, "Only once", requestId="a")
+    first = answer["introduction"]
 
-    assert begun(server, found, "Only once", requestId="a") == first
+    assert begun(server, found, "Only once", requestId="a") == answer
     wanted = {"workflow": "line", "goal": "Another", "workspace": str(found.project)}
     said = server.send("/runs", {**wanted, "requestId": "a"})
     assert refusal(said)[:2] == (409, "request_reused")
-    other = begun(server, found, "In the same session", session=first["session"])
+    again = begun(server, found, "In the same session", session=first["session"])
+    other = again["introduction"]
     assert (other["session"], other["run"] != first["run"]) == (first["session"], True)
 
 
@@ -111,7 +113,7 @@ def test_a_body_that_is_none_is_refused(
 
 
 def test_preferences_are_set(server: Process, found: Filled) -> None:
-    run = begun(server, found, "Be preferred")["run"]
+    run = begun(server, found, "Be preferred")["introduction"]["run"]
     path = f"/runs/{run}/preferences"
 
     chosen = {"autonomy": "full_auto_never_stop", "riskPolicy": "conservative"}

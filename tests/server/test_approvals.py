@@ -84,11 +84,11 @@ def test_a_card_has_the_question_what_was_handed_in_and_where_it_is_from(
 ) -> None:
     page = signed_in.get("/waiting")
 
-    session, text = asked["waits"]["session"], page.text
+    session, text = asked["first"]["introduction"]["session"], page.text
     assert page.status == 200
     assert "Is the plan good?" in text
     assert "The plan: <strong>three</strong> slices" in text
-    run = asked["waits"]["run"]
+    run = asked["first"]["introduction"]["run"]
     assert f'href="/sessions/{session}?run={run}"' in text
     assert f'href="/sessions/{session}?run={run}&amp;node=node_' in text
     assert "none: it waits until somebody answers" in text
@@ -182,11 +182,13 @@ def test_a_deadline_is_shown_with_what_happens_then_and_kept(
 ) -> None:
     home = signed_in.server.home
     _, soon = asking(home, project, "Soon", timeoutMinutes=90, onTimeout="grant")
-    _, late = asking(home, project, "Late", behind_ms=2 * HOUR_MS, timeoutMinutes=1)
+    first, late = asking(home, project, "Late", behind_ms=2 * HOUR_MS, timeoutMinutes=1)
     late_name = late["approval"]["id"]
     page = signed_in.get("/waiting")
     form = form_for(page, soon["approval"]["id"], signed_in)
-    stale = signed_in.post(f"/approvals/{late_name}", {**form.fields, "session": late["session"]})
+    stale = signed_in.post(
+        f"/approvals/{late_name}", {**form.fields, "session": first["introduction"]["session"]}
+    )
 
     assert "(in 90 min); then it counts as <strong>granted</strong>" in page.text
     assert late_name not in page.text

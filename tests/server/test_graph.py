@@ -31,7 +31,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, str,
     scenes.install(app, project, scenes.linear(STEPS, "long"))
     stage = Stage(app, project)
     answer = stage.start("long", "A run of a thousand nodes")
-    session = answer["session"]
+    session = answer["introduction"]["session"]
     for number in range(STEPS - 1):
         before = answer
         for fork in range(FORKS):

@@ -62,13 +62,14 @@ def test_agents_with_sessions_of_their_own_lose_nothing(up: Up, home: Path) -> N
         client = up.client()
         client.initialize()
         answer = client.call("start_workflow", workflowId="line", goal=f"Agent {number}")
+        session = answer["structuredContent"]["introduction"]["session"]
         for step in range(CALLS):
             token = answer["structuredContent"]["continueToken"]
             notes = {"notesMarkdown": f"{number}: {step}"}
             answer = client.call("continue_workflow", continueToken=token, output=notes)
             pending = answer["structuredContent"]["pending"]
             assert pending["stepId"] == f"step-{step + 2}", "its own next step, and nobody's else"
-        return answer["structuredContent"]["session"]
+        return session
 
     sessions = at_once(play)
 
@@ -83,7 +84,7 @@ def test_agents_with_one_token_make_a_child_for_each_thing_that_they_say(
 ) -> None:
     """Half of them say the same."""
     begun = up.client().call("start_workflow", workflowId="line", goal="All of us")
-    run = RunId(begun["structuredContent"]["run"])
+    told = begun["structuredContent"]["introduction"]
     token = begun["structuredContent"]["continueToken"]
 
     def say(number: int) -> bytes:
@@ -97,8 +98,8 @@ def test_agents_with_one_token_make_a_child_for_each_thing_that_they_say(
     assert len(set(replies[1::2])) == 1, "the same call, the same answer"
     assert len({result["structuredContent"]["continueToken"] for result in said}) == AGENTS // 2 + 1
     with closing(open_app(home)) as app:
-        graph = load_run_graph(app, run)
-        assert check_stream(app.reader, SessionId(said[0]["structuredContent"]["session"]))
+        graph = load_run_graph(app, RunId(told["run"]))
+        assert check_stream(app.reader, SessionId(told["session"]))
     expected = sorted(["", "the same", *(f"only {n}" for n in range(0, AGENTS, 2))])
     assert sorted(node.notes for node in graph.nodes) == expected
 
@@ -183,7 +184,7 @@ def test_one_bad_call_leaves_the_others_alone(home: Path, tmp_path: Path) -> Non
 
     assert [answer["isError"] for answer in answers] == [False, True] * 3 + [False]
     with closing(open_app(home)) as app:
-        assert [notes_in(app, each.answer.session) for each in begun] == [["done"]] * 4
+        assert [notes_in(app, each.session) for each in begun] == [["done"]] * 4
 
 
 @pytest.mark.slow
@@ -215,7 +216,7 @@ def test_whichever_write_or_sync_fails_nobody_is_told_what_is_not_so(
         with closing(open_app(copy)) as other:
             for each, answer in zip(begun, answers, strict=True):
                 expected = [] if answer["isError"] else ["done"]
-                assert notes_in(other, each.answer.session) == expected
+                assert notes_in(other, each.session) == expected
         failed += all(answer["isError"] for answer in answers)
         codes = {a["structuredContent"]["code"] for a in answers if a["isError"]}
         assert codes <= {"store_failed"}
@@ -224,5 +225,5 @@ def test_whichever_write_or_sync_fails_nobody_is_told_what_is_not_so(
         with closing(open_app(copy)) as other:
             assert not any(answer["isError"] for answer in again), "the disk is well again"
             for each in begun:
-                assert notes_in(other, each.answer.session) == ["done"]
+                assert notes_in(other, each.session) == ["done"]
     assert failed > 10, "most of the time it is all of them or none"

@@ -200,12 +200,13 @@ def test_what_looks_like_a_secret_is_warned_of_on_both_sides_and_not_shown_whole
 ) -> None:
     app = open_app(stage.home)
     agent = Stage(app, stage.project)
-    first = agent.start("hello", "Leak something")
-    agent.go_on(first, f"I used {SECRET} for it")
+    answer = agent.start("hello", "Leak something")
+    session = answer["introduction"]["session"]
+    agent.go_on(answer, f"I used {SECRET} for it")
     app.close()
 
-    leaving = signed_in.get(f"/sessions/{first['session']}/export").text
-    arriving = looked_at(SignedIn(empty_server), downloaded(signed_in, first["session"])).text
+    leaving = signed_in.get(f"/sessions/{session}/export").text
+    arriving = looked_at(SignedIn(empty_server), downloaded(signed_in, session)).text
 
     for page in (leaving, arriving):
         assert "GitHub token" in page

@@ -101,7 +101,7 @@ def test_the_path_is_the_line_from_the_root_to_the_tip_whatever_was_rewound(
     sessions: list[str] = []
     for number in range(12):
         answers = [stage.start("line", f"Wander {number}")]
-        sessions.append(answers[0]["session"])
+        sessions.append(answers[0]["introduction"]["session"])
         for turn in range(15):
             before = chance.choice(answers) if chance.random() < 0.5 else answers[-1]
             if before["pending"]:

@@ -112,7 +112,7 @@ def test_what_other_processes_change_is_told(shared: Up, tmp_path: Path) -> None
     with Listener(shared) as page:
         begun = stdio.call("start_workflow", workflowId="hello", goal="Over pipes")
         assert page.wait()
-        session = begun["structuredContent"]["session"]
+        session = begun["structuredContent"]["introduction"]["session"]
         with Listener(shared, f"?session={session}") as of_session:
             command = [sys.executable, "-m", "interlock", "session", "archive", session]
             subprocess.run(

@@ -134,7 +134,9 @@ def test_a_client_goes_on_after_a_restart_as_if_nothing_was(up: Up) -> None:
 
     assert result["structuredContent"]["pending"]["stepId"] == "step-2"
     again = client.call("start_workflow", workflowId="line", goal="Survive")["structuredContent"]
-    assert again["run"] == begun["run"], "still the same client, which repeats itself"
+    assert again["introduction"] == begun["introduction"], (
+        "still the same client, which repeats itself"
+    )
 
 
 def test_session_ids_tell_clients_apart_and_nothing_more(shared: Up) -> None:
@@ -147,7 +149,9 @@ def test_session_ids_tell_clients_apart_and_nothing_more(shared: Up) -> None:
     ]
     token = runs[0]["continueToken"]
 
-    assert runs[0]["run"] != runs[1]["run"], "two agents may want the same"
+    assert runs[0]["introduction"]["run"] != runs[1]["introduction"]["run"], (
+        "two agents may want the same"
+    )
     shown = shared.client(**{"mcp-session-id": "never heard of"}).call(
         "continue_workflow", continueToken=token
     )
@@ -168,7 +172,7 @@ def test_what_is_left_unread_is_recorded_all_the_same(up: Up, home: Path) -> Non
         token = client.post(message).json["result"]["structuredContent"]["continueToken"]
 
     app = open_app(home)
-    graph = load_run_graph(app, RunId(begun["run"]))
+    graph = load_run_graph(app, RunId(begun["introduction"]["run"]))
     app.close()
     assert len(graph.nodes) == 21
     assert len({node.parent for node in graph.nodes}) == 21, "each was recorded once"

@@ -47,10 +47,10 @@ def long_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LongRuns]:
     first = answer = agent.start("line", "Walk a long way")
     while answer["pending"]:
         answer = agent.go_on(answer, NOTES)
-    agent.start("line", "Walk again", sessionId=first["session"])
+    agent.start("line", "Walk again", sessionId=first["introduction"]["session"])
     app.close()
     with Server(directory / "home") as server:
-        yield LongRuns(server, first["session"], first["run"])
+        yield LongRuns(server, first["introduction"]["session"], first["introduction"]["run"])
 
 
 @pytest.fixture

@@ -175,7 +175,7 @@ def test_a_session_that_is_deleted_while_it_is_looked_at_is_there_or_not(
     for reader in readers:
         reader.start()
     for number in range(40):
-        names.append(stage.start("hello", f"Soon gone {number}")["session"])
+        names.append(stage.start("hello", f"Soon gone {number}")["introduction"]["session"])
         app.log.delete(SessionId(names[-1]))
     is_over.set()
     for reader in readers:

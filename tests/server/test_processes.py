@@ -207,7 +207,9 @@ def test_the_servers_own_session_is_nobody_elses(
     """A shell that belongs to a session starts the server; who asks it belongs to none."""
     with Process(place) as server:
         body = {"workflow": "hello", "goal": "First", "workspace": str(tmp_path)}
-        first = server.change("/runs", body)["session"]
+        first = server.change("/runs", body)["introduction"]["session"]
     monkeypatch.setenv("INTERLOCK_SESSION", first)
     with Process(place) as server:
-        assert server.change("/runs", {**body, "goal": "Second"})["session"] != first
+        assert (
+            server.change("/runs", {**body, "goal": "Second"})["introduction"]["session"] != first
+        )

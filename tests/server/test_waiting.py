@@ -33,7 +33,7 @@ def inbox(tmp_path: Path) -> Iterator[Inbox]:
         ' [{"id": "colour", "title": "Choose a colour", "prompt": "Ask: red or **blue**?",'
         ' "userOnly": {"reason": "needs_user_choice", "question": "Red or blue?"}}]}'
     )
-    _, approval = asking(home, project, "Build a shed")
+    approval, _ = asking(home, project, "Build a shed")
     app = open_app(home)
     agent = Stage(app, project)
     question = agent.start("choose", "Paint the shed")
@@ -46,7 +46,9 @@ def inbox(tmp_path: Path) -> Iterator[Inbox]:
     app.close()
     kinds = {"approvals": approval, "questions": question, "stopped": stopped, "gaps": gap}
     with Server(home) as server:
-        yield Inbox(server, {kind: answer["session"] for kind, answer in kinds.items()})
+        yield Inbox(
+            server, {kind: answer["introduction"]["session"] for kind, answer in kinds.items()}
+        )
 
 
 def test_what_waits_is_the_same_on_the_page_in_the_list_and_in_rest(

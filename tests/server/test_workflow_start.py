@@ -62,7 +62,6 @@ def test_a_run_that_was_started_here_is_taken_up_with_its_token(
     shown = rehydrate(
         store.reader,
         store.keyring,
-        store.entropy,
         store.pinned_workflow,
         token=call["continueToken"],
     )
@@ -70,7 +69,7 @@ def test_a_run_that_was_started_here_is_taken_up_with_its_token(
     assert shown.answer.pending is not None
     assert shown.answer.pending.number == 1
     assert "Waits for an agent at its first step" in page
-    stream = store.reader.stream(shown.answer.session)
+    stream = store.reader.stream(shown.session)
     assert stream is not None
     assert stream.head is not None
     assert (stream.head.workspace, stream.head.runs[0].goal) == (str(flows.shop), "Started here")

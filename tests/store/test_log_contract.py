@@ -173,15 +173,13 @@ def test_a_blocked_attempt_is_not_a_branch(log: Log) -> None:
         )
         for place in other.nodes
     ]
-    renamed = [
-        msgspec.structs.replace(draft, node=ids.node_id(b"blocked_"), key="node:blocked")
-        for draft in drafts
-    ]
+    blocked = ids.node_id(b"blocked_")
+    renamed = [msgspec.structs.replace(one, node=blocked, key="node:blocked") for one in drafts]
     log.append(plan(first.stream, renamed, blobs={}, at_ms=3))
 
     assert log.next_steps(ROOT, limit=5) == [first.node.id]
     assert log.next_steps(first.node.id, limit=5) == []
-    assert log.newest_below(ROOT) == first.node.id
+    assert [log.newest_below(one) for one in (ROOT, first.node.id)] == [blocked, first.node.id]
 
 
 def node_event(made: Plan, node: NodeId) -> SessionEvent:

@@ -97,6 +97,8 @@ def _start_workflow(app: App, arguments: StartArguments) -> ToolResult:
     if not arguments.goal.strip():
         del sent_arguments["goal"]
     match outcome:
+        case RunCannotBegin(var=""):
+            return refusal_result(outcome.explain(), None)
         case NoSuchWorkflow():
             sent_arguments["workflowId"] = closest_workflow(outcome)
         case NoSuchSession() | SeveralSessions() | BadToken() | NodeGone():
@@ -272,9 +274,11 @@ def _answer_result(rendered: RenderedAnswer) -> ToolResult:
 def _next_call(app: App, token: str) -> SuggestedCall:
     """The next call for the step that is pending at this token, as every answer shows it."""
     outcome = show_pending_step(app, token)
-    if isinstance(outcome, RenderedAnswer) and (call := outcome.answer.next_call):
+    if not isinstance(outcome, RenderedAnswer):
+        return RESUME_SESSION.example_call()
+    if call := outcome.answer.next_call:
         return SuggestedCall(call.tool, call.params)
-    return RESUME_SESSION.example_call()
+    return CONTINUE_WORKFLOW.corrected_call({"continueToken": token, "intent": "rehydrate"})
 
 
 def _checkpoint_call(token: str | None) -> SuggestedCall:

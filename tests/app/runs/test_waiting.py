@@ -97,7 +97,7 @@ def test_an_older_run_of_a_session_waits_too(app: App, tmp_path: Path) -> None:
     opt_in(tmp_path, "standard")
     begin_recorded(app, tmp_path, Conversation("claude-code", "c1"))
     older = Driven(app, tmp_path, step("choose", **ASKS))
-    newer = started(app, tmp_path).answer
+    newer = started(app, tmp_path)
     assert (older.session, len(older.head.runs)) == (newer.session, 2)
 
     found = wait_in_session(app, older.head)

@@ -88,7 +88,8 @@ def test_what_does_not_fit_is_named_the_oldest_first() -> None:
 
 @pytest.mark.parametrize(("budget", "is_told"), [(106, True), (105, False), (1, False)])
 def test_what_just_fits_is_whole_and_with_a_character_less_it_is_left_out(
-    budget: int, is_told: bool
+    budget: int,
+    is_told: bool,  # noqa: FBT001
 ) -> None:
     """Each note takes 53 characters: its heading 5, the empty line after it 2, its text 46."""
     past = memory(notes("B", "é" * 45 + "!"), notes("A", "a" * 46))

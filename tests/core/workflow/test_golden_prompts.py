@@ -44,6 +44,7 @@ def walk(preferences: Preferences) -> dict[str, str]:
             moved.position,
             context=CONTEXT,
             preferences=preferences,
+            notes={},
             opening=None if given else REFERENCES,
         )
         assert isinstance(rendered, RenderedPrompt), rendered

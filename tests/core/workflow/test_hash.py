@@ -195,14 +195,16 @@ def test_it_is_the_same_whoever_tells_it(
     begun = agent.ok(
         "start_workflow", workflowId=name, goal="Try it", context={"depth": "full"}, **where
     )
-    exported = bundle.export(app, begun["session"])
+    exported = bundle.export(app, begun["introduction"]["session"])
     assert isinstance(exported, SessionExport)
     content = json.loads(exported.document)["content"]
     shown = agent.ok("inspect_workflow", workflowId=name, mode="compiled", **where)
     [listed] = agent.ok("list_workflows", query=name, **where)["workflows"]
 
     pinned = compiled(EVERYTHING, library(ROUTINE)).pinned
-    assert listed["hash"] == shown["hash"] == begun["workflow"]["hash"] == pinned.hash
+    assert (
+        listed["hash"] == shown["hash"] == begun["introduction"]["workflow"]["hash"] == pinned.hash
+    )
     assert shown["content"] == content["blobs"][pinned.hash] == pinned.content.decode()
     [started] = [one["body"] for one in content["events"] if "workflowHash" in str(one["body"])]
     assert pinned.hash in json.dumps(started)
@@ -216,6 +218,7 @@ def first_prompt(found: Any) -> str:
         (positions.Frame(0),),
         context={"goal": "g"},
         preferences=Preferences(),
+        notes={},
         opening=(),
     )
     assert isinstance(rendered, RenderedPrompt)

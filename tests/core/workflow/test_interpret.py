@@ -18,7 +18,6 @@ from interlock.core.workflow import conditions, interpret, positions, prompt
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow, decode_workflow
 from interlock.core.workflow.interpret import Context, Destination, Impasse
 from interlock.core.workflow.positions import Position
-from interlock.core.workflow.prompt import RenderedPrompt
 from tests.core.workflow.naive_interpreter import Deed, Model, Odd, written_out
 from tests.core.workflow.workflow_samples import (
     WALKED,
@@ -111,10 +110,10 @@ class Run:
     ) -> Destination | Impasse:
         evaluate = conditions.evaluate
 
-        def noting(asked: Any, context: Context, pointer: str = "") -> Any:
+        def noting(asked: Any, context: Context, pointer: str = "", **how: bool) -> Any:
             if not pointer:  # the parts of a condition have one
                 self.asked.append(conditions.to_json(asked))
-            return evaluate(asked, context, pointer)
+            return evaluate(asked, context, pointer, **how)
 
         with patch.object(conditions, "evaluate", noting):
             if position is None:
@@ -362,26 +361,6 @@ def test_a_loop_over_a_part_of_an_outer_item_sees_its_items(names: Doc) -> None:
     found = run.after(NOTHING)
     assert isinstance(found, Destination)
     assert run.seen()[names.get("itemVar", "currentItem")] == "q"
-
-
-def test_the_banner_of_a_counted_loop_says_how_many_there_are() -> None:
-    pinned = compiled(workflow(loop("l", {"type": "for", "count": "n"}, step()))).pinned
-    context: Context = {"goal": "g", "n": 2}
-    found = interpret.begin(pinned.workflow, context)
-    assert isinstance(found, Destination)
-    assert found.step is not None
-
-    shown = prompt.render(
-        pinned.workflow,
-        found.step,
-        found.position,
-        context=context,
-        preferences=Preferences(),
-        notes={},
-    )
-
-    assert isinstance(shown, RenderedPrompt)
-    assert shown.text.startswith("“Loop l”: number 1 of 2.")
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,18 @@ from typing import Any
 
 import msgspec
 
+from interlock.core.canonical import Json
 from interlock.core.ids import StepId
 from interlock.core.preferences import Preferences
+from interlock.core.workflow import interpret
 from interlock.core.workflow.compiled_workflow import CompiledStep, CompiledWorkflow
 from interlock.core.workflow.definition import UserOnly
-from interlock.core.workflow.interpret import Impasse
+from interlock.core.workflow.interpret import Destination, Impasse
 from interlock.core.workflow.placeholders import placeholder_paths
 from interlock.core.workflow.positions import Frame
-from interlock.core.workflow.prompt import MissingContextKeys, render
+from interlock.core.workflow.prompt import MissingContextKeys, RenderedPrompt, render
 from tests.core.session.test_decide import changed
+from tests.core.workflow.workflow_samples import compiled, loop, step, workflow
 from tests.scenes import linear, pinned
 
 GUIDED = Preferences()
@@ -105,3 +108,23 @@ def test_what_is_unset_is_named_once_each() -> None:
 
     assert rendered(workflow, 0, b={"c": 1}) == MissingContextKeys(("a", "b.d"))
     assert placeholder_paths("{{a}} {{ b.c }} {{}} {{1}}") == ("a", "b.c")
+
+
+def test_the_banner_of_a_counted_loop_says_how_many_there_are() -> None:
+    pinned = compiled(workflow(loop("l", {"type": "for", "count": "n"}, step()))).pinned
+    context: dict[str, Json] = {"goal": "g", "n": 2}
+    found = interpret.begin(pinned.workflow, context)
+    assert isinstance(found, Destination)
+    assert found.step is not None
+
+    shown = render(
+        pinned.workflow,
+        found.step,
+        found.position,
+        context=context,
+        preferences=Preferences(),
+        notes={},
+    )
+
+    assert isinstance(shown, RenderedPrompt)
+    assert shown.text.startswith("“Loop l”: number 1 of 2.")

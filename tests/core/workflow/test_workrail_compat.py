@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,6 +23,7 @@ from interlock.core.workflow.problems import InvalidWorkflow
 from interlock.core.workflow.prompt import RenderedPrompt
 from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
+from tests.blanks import fill
 from tests.core.workflow.workflow_samples import (
     Doc,
     compiled,
@@ -151,24 +151,11 @@ NOTES = (
 )
 
 
-def filled(value: Any) -> Any:
-    """What an agent sends who writes its own words where the example wants some."""
-    match value:
-        case str() if value.startswith("<"):
-            return "My own words, and enough of them."
-        case dict():
-            return {filled(key): filled(item) for key, item in value.items()}  # pyright: ignore
-        case list():
-            return [filled(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
-        case _:
-            return value
-
-
 def handed(one: CompiledStep, *, decision: str) -> list[Json]:
     """The artifacts that a step owes, under the names that these files give them."""
     sent: list[Json] = []
     if one.contract:
-        example = filled(json.loads(one.contract.example))
+        example = fill(json.loads(one.contract.example))
         decided = {"decision": decision} if one.contract.name == "loop_control" else {}
         sent.append({**example, **decided, "kind": f"wr.{one.contract.name}"})
     for wanted in one.assessments:
@@ -205,6 +192,7 @@ def play(found: CompiledWorkflow, given: Doc, passes: int) -> list[str]:
             moved.position,
             context=context,
             preferences=Preferences(),
+            notes={},
             opening=None if steps else (),
         )
         assert isinstance(shown, RenderedPrompt), shown
@@ -303,6 +291,7 @@ def test_what_is_unset_in_a_foreign_file_is_shown_and_warned_about() -> None:
         (positions.Frame(0),),
         context={"goal": "g"},
         preferences=Preferences(),
+        notes={},
     )
 
     assert isinstance(shown, RenderedPrompt)

@@ -234,11 +234,11 @@ def _skipped_line(part: SkippedStep) -> str:
 def _instructions(answer: Answer) -> str:
     if answer.approval:
         return _APPROVAL_INSTRUCTIONS
-    if answer.next_intent == "rehydrate_only":
-        return _WAITING_INSTRUCTIONS
     if answer.pending is None:
         return "Nothing is left to hand in; this token shows the end of the run again."
     expected = f"Hand in: {_expected_text(answer.pending.expects)}."
+    if answer.next_intent == "rehydrate_only":
+        return f"{_WAITING_INSTRUCTIONS} {expected}"
     if answer.next_intent == "await_user_confirmation":
         expected = f"Ask the user what the step says, and wait. {expected}"
     return expected if answer.introduction is None else f"{_EXPLANATION} {expected}"
@@ -247,8 +247,8 @@ def _instructions(answer: Answer) -> str:
 def _expected_text(expects: Expects) -> str:
     parts = ["notes"] if expects.notes else []
     parts += [f"artifact `{kind}`" for kind in expects.artifacts]
-    parts += [f"context `{_without_slots(key)}`" for key in expects.context]
-    return ", ".join(parts) or "nothing but the token and an empty `output`"
+    parts += [f"context `{key}`" for key in expects.context]
+    return _without_slots(", ".join(parts)) or "nothing but the token and an empty `output`"
 
 
 def _verify_text(answer: Answer) -> str:

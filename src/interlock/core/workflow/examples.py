@@ -90,8 +90,11 @@ def example_values(
     example: dict[str, Json] = {}
     for path in paths:
         first, *inner_names = path.split(".")
-        if first in known and not isinstance(current.get(first), dict):
-            example[first] = known[first]
+        there, form = current.get(first), known.get(first)
+        if form is not None and not (inner_names and isinstance(there, dict)):
+            if isinstance(there, list) and isinstance(form, list):
+                form = [*there, *form]  # it may only be too short
+            example[first] = form
             continue
         if not inner_names:
             example[first] = f"<{path}>"

@@ -32,7 +32,9 @@ def _missing(
         yield from (way.var,) if way.var else ()
     elif way.step and not workflow.shows_unset:
         scope = positions.scope(workflow, way.position, context)
+        loops = positions.enclosing_loops(workflow, way.position)
+        lists = {one.loop.item_var: one.loop.items for one in loops if one.loop.items}
         for text in (way.step.agent_role, way.step.prompt):
             for path in placeholder_paths(text):
                 if not path.startswith(NOTES_PREFIX) and look_up(scope, path) is None:
-                    yield path
+                    yield lists.get(path.partition(".")[0], path)

@@ -229,7 +229,7 @@ _EXAMPLE_FIELDS: dict[str, dict[str, Json]] = {
             "appetiteHint": "<small_batch | big_batch>",
             "noGosHints": ["<what will not be built>"],
             "constraints": {
-                "teamSize": "<whole number>",
+                "teamSize": "<whole number, at least 1>",
                 "technicalCapabilities": ["<what the team can do>"],
             },
             "evidenceTopK": ["<id of a piece of evidence>"],

@@ -171,8 +171,8 @@ def verification_text(step: Step, verification: Verification) -> str:
     return (
         f"{author_prompt}Prove that “{step.title}” is done. Run exactly this command, alone, in the"
         f" workspace:\n\n    {verification.command}\n\n"
-        "Only how the command ends counts, not a claim. If it fails, fix the cause and run it"
-        " again. A recorded run of it is the proof: you need not report it a second time."
+        "Only how the command ends counts. If it fails, fix the cause and run it again. Where hooks"
+        " record your commands, that run is the proof; elsewhere report how it ended."
     )
 
 

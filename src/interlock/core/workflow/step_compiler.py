@@ -228,6 +228,7 @@ class StepCompiler(CompilerBase):
             f"{part.capitalize()}: {step.title}",
             text,
             output_contract=contract,
+            notes_optional=part == "verification",
         )
         by = InjectedPart("step", f"{part} of {step.id}")
         here = msgspec.structs.replace(
