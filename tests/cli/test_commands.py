@@ -83,7 +83,7 @@ def test_an_empty_store_says_what_to_do(typed: Terminal) -> None:
 
 def test_a_session_is_listed_and_shown(app: App, typed: Terminal, tmp_path: Path) -> None:
     second = handed_in(app, started(app, tmp_path), "Looked at it.\nAnd more.")
-    session = second.answer.session
+    session = second.session
     second_goal = list_sessions(app, limit=1)[0].title
 
     header, listed = typed("session", "list").out.splitlines()
@@ -124,7 +124,7 @@ hint: `interlock session list` shows them all.
 def test_the_start_of_an_id_must_name_one_session(
     app: App, typed: Terminal, tmp_path: Path
 ) -> None:
-    sessions = {started(app, tmp_path).answer.session for _ in range(2)}
+    sessions = {started(app, tmp_path).session for _ in range(2)}
 
     said = typed("session", "show", "ses_")
 
@@ -143,7 +143,7 @@ def test_a_sound_store_is_said_to_be_sound(app: App, typed: Terminal, tmp_path: 
 def test_a_damaged_session_is_named_and_the_exit_code_says_so(
     app: App, typed: Terminal, tmp_path: Path, home: Path
 ) -> None:
-    session = started(app, tmp_path).answer.session
+    session = started(app, tmp_path).session
     place_of(home).run("DELETE FROM event WHERE seq = 1")
 
     said = typed("store", "verify")

@@ -75,14 +75,14 @@ def test_an_abandoned_run_is_offered_to_nobody_and_still_listed(
     gap = {"kind": "gap", "severity": "critical", "summary": "No tests yet"}
     second = advance(app, first.answer.continue_token, output("Half of it.", gap))
     assert isinstance(second, RenderedAnswer)
-    run, session = second.answer.run, second.answer.session
-    assert set(offered(app, tmp_path)) == {run, kept.answer.run}
+    run, session = second.run, second.session
+    assert set(offered(app, tmp_path)) == {run, kept.run}
     assert [each.run for each in open_gaps(app, session)] == [run]
 
     said = typed("run", "abandon", run[:12], "--reason", "another way")
 
     assert said.out.startswith(f"Abandoned {run} at `Step 2`.")
-    assert offered(app, tmp_path) == listed(typed) == [kept.answer.run]
+    assert offered(app, tmp_path) == listed(typed) == [kept.run]
     assert list(open_gaps(app, session)) == []
     assert "Half of it" not in handoff_page(session_handoff(app, session))
     assert run in listed(typed, "--all")
@@ -119,7 +119,7 @@ def test_what_an_abandoned_run_waited_for_waits_no_longer(
 
 
 def test_a_finished_run_is_not_abandoned(app: App, typed: Terminal, tmp_path: Path) -> None:
-    run = handed_in(app, started(app, tmp_path, steps=1)).answer.run
+    run = handed_in(app, started(app, tmp_path, steps=1)).run
 
     said = typed("run", "abandon", run, "--json")
 

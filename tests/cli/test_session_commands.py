@@ -32,7 +32,7 @@ def test_the_graph_of_a_run_is_drawn_with_its_branches(
     checkpoint(app, first.answer.continue_token, output("a marker"))
     handed_in(app, first, "another way")
 
-    lines = typed("run", "show", first.answer.run[:10]).out.splitlines()
+    lines = typed("run", "show", first.run[:10]).out.splitlines()
 
     assert [re.sub(r" +node_\w+", "", line) for line in lines[3:]] == [
         "● Step 1  “another way”",
@@ -42,7 +42,7 @@ def test_the_graph_of_a_run_is_drawn_with_its_branches(
         "│ ◆ checkpoint  “a marker”",
         "● Step 2  ← here",
     ]
-    graph = json.loads(typed("run", "show", first.answer.run, "--json").out)["graph"]
+    graph = json.loads(typed("run", "show", first.run, "--json").out)["graph"]
     assert [node["kind"] for node in graph["nodes"]] == [
         "step",
         "blocked",
@@ -62,7 +62,7 @@ def test_a_run_that_is_not_there_is_refused(typed: Terminal) -> None:
 def test_a_run_that_does_not_wait_is_not_unblocked(
     app: App, typed: Terminal, tmp_path: Path
 ) -> None:
-    run = started(app, tmp_path).answer.run
+    run = started(app, tmp_path).run
 
     said = typed("run", "unblock", run)
 
@@ -75,8 +75,8 @@ def test_a_waiting_run_is_unblocked(app: App, typed: Terminal, tmp_path: Path) -
     for _ in range(10):
         answered = handed_in(app, answered, "")
 
-    assert typed("run", "unblock", answered.answer.run).out == (
-        f"Run {answered.answer.run} goes on at `Step 1`.\n"
+    assert typed("run", "unblock", answered.run).out == (
+        f"Run {answered.run} goes on at `Step 1`.\n"
     )
 
 
@@ -85,15 +85,15 @@ def test_without_an_id_the_only_open_session_of_the_directory_is_meant(
 ) -> None:
     assert "No session is open here" in typed("session", "show").err
     first = started(app, tmp_path, steps=1)
-    assert typed("session", "show").out.startswith(first.answer.session)
+    assert typed("session", "show").out.startswith(first.session)
     second = started(app, tmp_path)
     refused = typed("session", "show").err
     assert "Several sessions are open here" in refused
-    assert f"  interlock session show {second.answer.session}\n" in refused
+    assert f"  interlock session show {second.session}\n" in refused
     handed_in(app, first)
-    assert typed("session", "show").out.startswith(second.answer.session)
-    monkeypatch.setenv("INTERLOCK_SESSION", first.answer.session)
-    assert typed("session", "show").out.startswith(first.answer.session)
+    assert typed("session", "show").out.startswith(second.session)
+    monkeypatch.setenv("INTERLOCK_SESSION", first.session)
+    assert typed("session", "show").out.startswith(first.session)
 
 
 def test_where_several_sessions_may_be_meant_each_has_its_command(
@@ -135,7 +135,7 @@ def test_a_session_is_started_or_gone_on_with(app: App, typed: Terminal, tmp_pat
 
 
 def test_the_log_is_one_document_a_line(app: App, typed: Terminal, tmp_path: Path) -> None:
-    session = started(app, tmp_path).answer.session
+    session = started(app, tmp_path).session
 
     lines = typed("session", "log", session).out.splitlines()
 
@@ -145,7 +145,7 @@ def test_the_log_is_one_document_a_line(app: App, typed: Terminal, tmp_path: Pat
 def test_a_session_is_exported_checked_and_imported(
     app: App, typed: Terminal, tmp_path: Path
 ) -> None:
-    session = handed_in(app, started(app, tmp_path), "password=hunter2hunter2").answer.session
+    session = handed_in(app, started(app, tmp_path), "password=hunter2hunter2").session
 
     said = typed("session", "export", session, "-o", "out.json")
     assert said.out.splitlines()[0] == "Wrote 8 events to out.json"
@@ -172,7 +172,7 @@ def test_an_export_can_go_to_standard_output(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    session = handed_in(app, started(app, tmp_path), "password=hunter2hunter2").answer.session
+    session = handed_in(app, started(app, tmp_path), "password=hunter2hunter2").session
 
     assert commands.run_cli(["session", "export", session, "-o", "-"]) == 0
 
@@ -199,7 +199,7 @@ def test_the_other_kind_of_id_is_understood_or_named(
 def test_an_export_is_private_and_never_written_over_something(
     app: App, typed: Terminal, tmp_path: Path
 ) -> None:
-    session = started(app, tmp_path).answer.session
+    session = started(app, tmp_path).session
     typed("session", "export", session, "-o", "out.json")
 
     assert (tmp_path / "out.json").stat().st_mode & 0o777 == 0o600
@@ -214,7 +214,7 @@ def test_an_export_is_private_and_never_written_over_something(
 def test_a_changed_bundle_is_refused_with_the_part_that_changed(
     app: App, typed: Terminal, tmp_path: Path
 ) -> None:
-    session = started(app, tmp_path).answer.session
+    session = started(app, tmp_path).session
     typed("session", "export", session, "-o", "out.json")
     path = tmp_path / "out.json"
     path.write_bytes(path.read_bytes().replace(b"Try it", b"Try me"))
@@ -229,7 +229,7 @@ def test_a_changed_bundle_is_refused_with_the_part_that_changed(
 def test_archiving_takes_a_session_out_of_the_list(
     app: App, typed: Terminal, tmp_path: Path
 ) -> None:
-    session = started(app, tmp_path).answer.session
+    session = started(app, tmp_path).session
 
     assert typed("session", "archive", session).out.startswith(f"Archived {session}.")
     assert session not in typed("session", "list").out
@@ -241,7 +241,7 @@ def test_archiving_takes_a_session_out_of_the_list(
 def test_deleting_asks_first(
     app: App, typed: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session = started(app, tmp_path).answer.session
+    session = started(app, tmp_path).session
 
     def no(*_: object, **__: object) -> bool:
         raise click.Abort
@@ -258,10 +258,10 @@ def test_gaps_are_listed_and_closed(app: App, typed: Terminal, tmp_path: Path) -
     first = started(app, tmp_path)
     answered = advance(app, first.answer.continue_token, output("done", gap))
     assert isinstance(answered, RenderedAnswer)
-    session = answered.answer.session
+    session = answered.session
 
     listed = typed("gaps", "list").out.split()
-    assert listed[1:4] == ["critical", session, answered.answer.run]
+    assert listed[1:4] == ["critical", session, answered.run]
     assert typed("gaps", "resolve", session, listed[0], "wrote them").out == (
         f"Closed {listed[0]}: No tests\n"
     )
@@ -284,7 +284,7 @@ def test_keys_are_rotated_and_revoked_and_never_shown(
 
 def test_preferences_are_shown_and_set(app: App, typed: Terminal, tmp_path: Path) -> None:
     assert typed("preferences", "show").out.startswith("autonomy    guided\n")
-    run = started(app, tmp_path).answer.run
+    run = started(app, tmp_path).run
 
     said = typed("preferences", "set", run, "--autonomy", "full_auto_never_stop")
 

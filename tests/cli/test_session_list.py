@@ -55,16 +55,16 @@ def test_the_newest_session_comes_first_whether_or_not_it_has_a_run(
         rows = json.loads(typed("session", "list", "--json", *options).out)
         return [row["session"] for row in rows]
 
-    assert listed() == [first.answer.session, bare]
-    assert listed("--limit", "1") == [first.answer.session]
+    assert listed() == [first.session, bare]
+    assert listed("--limit", "1") == [first.session]
     typed("session", "set-state", "--task", "T-1", "--session", bare)
-    assert listed() == [bare, first.answer.session]
+    assert listed() == [bare, first.session]
 
 
 def test_an_archived_session_without_a_run_is_listed_if_asked_for(
     app: App, typed: Terminal, tmp_path: Path, elsewhere: Path
 ) -> None:
-    bare, other = begun(typed, tmp_path), started(app, elsewhere).answer.session
+    bare, other = begun(typed, tmp_path), started(app, elsewhere).session
     typed("session", "archive", bare)
 
     assert bare not in typed("session", "list").out

@@ -36,7 +36,7 @@ def test_sessions_in_which_nothing_was_done_go_with_all_that_they_left(
     working = begin_recorded(app, root, Conversation("claude-code", "working")).session
     worked = ended(app, root, "worked")
     gated_sessions.change_work(app, gated_sessions.SessionId(worked), WorkUpdate(task="T-1"))
-    run = started(app, root).answer.session
+    run = started(app, root).session
     written = root / ".agents" / "sessions" / "written.md"
     logbooks = sorted((root / ".agents" / "sessions").glob("*.md"))
 

@@ -43,7 +43,7 @@ def test_a_session_is_published_and_its_path_printed(
     app: App, typed: Terminal, tmp_path: Path
 ) -> None:
     (tmp_path / ".git").mkdir()
-    session = started(app, tmp_path).answer.session
+    session = started(app, tmp_path).session
     path = note_of(tmp_path, session)
     assert not path.exists(), "nothing watches over it, so nothing was published"
 
@@ -64,7 +64,7 @@ def test_the_note_follows_the_log(app: App, typed: Terminal, tmp_path: Path) -> 
     assert "feature" not in before
     assert (after["feature"], after["task"]) == ("Dark mode", "Ask design")
     first = started(app, tmp_path)
-    assert first.answer.session == session, "it goes into the session that is here"
+    assert first.session == session, "it goes into the session that is here"
     answered = handed_in(app, first, "Looked at it.")
     gap = {"kind": "gap", "severity": "critical", "summary": "No tests"}
     assert isinstance(
@@ -159,7 +159,7 @@ def test_what_cannot_be_published_is_refused_in_words(
     assert typed("session", "publish", "ses_none").code == 1
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    session = started(app, elsewhere).answer.session
+    session = started(app, elsewhere).session
     nowhere = typed("session", "publish", session, "--json")
     assert (nowhere.code, json.loads(nowhere.out)["code"]) == (1, "no_project")
     subprocess.run(["rm", "-r", elsewhere], check=True)
@@ -223,12 +223,12 @@ def test_the_command_says_why_it_could_not_be_written(
     app: App, typed: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / ".git").mkdir()
-    assert typed("session", "publish", started(app, tmp_path).answer.session).code == 0
+    assert typed("session", "publish", started(app, tmp_path).session).code == 0
     with place_of_nobody() as place, nobody():
         (place / "project" / ".git").mkdir(parents=True)
         monkeypatch.setenv("INTERLOCK_HOME", str(place / "home"))
         theirs = open_app(place / "home")
-        session = started(theirs, place / "project").answer.session
+        session = started(theirs, place / "project").session
         theirs.close()
         (place / "project" / ".interlock").chmod(0o555)
 

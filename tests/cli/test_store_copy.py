@@ -172,7 +172,7 @@ def test_refusals_are_told_in_words_and_as_json(
     assert strange.code == 1
     told = json.loads(strange.out)
     assert told["code"] == "target_not_empty"
-    assert f"`{begun.answer.session}` is not in the store that is copied" in told["error"]
+    assert f"`{begun.session}` is not in the store that is copied" in told["error"]
     monkeypatch.setenv("INTERLOCK_HOME", str(home))
     for _ in range(11):
         started(app, tmp_path)

@@ -81,7 +81,7 @@ class Driven:
 
     @property
     def session(self) -> SessionId:
-        return self.answered.answer.session
+        return self.answered.session
 
     @property
     def view(self) -> SessionView:
@@ -100,7 +100,7 @@ class Driven:
 
     @property
     def run(self) -> RunHead:
-        return self.head.run(self.answered.answer.run)
+        return self.head.run(self.answered.run)
 
     @property
     def tip(self) -> NodeId:

@@ -58,6 +58,15 @@ def step_example(
     return StepExample(output, context_example(workflow, step, position, context))
 
 
+def own_context_example(step: CompiledStep, context: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the keys that the step itself sets or speaks of."""
+    return {
+        key.name: msgspec.json.decode(key.example)
+        for key in step.sets
+        if key.is_declared or context.get(key.name) is None
+    }
+
+
 def context_example(
     workflow: CompiledWorkflow,
     step: CompiledStep,
@@ -68,11 +77,7 @@ def context_example(
 
     A key that the step only speaks of is left out if it is set.
     """
-    example: dict[str, Json] = {
-        key.name: msgspec.json.decode(key.example)
-        for key in step.sets
-        if key.is_declared or context.get(key.name) is None
-    }
+    example = own_context_example(step, context)
     paths = needs.missing_paths(workflow, position, context)
     missing = tuple(path for path in paths if path.partition(".")[0] not in example)
     if not missing:

@@ -76,6 +76,7 @@ def preview(
             preferences=preferences,
             notes={name: f"(the notes of `{name}`)" for name in workflow.quoted_steps},
             opening=() if step.number == 1 else None,
+            is_preview=True,
         )
         text = (
             rendered.text

@@ -40,6 +40,7 @@ from interlock.core.workflow.examples import (
     assessment_example,
     capability_example,
     context_example,
+    own_context_example,
     user_only_example,
 )
 from interlock.core.workflow.interpret import Entry, Impasse
@@ -97,10 +98,12 @@ def render(
     preferences: Preferences,
     notes: Mapping[StepId, str],
     opening: tuple[ResolvedReference, ...] | None = None,
+    is_preview: bool = False,
 ) -> RenderedPrompt | MissingContextKeys | Impasse:
     """Return the prompt of `step`, at `position`. `opening` is given if the run begins there.
 
     `notes` are those of the steps that prompts of this workflow quote, as far as they were done.
+    `is_preview`: no run is there, so that nobody knows what the next step needs.
     """
     loops = positions.enclosing_loops(workflow, position)
     scope = positions.scope(workflow, position, context)
@@ -137,7 +140,11 @@ def render(
         prompt,
         *fragment_texts,
         *delegations.render(work.parts, scope),
-        *_context_request(context_example(workflow, step, position, context)),
+        *_context_request(
+            own_context_example(step, context)
+            if is_preview
+            else context_example(workflow, step, position, context)
+        ),
         *_decision_request(step, loops, scope),
         *_demand_texts(step, preferences),
         *_assessment_requests(step),
