@@ -57,7 +57,7 @@ def in_process(base: Path, raw: RawAppend, fsync: Row) -> list[Row]:
                 token = answered.answer.continue_token
                 shown.time(
                     lambda token=token: rehydrate(
-                        app.reader, app.keyring, app.entropy, app.pinned_workflow, token=token
+                        app.reader, app.keyring, app.pinned_workflow, token=token
                     )
                 )
     app.close()

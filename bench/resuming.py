@@ -1,6 +1,5 @@
 """What it costs to find a session again among few and among many."""
 
-import os
 from itertools import count
 from pathlib import Path
 
@@ -32,9 +31,7 @@ def resuming(base: Path, sizes: tuple[int, ...]) -> list[Row]:
                 workspace, query=f"{WORDS[sample % len(WORDS)]} number {sample % 10}"
             )
             row.time(
-                lambda wanted=wanted: resume.find_resumable_runs(
-                    app.reader, app.keyring, os.urandom, wanted
-                )
+                lambda wanted=wanted: resume.find_resumable_runs(app.reader, app.keyring, wanted)
             )
         rows.append(row)
     app.close()

@@ -69,7 +69,8 @@ class Scene:
         waiting = stage.go_on(begun, HOSTILE, artifacts=[gap])
         opened = bypasses.add(home, "shell.unknown", HOSTILE, root=project, days=None, at_ms=1)
         assert isinstance(opened, bypasses.Bypass)
-        self.session, self.run, self.bypass = begun["session"], begun["run"], opened.id
+        here = begun["introduction"]
+        self.session, self.run, self.bypass = here["session"], here["run"], opened.id
         self.approval = waiting["approval"]["id"]
         self.payload = json.dumps(
             {

@@ -32,7 +32,7 @@ def listed(typed: Terminal, *options: str) -> list[str]:
 def offered(app: App, workspace: Path) -> list[str]:
     """The runs that an agent may resume."""
     query = ResumeQuery(workspace)
-    found = find_resumable_runs(app.reader, app.keyring, app.entropy, query)
+    found = find_resumable_runs(app.reader, app.keyring, query)
     return [each.row.run for each in found]
 
 
@@ -45,9 +45,9 @@ def test_the_open_runs_of_the_project_are_listed(
 ) -> None:
     assert typed("run", "list").out.startswith("No run is open here.")
     opt_in(tmp_path, "standard")
-    pending = handed_in(app, started(app, tmp_path)).answer
-    finished = handed_in(app, started(app, tmp_path, steps=1)).answer
-    elsewhere = started(app, tmp_path_factory.mktemp("elsewhere")).answer
+    pending = handed_in(app, started(app, tmp_path))
+    finished = handed_in(app, started(app, tmp_path, steps=1))
+    elsewhere = started(app, tmp_path_factory.mktemp("elsewhere"))
     (tmp_path / "below").mkdir()
     monkeypatch.chdir(tmp_path / "below")
 
@@ -104,13 +104,14 @@ def test_what_an_abandoned_run_waited_for_waits_no_longer(
     install(app, tmp_path, msgspec.structs.replace(line, steps=(asks, line.steps[1])))
     begun = start(app, StartRequest(WorkflowId("line"), goal="Ask me", workspace=tmp_path))
     assert isinstance(begun, RenderedAnswer)
-    waiting = handed_in(app, begun).answer
+    answered = handed_in(app, begun)
+    waiting = answered.answer
     assert (waiting.kind, count_pending(app)) == ("approval", 1)
     *_, deny = typed("approvals", "list").out.splitlines()
     assert waiting.approval is not None
     assert deny == f"  interlock approvals deny {waiting.approval.id} --reason 'what is wrong'"
 
-    typed("run", "abandon", waiting.run)
+    typed("run", "abandon", answered.run)
 
     assert (count_pending(app), list_pending(app)) == (0, [])
     assert typed("approvals", "grant", waiting.approval.id).code == 1
@@ -157,5 +158,5 @@ def test_the_whole_notes_of_a_step_are_printed_pass_by_pass(
     missing = typed("run", "notes", run_id, "nowhere")
     assert (missing.code, missing.err.splitlines()[-1]) == (
         1,
-        "hint: It has notes of: `look`, `try`.",
+        "hint: There are notes of: `look`, `try`.",
     )

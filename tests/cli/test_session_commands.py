@@ -185,14 +185,14 @@ def test_an_export_can_go_to_standard_output(
 def test_the_other_kind_of_id_is_understood_or_named(
     app: App, typed: Terminal, tmp_path: Path
 ) -> None:
-    answer = started(app, tmp_path).answer
+    begun = started(app, tmp_path)
     started(app, tmp_path)
 
-    assert typed("session", "show", answer.run).out.startswith(answer.session)
+    assert typed("session", "show", begun.run).out.startswith(begun.session)
     assert typed("session", "show", "run_none").err.startswith("error: No run `run_none`")
-    said = typed("run", "show", answer.session)
+    said = typed("run", "show", begun.session)
     assert said.err.splitlines()[0] == (
-        f"error: `{answer.session}` is the id of a session, and a run is wanted"
+        f"error: `{begun.session}` is the id of a session, and a run is wanted"
     )
 
 

@@ -23,6 +23,19 @@ from tests.scenes import install, linear
 pytestmark = pytest.mark.both_stores
 
 
+ARTIFACTS = [
+    {"kind": "user_only", "resolution": "answered", "detail": "blue"},
+    {
+        "kind": "capability_observation",
+        "capability": "web_browsing",
+        "status": "available",
+        "evidence": "opened a page",
+    },
+    {"kind": "workflow_divergence", "reason": "efficiency_skip", "summary": "Skipped a part"},
+    {"kind": "gap", "severity": "warning", "summary": "No tests yet"},
+]
+
+
 def attended_session(app: App, project: Path) -> SessionView:
     """A session under a gate, through a hook and the command line."""
     assert commands.run_cli(["init"]) == 0
@@ -68,21 +81,10 @@ def test_every_kind_of_event_comes_through_a_surface(
         assert answer["kind"] == "blocked"
     assert commands.run_cli(["run", "unblock", run]) == 0
     assert commands.run_cli(["preferences", "set", run, "--risk-policy", "balanced"]) == 0
-    artifacts = [
-        {"kind": "user_only", "resolution": "answered", "detail": "blue"},
-        {
-            "kind": "capability_observation",
-            "capability": "web_browsing",
-            "status": "available",
-            "evidence": "opened a page",
-        },
-        {"kind": "workflow_divergence", "reason": "efficiency_skip", "summary": "Skipped a part"},
-        {"kind": "gap", "severity": "warning", "summary": "No tests yet"},
-    ]
     answer = agent.ok(
         "continue_workflow",
         continueToken=answer["continueToken"],
-        output={"notesMarkdown": "done", "artifacts": artifacts},
+        output={"notesMarkdown": "done", "artifacts": ARTIFACTS},
         context={"colour": "blue"},
     )
     (gap,) = answer["gaps"]

@@ -318,16 +318,18 @@ def test_going_on_from_a_node_shows_a_token_that_makes_a_branch_and_changes_noth
 
     assert (posted.status, again.status) == (200, 200)
     assert "cannot write into the chat" in again.text
+    assert "<dd>ship-a-change 1.2.0</dd>" in again.text
     assert here.view(session).events == before
-    tokens = {*TOKEN.findall(posted.text), *TOKEN.findall(again.text)}
-    assert len(tokens) == 2, "each page has one of its own"
-    for token in tokens:
+    [token] = {*TOKEN.findall(posted.text), *TOKEN.findall(again.text)}
+    for _ in range(2):
         shown = call(signed_in.server, "continue_workflow", continueToken=token)
         assert shown["structuredContent"]["pending"]["stepId"] == "understand"
-        own = shown["structuredContent"]["continueToken"]
+        assert shown["structuredContent"]["continueToken"] == token, "the same until it is used"
         output = {"notesMarkdown": f"Another look with {token}"}
-        done = call(signed_in.server, "continue_workflow", continueToken=own, output=output)
+        done = call(signed_in.server, "continue_workflow", continueToken=token, output=output)
         assert not done["isError"]
+        used, [token] = token, {*TOKEN.findall(signed_in.get(path).text)}
+        assert token != used
     children = [node for node in load_run_graph(here.app, run).nodes if node.parent == root]
     assert len(children) == 4
 

@@ -214,7 +214,7 @@ def test_the_preview_shows_the_steps_nested_with_what_the_agent_is_told(server: 
         "waits for an approval",
         "hands in coding_handoff",
         "step brought by routine",
-        "I want to know what kind of work this is",
+        "Find out what kind of work this is",
         "flowchart TD",
     ):
         assert told in page

@@ -37,10 +37,10 @@ def demo(*, as_json: bool) -> None:
         home = Path(directory)
         say(f"A scripted agent plays the workflow `hello` in {home}, removed at the end.")
         say("")
-        end = _play_workflow(home, say)
+        introduction = _play_workflow(home, say)
         app = open_app(home)
-        view = show_session(app, end["session"])
-        graph = load_run_graph(app, RunId(end["run"]))
+        view = show_session(app, introduction["session"])
+        graph = load_run_graph(app, RunId(introduction["run"]))
         app.close()
     assert isinstance(view, SessionView), "the demo's session is there"
     assert view.health.state == "healthy", f"the demo's chain is {view.health}"
@@ -64,6 +64,7 @@ def _print_nothing(_: str) -> None:
 
 
 def _play_workflow(home: Path, say: Say) -> dict[str, Any]:
+    """Return the introduction of the run that was played."""
     server = _start_server(home)
     say("agent:  start_workflow hello, goal: find one small improvement")
     first = _structured_answer(
@@ -109,7 +110,7 @@ def _play_workflow(home: Path, say: Say) -> dict[str, Any]:
     end = _hand_in(server, resumed, STEP_3_NOTES)
     say(_step_line(end))
     server.close()
-    return end
+    return first["introduction"]
 
 
 def _start_server(home: Path) -> StdioClient:

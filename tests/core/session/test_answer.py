@@ -21,19 +21,19 @@ from interlock.core.preferences import Preferences
 from interlock.core.session import answer_text
 from interlock.core.session.answer import (
     AnswerApproval,
+    AnswerGap,
     BlockedStep,
     Expects,
     Introduction,
     LeftOutNotes,
-    OpenGap,
     OtherBranch,
     Pass,
+    PassedByStep,
     PastOutput,
     Pending,
     Progress,
     RenderedAnswer,
     Situation,
-    SkippedStep,
     StoredAnswer,
     WorkflowRef,
     decode_stored_answer,
@@ -90,7 +90,7 @@ situations = st.builds(
     pending=st.none() | pendings,
     progress=st.builds(Progress, st.integers(0, 9), st.integers(0, 9), st.integers(0, 9)),
     gaps=listed(
-        st.builds(OpenGap, st.builds(GapId, names), st.sampled_from(get_args(Severity)), words)
+        st.builds(AnswerGap, st.builds(GapId, names), st.sampled_from(get_args(Severity)), words)
     ),
     needs_user=st.booleans(),
     is_waiting=st.booleans(),
@@ -98,7 +98,7 @@ situations = st.builds(
     blocked=st.none() | blocked,
     approval=st.none() | approvals,
     checkpoint=st.none() | st.builds(NodeId, names),
-    skipped=listed(st.builds(SkippedStep, st.builds(StepId, names), words, words)),
+    skipped=listed(st.builds(PassedByStep, st.builds(StepId, names), words, words)),
     branches=listed(st.builds(OtherBranch, st.builds(NodeId, names), words)),
     warnings=st.lists(words, max_size=3).map(tuple),
     verify=st.lists(words, max_size=3).map(tuple),

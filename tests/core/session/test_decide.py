@@ -10,7 +10,7 @@ from interlock.core.canonical import Json
 from interlock.core.ids import BlobRef, GapId, StepId
 from interlock.core.preferences import Preferences
 from interlock.core.session import artifacts, decide, head, start_run
-from interlock.core.session.answer import NextCall, OpenGap
+from interlock.core.session.answer import AnswerGap, NextCall
 from interlock.core.session.decide import NOTES_BYTES_MAX, AdvanceInputs, Attempt, PlannedReply
 from interlock.core.session.events import (
     ApprovalRequested,
@@ -300,7 +300,7 @@ def test_a_gap_that_the_agent_reports_is_recorded_and_can_be_closed() -> None:
     (gap,) = [event for event in play.events if isinstance(event, GapRecorded)]
 
     assert (play.run.gaps_open, play.run.gaps_critical) == (1, 1)
-    assert play.answer.gaps == (OpenGap(gap.gap, "critical", "No tests"),)
+    assert play.answer.gaps == (AnswerGap(gap.gap, "critical", "No tests"),)
 
     closing: Json = {"kind": "gap_resolution", "gapId": gap.gap, "how": "wrote them"}
     play.hand_in("done", closing, open_gaps={gap.gap: gap})

@@ -5,9 +5,9 @@ import pytest
 from interlock.core.session.evidence import (
     CommandRecord,
     CommandRun,
-    Doubt,
     Outcome,
     Proof,
+    Unproven,
     bare_command,
     find_proof,
 )
@@ -56,7 +56,7 @@ def test_a_change_of_directory_and_white_space_do_not_matter(command: str) -> No
 def test_a_command_among_others_is_no_proof(command: str) -> None:
     doubt = find_proof(MAKE, CommandRecord((run(command),)))
 
-    assert isinstance(doubt, Doubt)
+    assert isinstance(doubt, Unproven)
     assert "run it alone" in doubt.reason
     assert not doubt.is_unseen
 
@@ -83,7 +83,7 @@ def test_other_records_prove_nothing(
 ) -> None:
     doubt = find_proof(MAKE, CommandRecord(runs, changed_ms))
 
-    assert isinstance(doubt, Doubt)
+    assert isinstance(doubt, Unproven)
     assert reason in doubt.reason
     assert (doubt.is_failure, doubt.is_unseen) == (is_failure, is_unseen)
 

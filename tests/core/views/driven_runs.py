@@ -69,9 +69,7 @@ class Driven:
 
     def shown(self) -> "Driven":
         app = self.app
-        return self._hold(
-            rehydrate(app.reader, app.keyring, app.entropy, app.pinned_workflow, token=self.token)
-        )
+        return self._hold(rehydrate(app.reader, app.keyring, app.pinned_workflow, token=self.token))
 
     def _hold(self, answered: object) -> "Driven":
         assert isinstance(answered, RenderedAnswer), answered

@@ -6,7 +6,7 @@ import pytest
 
 from interlock.core.canonical import Json
 from interlock.core.workflow import schemas
-from interlock.core.workflow.blanks import blanks_in, is_blank, unreplaced, with_blanks
+from interlock.core.workflow.blanks import blanks_in, find_unreplaced, is_blank, with_blanks
 from tests.blanks import fill
 
 NONE: Any = object()
@@ -55,7 +55,7 @@ def test_a_blank_that_came_back_is_found_wherever_it_stands() -> None:
 
     assert blanks == {"<dimension>", "<why>"}
     sent: Json = {"a/b": [" <why>\n"], "<dimension>": "use <b>"}
-    assert set(unreplaced(sent, blanks)) == {
+    assert set(find_unreplaced(sent, blanks)) == {
         ("/a~1b/0", " <why>\n"),
         ("/<dimension>", "<dimension>"),
     }

@@ -14,7 +14,7 @@ from interlock.core import ids
 from interlock.core.ids import WorkflowHash
 from interlock.core.session import answer_text, recap
 from interlock.core.session import context as contexts
-from interlock.core.session.answer import OpenGap, OtherBranch, RenderedAnswer
+from interlock.core.session.answer import AnswerGap, OtherBranch, RenderedAnswer
 from interlock.core.session.blockers import Blocker
 from interlock.core.session.events import GapRecorded, ValidationPerformed
 from interlock.core.session.fact_events import gap_key
@@ -118,12 +118,14 @@ def _blockers(reader: LogReader, node: Node) -> tuple[Blocker, ...]:
     return envelope.event.blockers
 
 
-def _open_gaps(reader: LogReader, target: TokenTarget) -> tuple[OpenGap, ...]:
+def _open_gaps(reader: LogReader, target: TokenTarget) -> tuple[AnswerGap, ...]:
     keys = [gap_key(gap) for gap in target.run.open_gaps]
     events = reader.events_with_keys(target.node.session, keys) if keys else {}
     gaps = [events[key].event for key in keys if key in events]
     return tuple(
-        OpenGap(gap.gap, gap.severity, gap.summary) for gap in gaps if isinstance(gap, GapRecorded)
+        AnswerGap(gap.gap, gap.severity, gap.summary)
+        for gap in gaps
+        if isinstance(gap, GapRecorded)
     )
 
 

@@ -66,7 +66,7 @@ class Pending(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The innermost loop, if the step is in one."""
 
 
-class SkippedStep(msgspec.Struct, frozen=True, rename="camel"):
+class PassedByStep(msgspec.Struct, frozen=True, rename="camel"):
     """A step, or a part with several, that the run has passed by since the last answer."""
 
     step_id: StepId
@@ -74,7 +74,7 @@ class SkippedStep(msgspec.Struct, frozen=True, rename="camel"):
     reason: str
 
 
-class OpenGap(msgspec.Struct, frozen=True, rename="camel"):
+class AnswerGap(msgspec.Struct, frozen=True, rename="camel"):
     id: GapId
     severity: Severity
     summary: str
@@ -98,7 +98,7 @@ class LeftOutNotes(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class PastOutput(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What was handed in for an earlier step or as a checkpoint, every byte of it."""
+    """The output of an earlier step or checkpoint, every byte of it."""
 
     step: str
     title: str
@@ -160,8 +160,8 @@ class Answer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     introduction: Introduction | None = None
     progress: Progress | None = None
     """Given at the end of a run and after a break."""
-    skipped: tuple[SkippedStep, ...] = ()
-    gaps: tuple[OpenGap, ...] = ()
+    skipped: tuple[PassedByStep, ...] = ()
+    gaps: tuple[AnswerGap, ...] = ()
     """Gaps that are new; after a break and at the end, all that are open."""
     blocked: BlockedStep | None = None
     approval: AnswerApproval | None = None
@@ -176,7 +176,7 @@ class Answer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     left_out: tuple[LeftOutNotes, ...] = ()
     """The notes that the recap, or the reading of notes, leaves out."""
     outputs: tuple[PastOutput, ...] = ()
-    """What was handed in for the step that was asked for, the oldest first."""
+    """The outputs of the step that was asked for, the oldest first."""
     values: dict[str, Json] = {}
     """The context, if everything was asked for."""
 
@@ -203,7 +203,7 @@ class Situation(msgspec.Struct, frozen=True):
     introduction: Introduction
     pending: Pending | None
     progress: Progress
-    gaps: tuple[OpenGap, ...] = ()
+    gaps: tuple[AnswerGap, ...] = ()
     example: dict[str, Json] = {}
     """An output of the right form for the pending step, to be filled in."""
     example_context: dict[str, Json] = {}
@@ -217,7 +217,7 @@ class Situation(msgspec.Struct, frozen=True):
     blocked: BlockedStep | None = None
     approval: AnswerApproval | None = None
     checkpoint: NodeId | None = None
-    skipped: tuple[SkippedStep, ...] = ()
+    skipped: tuple[PassedByStep, ...] = ()
     branches: tuple[OtherBranch, ...] = ()
     warnings: tuple[str, ...] = ()
     verify: tuple[str, ...] = ()

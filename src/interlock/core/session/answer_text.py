@@ -20,11 +20,11 @@ from interlock.core.session.answer import (
     NextCall,
     NextIntent,
     OtherBranch,
+    PassedByStep,
     PastOutput,
     Pending,
     RenderedAnswer,
     Situation,
-    SkippedStep,
     StoredAnswer,
 )
 
@@ -227,7 +227,7 @@ def _approval_text(approval: AnswerApproval) -> str:
     )
 
 
-def _skipped_line(part: SkippedStep) -> str:
+def _skipped_line(part: PassedByStep) -> str:
     return f"{part.title} [{part.step_id}] ({part.reason})"
 
 

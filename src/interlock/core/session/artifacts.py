@@ -6,7 +6,7 @@ from interlock.core import canonical
 from interlock.core.canonical import CanonicalBytes, Json, NotCanonical
 from interlock.core.ids import BlobRef
 from interlock.core.session.refusals import InputRefused
-from interlock.core.workflow.blanks import unreplaced
+from interlock.core.workflow.blanks import find_unreplaced
 from interlock.core.workflow.examples import BLANKS
 from interlock.core.workflow.packs import EXAMPLES, KnownArtifact, kind_without_prefix
 
@@ -61,7 +61,7 @@ def known_artifacts(
         kind = kind_without_prefix(artifact.kind)
         if kind not in EXAMPLES:
             continue
-        left = next(unreplaced(artifact.value, BLANKS), None)
+        left = next(find_unreplaced(artifact.value, BLANKS), None)
         if left:
             at, blank = left
             misshapen.append(MisshapenArtifact(index, kind, f"`{at}` still says {blank}"))

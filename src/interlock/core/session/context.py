@@ -9,7 +9,7 @@ from interlock.core.canonical import CanonicalBytes, Json, NotCanonical
 from interlock.core.ids import BlobRef
 from interlock.core.session.refusals import InputRefused
 from interlock.core.workflow import schemas
-from interlock.core.workflow.blanks import blanks_in, unreplaced
+from interlock.core.workflow.blanks import blanks_in, find_unreplaced
 from interlock.core.workflow.passthrough import RESERVED_NAME
 
 BYTES_MAX = 256 * 1024
@@ -77,7 +77,7 @@ def _unfilled_path(value: Json, path: str) -> str:
 def blank_left(sent: Context, examples: Mapping[str, str]) -> InputRefused | None:
     """Return the first blank of the examples (JSON by key) that was sent back unchanged, if any."""
     for key, example in examples.items():
-        for at, blank in unreplaced(sent.get(key), blanks_in(msgspec.json.decode(example))):
+        for at, blank in find_unreplaced(sent.get(key), blanks_in(msgspec.json.decode(example))):
             pointer = canonical.escape_pointer_part(key)
             return InputRefused(f"/context/{pointer}{at}", f"it still says `{blank}`")
     return None

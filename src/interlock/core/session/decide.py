@@ -29,7 +29,7 @@ from interlock.core.ids import AttemptId, BlobRef, GapId, NodeId, RunId, StepId
 from interlock.core.session import context as contexts
 from interlock.core.session import judge as judges
 from interlock.core.session import next_step
-from interlock.core.session.answer import OpenGap, OtherBranch, RenderedAnswer
+from interlock.core.session.answer import AnswerGap, OtherBranch, RenderedAnswer
 from interlock.core.session.context import Context, MergedContext
 from interlock.core.session.events import (
     AdvanceRecorded,
@@ -330,7 +330,7 @@ def _news(advance: _Advance, *, is_complete: bool) -> News:
     )
     return News(
         skipped=skipped_steps(upcoming.destination) if upcoming else (),
-        gaps=tuple(OpenGap(gap.gap, gap.severity, gap.summary) for gap in gaps),
+        gaps=tuple(AnswerGap(gap.gap, gap.severity, gap.summary) for gap in gaps),
         branches=advance.inputs.branches,
         warnings=(*advance.facts.warnings, *advance.judgement.warnings, *proofs),
     )

@@ -39,7 +39,7 @@ class Proof(msgspec.Struct, frozen=True):
     at_ms: int
 
 
-class Doubt(msgspec.Struct, frozen=True):
+class Unproven(msgspec.Struct, frozen=True):
     """The reason why nothing that was seen proves the step."""
 
     reason: str
@@ -48,25 +48,25 @@ class Doubt(msgspec.Struct, frozen=True):
     """Nothing was seen that could be held against the agent's word."""
 
 
-def find_proof(command: str, record: CommandRecord) -> Proof | Doubt:
+def find_proof(command: str, record: CommandRecord) -> Proof | Unproven:
     demanded = bare_command(command)
     own = [run for run in record.runs if bare_command(run.command) == demanded]
     if not own:
         together = [run for run in record.runs if demanded in run.command]
         if together:
-            return Doubt(
+            return Unproven(
                 f"it was only run together with other commands (`{together[-1].command[:120]}`);"
                 " run it alone"
             )
         is_unseen = not any(run.outcome != "unknown" for run in record.runs)
-        return Doubt("no run of it was recorded", is_unseen=is_unseen)
+        return Unproven("no run of it was recorded", is_unseen=is_unseen)
     last = own[-1]
     if last.outcome == "failure":
-        return Doubt("it failed when it was last run", is_failure=True)
+        return Unproven("it failed when it was last run", is_failure=True)
     if last.at_ms < record.changed_ms:
-        return Doubt("files have changed since it was last run")
+        return Unproven("files have changed since it was last run")
     if last.outcome == "unknown":
-        return Doubt("the client does not tell how it ended", is_unseen=True)
+        return Unproven("the client does not tell how it ended", is_unseen=True)
     return Proof(command, last.at_ms)
 
 

@@ -6,11 +6,11 @@ import msgspec
 
 from interlock.core.ids import StepId
 from interlock.core.preferences import Preferences
-from interlock.core.session.answer import SkippedStep
+from interlock.core.session.answer import PassedByStep
 from interlock.core.session.blockers import Blocker
 from interlock.core.session.context import Context
 from interlock.core.session.events import EvidenceRecorded
-from interlock.core.session.evidence import Doubt, find_proof
+from interlock.core.session.evidence import Unproven, find_proof
 from interlock.core.session.judge import CurrentStep, Judgement
 from interlock.core.session.shortcomings import NewGap
 from interlock.core.workflow import conditions, interpret, positions
@@ -83,7 +83,7 @@ def _past_proven_steps(
         scope = positions.scope(workflow, destination.position, context)
         command = fill_placeholders(step.verification, scope)
         proof = find_proof(command, current.commands)
-        if isinstance(proof, Doubt):
+        if isinstance(proof, Unproven):
             break
         evidence.append(EvidenceRecorded(step.id, command, "observed", proof.at_ms))
         numbers.append(step.number)
@@ -120,10 +120,10 @@ def unset_key_gaps(
         yield NewGap("skipped", "warning", summary, subject=key)
 
 
-def skipped_steps(destination: Destination) -> tuple[SkippedStep, ...]:
+def skipped_steps(destination: Destination) -> tuple[PassedByStep, ...]:
     """The parts that the run has passed by, as an answer tells them."""
     return tuple(
-        SkippedStep(skipped.part.id, skipped.part.title, skipped.reason)
+        PassedByStep(skipped.part.id, skipped.part.title, skipped.reason)
         for skipped in destination.skipped
     )
 

@@ -8,17 +8,17 @@ from interlock.core.ids import ApprovalId, AttemptId, BlobRef, NodeId, RunId, Se
 from interlock.core.session import answer_text
 from interlock.core.session.answer import (
     AnswerApproval,
+    AnswerGap,
     BlockedStep,
     Expects,
     Introduction,
-    OpenGap,
     OtherBranch,
     Pass,
+    PassedByStep,
     Pending,
     Progress,
     RenderedAnswer,
     Situation,
-    SkippedStep,
     StoredAnswer,
     WorkflowRef,
 )
@@ -70,8 +70,8 @@ class NodeSpec(msgspec.Struct, frozen=True):
 class News(msgspec.Struct, frozen=True):
     """Everything new that an answer tells besides the step."""
 
-    skipped: tuple[SkippedStep, ...] = ()
-    gaps: tuple[OpenGap, ...] = ()
+    skipped: tuple[PassedByStep, ...] = ()
+    gaps: tuple[AnswerGap, ...] = ()
     branches: tuple[OtherBranch, ...] = ()
     warnings: tuple[str, ...] = ()
 

@@ -38,7 +38,7 @@ class PastNotes(msgspec.Struct, frozen=True):
 
 
 class RunMemory(msgspec.Struct, frozen=True):
-    """What there is to tell about a run at one of its nodes."""
+    """Everything there is to tell about a run at one of its nodes."""
 
     goal: str
     values: Mapping[str, Json]

@@ -9,7 +9,7 @@ from interlock.core.canonical import Json
 from interlock.core.ids import BlobRef, NodeId, RunId
 from interlock.core.preferences import Preferences, leniency_warnings
 from interlock.core.session import context as contexts
-from interlock.core.session.answer import OpenGap
+from interlock.core.session.answer import AnswerGap
 from interlock.core.session.context import Context, MergedContext
 from interlock.core.session.decide import PlannedReply, trace_draft
 from interlock.core.session.events import (
@@ -20,7 +20,7 @@ from interlock.core.session.events import (
     RunStarted,
     SessionCreated,
 )
-from interlock.core.session.fact_events import facts_of
+from interlock.core.session.fact_events import Facts, facts_of
 from interlock.core.session.head import RunHead
 from interlock.core.session.judge import Judgement
 from interlock.core.session.next_step import (
@@ -108,17 +108,7 @@ def start(
         context=context.context,
         prompt=first_step.prompt,
         key=key,
-        news=News(
-            skipped=skipped_steps(first_step.destination),
-            gaps=tuple(OpenGap(gap.gap, gap.severity, gap.summary) for gap in facts.gaps),
-            warnings=(
-                *new_run.warnings,
-                *leniency_warnings(new_run.preferences, workflow.recommended_preferences),
-                *_unset_key_warnings(workflow, context.context),
-                *first_step.warnings,
-                *facts.warnings,
-            ),
-        ),
+        news=_first_news(new_run, workflow, first_step, facts, context.context),
     )
     drafts = [
         *_opening_drafts(new_run, run, context),
@@ -132,6 +122,26 @@ def start(
         )
     blobs = {BlobRef(pinned.hash): bytes(pinned.content), **context.blobs, **new_node.blobs}
     return PlannedReply(plan(new_run.stream, drafts, blobs=blobs, at_ms=at_ms), new_node.reply)
+
+
+def _first_news(
+    new_run: NewRun,
+    workflow: CompiledWorkflow,
+    first_step: NextStep,
+    facts: Facts,
+    context: Context,
+) -> News:
+    return News(
+        skipped=skipped_steps(first_step.destination),
+        gaps=tuple(AnswerGap(gap.gap, gap.severity, gap.summary) for gap in facts.gaps),
+        warnings=(
+            *new_run.warnings,
+            *leniency_warnings(new_run.preferences, workflow.recommended_preferences),
+            *_unset_key_warnings(workflow, context),
+            *first_step.warnings,
+            *facts.warnings,
+        ),
+    )
 
 
 def _unset_key_warnings(workflow: CompiledWorkflow, context: Context) -> Iterator[str]:

@@ -6,7 +6,7 @@ from interlock.core.canonical import Json
 from interlock.core.session.artifacts import SubmittedArtifact
 from interlock.core.session.blockers import Blocker
 from interlock.core.session.events import EvidenceRecorded
-from interlock.core.session.evidence import CommandRecord, Doubt, bare_command, find_proof
+from interlock.core.session.evidence import CommandRecord, Unproven, bare_command, find_proof
 from interlock.core.session.shortcomings import NewGap, Shortcoming
 from interlock.core.workflow.compiled_workflow import CompiledStep
 from interlock.core.workflow.packs import kind_without_prefix
@@ -32,7 +32,7 @@ def verify(
     if any(codes):
         return (), (_failed_verification(step, command, f"it ended with {max(codes, key=abs)}"),)
     found = find_proof(command, commands_seen)
-    if not isinstance(found, Doubt):
+    if not isinstance(found, Unproven):
         return (EvidenceRecorded(step.id, command, "observed", found.at_ms),), ()
     if found.is_failure:
         return (), (_failed_verification(step, command, found.reason),)

@@ -38,7 +38,7 @@ def blanks_in(example: Json) -> frozenset[str]:
     return frozenset(text for _, text in _texts(example) if is_blank(text))
 
 
-def unreplaced(value: Json, blanks: frozenset[str]) -> Iterator[tuple[str, str]]:
+def find_unreplaced(value: Json, blanks: frozenset[str]) -> Iterator[tuple[str, str]]:
     """Yield each blank that came back unchanged, with its pointer in the value."""
     return ((at, text) for at, text in _texts(value) if text.strip() in blanks)
 
@@ -53,10 +53,10 @@ def with_blanks(schema: SchemaNode, example: Json = _MISSING) -> Json:
 
     The example satisfies the schema. What it says stands in a blank as a hint, never outside.
     """
-    return _blanked(schemas.resolve(schema, schema), example, schema, 0)
+    return _put_blanks(schemas.resolve(schema, schema), example, schema, 0)
 
 
-def _blanked(node: SchemaNode | None, example: Any, schema: SchemaNode, depth: int) -> Json:
+def _put_blanks(node: SchemaNode | None, example: Any, schema: SchemaNode, depth: int) -> Json:
     node = node or {}
     match node:
         case {"const": value} | {"enum": [value] | [value, None]}:
@@ -64,30 +64,32 @@ def _blanked(node: SchemaNode | None, example: Any, schema: SchemaNode, depth: i
         case _ if depth > NESTING_MAX:
             return "<any value>" if example is _MISSING else example
         case {"properties": dict()} if example is _MISSING or isinstance(example, dict):
-            return _blanked_object(node, example, schema, depth)
+            return _put_blanks_in_object(node, example, schema, depth)
         case {"type": "array"} if example is _MISSING or isinstance(example, list):
             items = cast("list[Any]", [_MISSING] if example is _MISSING else example or [_MISSING])
-            return [_blanked(_item_schema(node, schema), one, schema, depth + 1) for one in items]
+            return [
+                _put_blanks(_item_schema(node, schema), one, schema, depth + 1) for one in items
+            ]
         case {"anyOf": [first, *_]} | {"oneOf": [first, *_]} if example is _MISSING:
-            return _blanked(schemas.resolve(first, schema), example, schema, depth + 1)
+            return _put_blanks(schemas.resolve(first, schema), example, schema, depth + 1)
         case _ if isinstance(example, dict):
             members = cast("dict[str, Any]", example).items()
-            return {key: _blanked(None, item, schema, depth + 1) for key, item in members}
+            return {key: _put_blanks(None, item, schema, depth + 1) for key, item in members}
         case _ if isinstance(example, list):
-            return [_blanked(None, one, schema, depth + 1) for one in cast("list[Any]", example)]
+            return [_put_blanks(None, one, schema, depth + 1) for one in cast("list[Any]", example)]
         case {"type": "object"} if example is _MISSING:
             return {}
         case _:
             return _blank_value(node, example)
 
 
-def _blanked_object(node: SchemaNode, example: Any, schema: SchemaNode, depth: int) -> Json:
+def _put_blanks_in_object(node: SchemaNode, example: Any, schema: SchemaNode, depth: int) -> Json:
     properties: dict[str, Any] = node["properties"]
     known: dict[str, Any] = {} if example is _MISSING else example
     required = [name for name in node.get("required", ()) if name in properties]
     names = dict.fromkeys((*known, *required)) or dict.fromkeys(properties)
     return {
-        name: _blanked(
+        name: _put_blanks(
             schemas.resolve(properties.get(name, True), schema),
             known.get(name, _MISSING),
             schema,

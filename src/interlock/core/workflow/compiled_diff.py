@@ -13,7 +13,7 @@ _PLACE_FIELDS = ("number", "pointer", "isElsewhere", "injected", "body", "type")
 _STEP_FIELDS = ("steps", "stepCount", "compilerVersion")
 
 
-class Difference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class CompiledDifference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """One difference. `before` and `after` are the values of a field, as JSON."""
 
     kind: Literal["added", "removed", "moved", "changed"]
@@ -24,13 +24,13 @@ class Difference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     after: Any = None
 
 
-def differences(old: CompiledWorkflow, new: CompiledWorkflow) -> tuple[Difference, ...]:
+def differences(old: CompiledWorkflow, new: CompiledWorkflow) -> tuple[CompiledDifference, ...]:
     old_parts, new_parts = _parts_by_id(old), _parts_by_id(new)
     return (
         *_changed_fields("", _fields(old, _STEP_FIELDS), _fields(new, _STEP_FIELDS)),
-        *(Difference("removed", name) for name in old_parts if name not in new_parts),
-        *(Difference("added", name) for name in new_parts if name not in old_parts),
-        *(Difference("moved", name) for name in _moved(old_parts, new_parts)),
+        *(CompiledDifference("removed", name) for name in old_parts if name not in new_parts),
+        *(CompiledDifference("added", name) for name in new_parts if name not in old_parts),
+        *(CompiledDifference("moved", name) for name in _find_moved(old_parts, new_parts)),
         *(
             difference
             for name, (part, _) in old_parts.items()
@@ -53,7 +53,7 @@ def _parts_by_id(workflow: CompiledWorkflow) -> _PartsById:
     }
 
 
-def _moved(old_parts: _PartsById, new_parts: _PartsById) -> Iterator[str]:
+def _find_moved(old_parts: _PartsById, new_parts: _PartsById) -> Iterator[str]:
     old_order = [name for name in old_parts if name in new_parts]
     new_order = [name for name in new_parts if name in old_parts]
     matcher = SequenceMatcher(None, old_order, new_order, autojunk=False)
@@ -72,7 +72,9 @@ def _fields(value: msgspec.Struct, ignored: tuple[str, ...]) -> dict[str, Any]:
     return {name: field for name, field in fields.items() if name not in ignored}
 
 
-def _changed_fields(part: str, old: dict[str, Any], new: dict[str, Any]) -> Iterator[Difference]:
+def _changed_fields(
+    part: str, old: dict[str, Any], new: dict[str, Any]
+) -> Iterator[CompiledDifference]:
     for name in dict.fromkeys((*old, *new)):
         if old.get(name) != new.get(name):
-            yield Difference("changed", part, name, old.get(name), new.get(name))
+            yield CompiledDifference("changed", part, name, old.get(name), new.get(name))

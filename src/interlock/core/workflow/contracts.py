@@ -21,7 +21,7 @@ import msgspec
 from interlock.core import canonical
 from interlock.core.canonical import Json
 from interlock.core.workflow import packs, schemas
-from interlock.core.workflow.blanks import blanks_in, is_blank, unreplaced, with_blanks
+from interlock.core.workflow.blanks import blanks_in, find_unreplaced, is_blank, with_blanks
 from interlock.core.workflow.conditions import Flaw
 from interlock.core.workflow.operators import clip, quote
 from interlock.core.workflow.schemas import CostTally, SchemaError, SchemaNode
@@ -124,13 +124,13 @@ def check(
         (
             candidate
             for candidate in candidates
-            if is_valid(candidate[1]) and not any(unreplaced(candidate[1], blanks))
+            if is_valid(candidate[1]) and not any(find_unreplaced(candidate[1], blanks))
         ),
         candidates[0],
     )
     blanks_left = [
         SchemaError(at, f"{_BLANK_LEFT_PREFIX} {clip(text, 80)}")
-        for at, text in islice(unreplaced(artifact, blanks), BREACHES_MAX)
+        for at, text in islice(find_unreplaced(artifact, blanks), BREACHES_MAX)
     ]
     unfilled = {error.pointer for error in blanks_left}
     wrong = [error for error in schemas.errors(schema, artifact) if error.pointer not in unfilled]

@@ -48,7 +48,7 @@ def compiled_delegations(
     step: Parallel, scope: Scope, compiler: CompilerBase, demands: DemandCompiler
 ) -> tuple[CompiledDelegation, ...]:
     return tuple(
-        _compiled(delegation, f"/parallelDelegations/{index}", scope, compiler, demands)
+        _compile_one(delegation, f"/parallelDelegations/{index}", scope, compiler, demands)
         for index, delegation in enumerate(step.parallel_delegations)
     )
 
@@ -62,7 +62,7 @@ def result_keys(delegations: tuple[CompiledDelegation, ...]) -> tuple[SetKey, ..
     )
 
 
-def _compiled(
+def _compile_one(
     delegation: Delegation, at: str, scope: Scope, compiler: CompilerBase, demands: DemandCompiler
 ) -> CompiledDelegation:
     if not delegation.goal and not delegation.workflow_id:

@@ -30,7 +30,7 @@ def source_texts(delegation: CompiledDelegation) -> tuple[str, ...]:
 def _lines(delegation: CompiledDelegation, number: int, scope: Mapping[str, Json]) -> Iterator[str]:
     goal = fill_placeholders(delegation.goal, scope)
     values = {
-        name: _resolved(msgspec.json.decode(content), scope)
+        name: _resolve_value(msgspec.json.decode(content), scope)
         for name, content in delegation.context.items()
     }
     known_values: dict[str, Json] = {
@@ -55,7 +55,7 @@ def _lines(delegation: CompiledDelegation, number: int, scope: Mapping[str, Json
         yield f"   Send its result as `{delegation.result_key}` in your context."
 
 
-def _resolved(value: Json, scope: Mapping[str, Json]) -> Json:
+def _resolve_value(value: Json, scope: Mapping[str, Json]) -> Json:
     """Return a value with its placeholders replaced; one that stands alone keeps its type."""
     match value:
         case str() if match := PLACEHOLDER.fullmatch(value):
@@ -63,9 +63,9 @@ def _resolved(value: Json, scope: Mapping[str, Json]) -> Json:
         case str():
             return fill_placeholders(value, scope)
         case list():
-            return [_resolved(item, scope) for item in value]
+            return [_resolve_value(item, scope) for item in value]
         case dict():
-            return {name: _resolved(item, scope) for name, item in value.items()}
+            return {name: _resolve_value(item, scope) for name, item in value.items()}
         case _:
             return value
 

@@ -163,7 +163,7 @@ def assessment_example(assessment: Assessment, step: CompiledStep) -> Json:
 
 
 def user_only_example(preferences: Preferences) -> Json:
-    """What the user said, or where nobody is asked, what the agent decided instead."""
+    """Return the form for what the user said, or where nobody is asked, for what was decided."""
     if preferences.autonomy == "full_auto_never_stop":
         return {
             "kind": "user_only",

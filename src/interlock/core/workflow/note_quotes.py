@@ -44,11 +44,11 @@ class _Quotes:
 
     def resolve_in(self, step: CompiledStep) -> CompiledStep:
         def resolve(text: str) -> str:
-            return _QUOTE.sub(lambda match: self._resolved(match, step), text)
+            return _QUOTE.sub(lambda match: self._resolve_quote(match, step), text)
 
         return map_texts(step, resolve)
 
-    def _resolved(self, match: re.Match[str], step: CompiledStep) -> str:
+    def _resolve_quote(self, match: re.Match[str], step: CompiledStep) -> str:
         prefix = step.id.rpartition(".")[0]
         candidates = (f"{prefix}.{match[1]}", match[1]) if prefix else (match[1],)
         name = next((StepId(one) for one in candidates if one in self.numbers), None)

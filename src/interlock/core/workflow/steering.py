@@ -86,7 +86,7 @@ class _Steering:
         for name, uses in self._uses.items():
             own_uses = [use for use in uses if not use.is_elsewhere]
             if self._declared_in_schema and name not in self._declared_in_schema and own_uses:
-                yield self._undeclared(name, own_uses[0])
+                yield self._undeclared_problem(name, own_uses[0])
             elif name not in self._setters:
                 yield self._unset(name, uses[0])
             elif not any(_Readings(uses[:1]).may_follow(*setter) for setter in self._setters[name]):
@@ -95,7 +95,7 @@ class _Steering:
             for use in own_uses if self._declared_in_schema else ():
                 yield from self._impossible_values(use)
 
-    def _undeclared(self, name: str, use: KeyUse) -> Problem:
+    def _undeclared_problem(self, name: str, use: KeyUse) -> Problem:
         message = f"`{name}` is not declared in `contextSchema`"
         known = {*self._declared_in_schema, *self._given}
         rule = "prompt" if use.question == "text" else "condition"
@@ -111,7 +111,7 @@ class _Steering:
         if allowed is None or use.question not in ("value", "contains"):
             return
         for value in use.values:
-            if value is not None and _folded(value) not in {_folded(one) for one in allowed}:
+            if value is not None and _fold_case(value) not in {_fold_case(one) for one in allowed}:
                 message = f"`{use.path}` is never {_json(value)}: `contextSchema` does not allow it"
                 options = ", ".join(map(_json, allowed))
                 yield warning("condition", use.pointer, message, f"It allows: {options}.")
@@ -153,7 +153,7 @@ def _allowed_values(properties: dict[str, Any], path: str) -> list[Json] | None:
     return [node["const"]] if "const" in node else node.get("enum")
 
 
-def _folded(value: Json) -> str:
+def _fold_case(value: Json) -> str:
     """Return a value as `equals` compares it."""
     return (value if isinstance(value, str) else _json(value)).casefold()
 
