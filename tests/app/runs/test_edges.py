@@ -213,7 +213,7 @@ def test_the_next_call_brings_the_context_that_is_missing(app: App, tmp_path: Pa
     call = handed_in(app, first, "done").answer.next_call
 
     assert call is not None
-    assert call.params["context"] == {"file": {"name": "<file.name>"}}
+    assert call.params["context"] == {"file": {"name": "<text>"}}
 
 
 def test_a_required_capability_is_named_in_the_example(app: App, tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def test_the_agents_word_does_not_count_against_what_was_seen(
 def test_a_run_before_the_last_change_proves_nothing(app: App, project: Path) -> None:
     first = begin(app, project, is_attended=True)
     see(app, COMMAND, "success")
-    later = NOW + 60
+    later = NOW + 36_000
     os.utime(project / "code.py", (later, later))
 
     refused = hand_in(app, hand_in(app, first))
@@ -145,9 +145,9 @@ def test_an_ignored_file_and_our_own_are_no_change(app: App, project: Path) -> N
     first = begin(app, project, is_attended=True)
     see(app, COMMAND, "success")
     (project / ".gitignore").write_text("cache\n")
-    old = NOW - 60
+    old = NOW - 36_000
     os.utime(project / ".gitignore", (old, old))
-    later = NOW + 60
+    later = NOW + 36_000
     for path in (project / "cache", project / ".interlock" / "log"):
         path.write_text("x")
         os.utime(path, (later, later))

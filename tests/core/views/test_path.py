@@ -130,7 +130,7 @@ def test_the_passes_of_a_loop_are_steps_of_their_own(run: Driven) -> None:
         ("work", (2,)),
         ("end", ()),
     ]
-    assert second.decisions == ("loop The rounds, pass 2: the agent did not decide to stop",)
+    assert second.decisions == ("loop The rounds, pass 2: the agent decided to go on",)
     assert end.decisions == ("loop The rounds ended after 2 passes: the agent decided to stop",)
 
 
