@@ -49,7 +49,7 @@ def test_a_result_has_a_key_that_the_delegating_step_sets() -> None:
 
     [delegation] = step.delegations
     assert (delegation.result_key, delegation.when) == ("seen", '{"var":"goal"}')
-    assert [(key.name, key.is_declared) for key in step.sets] == [("seen", True)]
+    assert [(key.name, key.is_always_asked) for key in step.sets] == [("seen", True)]
     assert "`seen`" in delegations.render(step.delegations, SCOPE)[0]
 
 

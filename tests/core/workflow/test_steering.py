@@ -16,7 +16,7 @@ def keys(document: Doc) -> dict[str, dict[str, Any]]:
     found = compiled(document).pinned.workflow
     sets = {
         one.id: {
-            f"{key.name}{'!' if key.is_declared else ''}": json.loads(key.example)
+            f"{key.name}{'!' if key.is_always_asked else ''}": json.loads(key.example)
             for key in one.sets
         }
         for one, _ in found.steps_with_loops()
@@ -49,7 +49,7 @@ def reads(**condition: Any) -> Doc:
         (workflow(step("a", prompt="Set size."), reads()), {"a": {"size": "<true or false>"}}),
         (
             workflow(step("a", prompt="Set size."), reads(**{"in": ["Small", "Large"]})),
-            {"a": {"size": "<Small | Large>"}},
+            {"a": {"size": "<Small | Large | another value>"}},
         ),
         (
             workflow(step("a", promptBlocks={"outputRequired": {"size": "S"}}), reads(equals=True)),
@@ -66,7 +66,7 @@ def reads(**condition: Any) -> Doc:
         ),
         (
             workflow(loop("l", FOR, reads(), step("a", prompt="Set size."))),
-            {"a": {"size": "<true or false>"}},
+            {"a": {"size!": "<true or false>"}},
         ),
         (
             workflow(loop("l", BELOW_3, step("a", sets=["n"]))),

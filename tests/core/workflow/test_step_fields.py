@@ -17,7 +17,7 @@ def test_what_is_kept_and_set_is_compiled_in() -> None:
     a, b = steps(document)
 
     assert (a.keep, a.is_kept, a.title) == (True, True, "On {{x}}")
-    assert [(key.name, key.is_declared) for key in a.sets] == [("x", True)]
+    assert [(key.name, key.is_always_asked) for key in a.sets] == [("x", True)]
     assert (b.keep, b.is_kept) == (False, True)
     assert problems(workflow(step(sets=["ok", "goal"]))) == [("context", "/steps/0/sets/1")]
 

@@ -149,8 +149,8 @@ def _unset_key_warnings(workflow: CompiledWorkflow, context: Context) -> Iterato
     if unset:
         form = ", ".join(f'"{key.name}": {key.example}' for key in unset)
         yield (
-            "Conditions of this workflow depend on values that none of its steps sets; without them"
-            f" steps are skipped. If they matter, set them in `context`: {{{form}}}"
+            "This workflow reads values that none of its steps sets. If they matter, send them in"
+            f" `context`: {{{form}}}"
         )
 
 

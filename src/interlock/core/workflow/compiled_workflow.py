@@ -61,8 +61,9 @@ class SetKey(_CompiledStruct, frozen=True):
     name: str
     example: str
     """The value as canonical JSON, with `<…>` wherever the agent decides."""
-    is_declared: bool = False
-    """Whether the file says that this step sets it; otherwise the prompt only speaks of it."""
+    is_always_asked: bool = False
+    """Whether it is asked for even if it is set: the file declares it, or a loop may change it.
+    Otherwise the prompt only speaks of it."""
 
 
 class CompiledDelegation(_CompiledStruct, frozen=True):

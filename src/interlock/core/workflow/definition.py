@@ -46,7 +46,7 @@ class RefPart(DefinitionStruct, frozen=True, tag_field="kind", tag="ref"):
     ref_id: Annotated[str, Meta(description="The name of a built-in text (interlock builtins).")]
 
 
-RichText: TypeAlias = Prose | tuple[TextPart | RefPart, ...]
+RichText: TypeAlias = Text | tuple[TextPart | RefPart, ...]
 
 
 class PromptBlocks(DefinitionStruct, frozen=True):

@@ -56,7 +56,7 @@ def compiled_delegations(
 def result_keys(delegations: tuple[CompiledDelegation, ...]) -> tuple[SetKey, ...]:
     """Return the keys of the context that take results."""
     return tuple(
-        SetKey(delegation.result_key, f'"<the result of part {number}>"', is_declared=True)
+        SetKey(delegation.result_key, f'"<the result of part {number}>"', is_always_asked=True)
         for number, delegation in enumerate(delegations, start=1)
         if delegation.result_key
     )

@@ -63,7 +63,7 @@ def own_context_example(step: CompiledStep, context: Mapping[str, Json]) -> dict
     return {
         key.name: msgspec.json.decode(key.example)
         for key in step.sets
-        if key.is_declared or context.get(key.name) is None
+        if key.is_always_asked or context.get(key.name) is None
     }
 
 

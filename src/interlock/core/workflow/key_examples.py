@@ -63,5 +63,6 @@ def _value_blank(values: list[Json]) -> Json:
     options = [option for option in options if distinct[option.casefold()] == option]
     options = [option for option in options if option and "|" not in option and ">" not in option]
     if len(options) > 1:
-        return choice(options[:_OPTIONS_MAX])
+        # Conditions name only some of the values that the author may have in mind.
+        return choice((*options[:_OPTIONS_MAX], "another value"))
     return f"<text, like “{options[0]}”>" if options else "<text>"

@@ -130,7 +130,7 @@ _NUMBERED = re.compile(r"\s*\d+[.)]\s")
 
 def _titled_list(title: str, lines: Iterable[str], *, is_numbered: bool = False) -> str:
     items: list[str] = []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(filter(str.strip, lines), start=1):
         mark = f"{number}. " if is_numbered else "- "
         if is_numbered and _NUMBERED.match(line):
             mark = ""  # the author has numbered it

@@ -59,19 +59,21 @@ class _Steering:
             for name in (_words_of(step) & self._uses.keys()) - declared:
                 if readings[name].may_follow(step, loops):
                     self._setters.setdefault(name, []).append((step, loops))
-        self._inferred_by_step: dict[str, list[str]] = {}
+        self._inferred_by_step: dict[str, list[tuple[str, bool]]] = {}
+        """Names, and whether the step is in a loop, whose passes may change the value."""
         for name, setters in self._setters.items():
-            for step, _ in setters if name not in declared else ():
-                self._inferred_by_step.setdefault(step.id, []).append(name)
+            for step, loops in setters if name not in declared else ():
+                inferred = (name, bool(loops))
+                self._inferred_by_step.setdefault(step.id, []).append(inferred)
 
     def with_keys(self, step: CompiledStep) -> CompiledStep:
         declared = (
-            key if key.example else SetKey(key.name, self._example(key.name), is_declared=True)
+            key if key.example else SetKey(key.name, self._example(key.name), is_always_asked=True)
             for key in step.sets
         )
         inferred = (
-            SetKey(name, self._example(name))
-            for name in sorted(self._inferred_by_step.get(step.id, ()))
+            SetKey(name, self._example(name), is_always_asked=is_repeated)
+            for name, is_repeated in sorted(self._inferred_by_step.get(step.id, ()))
         )
         return msgspec.structs.replace(step, sets=(*declared, *inferred))
 

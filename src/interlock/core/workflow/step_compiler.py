@@ -211,7 +211,7 @@ class StepCompiler(CompilerBase):
     def _declared_keys(self, step: Step, scope: Scope) -> tuple[SetKey, ...]:
         for index, name in enumerate(step.sets):
             self.refuse_reserved_name(name, scope.pointer_to(f"/sets/{index}"))
-        return tuple(SetKey(name, "", is_declared=True) for name in dict.fromkeys(step.sets))
+        return tuple(SetKey(name, "", is_always_asked=True) for name in dict.fromkeys(step.sets))
 
     def _functions_in_scope(self, step: Step | Loop, scope: Scope) -> dict[str, Function]:
         at = scope.pointer_to("/functionDefinitions")
