@@ -177,4 +177,5 @@ def main() -> None:
         print(f"- {fact}")
 
 
-main()
+if __name__ == "__main__":
+    main()
