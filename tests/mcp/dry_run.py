@@ -66,8 +66,8 @@ class DryRun:
     def check(self, structure: dict[str, Any]) -> None:
         """Assert of every call that an answer or a refusal shows that it works once filled in."""
         for call in suggested_calls(structure):
-            assert not list(_judgements(call["params"])), call
             if call["tool"] in TRIED:
+                assert not list(_judgements(call["params"])), call
                 self._try(call)
 
     def _try(self, call: dict[str, Any]) -> None:
@@ -78,6 +78,8 @@ class DryRun:
         token = call["params"].get("continueToken", "")
         if "<" in token or (call["tool"] == "checkpoint_workflow" and not token):
             return  # a token cannot be made up, nor a session that was not written be found
+        if "There is no directory" in told[-1]:
+            return  # the server's own is gone, and nobody knows another
         assert not result["isError"], told
         if "output" not in call["params"]:
             return  # what is only shown again may have been blocked before
