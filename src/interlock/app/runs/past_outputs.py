@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import TypeAlias
 
 import msgspec
 
@@ -20,7 +21,12 @@ STEPS_MAX = 60  # that a recap looks back; what lies farther back is read by nam
 LINE_MAX = 100_000  # steps that reading looks back
 READ_CHARS_MAX = 48_000  # in one answer: clients cut what is much longer
 CHECKPOINTS_MAX = 20
+NO_NOTES = "(no notes)"
 SMALL_ARTIFACTS_MAX = 1_000  # bytes; larger artifacts of a step are left out and named
+
+
+TitledNotes: TypeAlias = tuple[str, str]
+"""The title of a step, and its notes."""
 
 
 class _Entry(msgspec.Struct, frozen=True):
@@ -63,8 +69,11 @@ def past_notes(reader: LogReader, node: Node, workflow: CompiledWorkflow) -> lis
     ]
 
 
-def later_notes(reader: LogReader, here: NodeId, tip: NodeId) -> list[PastNotes] | None:
-    """Return the notes on the line from one node to another; None if it is not on that line."""
+def later_notes(reader: LogReader, here: NodeId, tip: NodeId) -> list[TitledNotes] | None:
+    """Return the notes on the line from one node to another, the newest first.
+
+    None if the one is not on the line to the other.
+    """
     line = [node_of(envelope) for envelope in reader.line_to(tip, steps=STEPS_MAX)]
     line_ids = [node.id for node in line]
     if here not in line_ids:
@@ -72,10 +81,9 @@ def later_notes(reader: LogReader, here: NodeId, tip: NodeId) -> list[PastNotes]
     entries = _accepted_steps(line[: line_ids.index(here) + 1])
     outputs = reader.events_with_keys(line[0].session, [entry.key for entry in entries])
     return [
-        notes
+        (entry.title, _output(outputs[entry.key].event).notes or NO_NOTES)
         for entry in entries
         if entry.key in outputs
-        for notes in _past_notes(reader, entry, _output(outputs[entry.key].event), None)
     ]
 
 
@@ -167,7 +175,7 @@ def _past_notes(
     yield PastNotes(
         entry.step,
         entry.title,
-        output.notes or "(no notes)",
+        output.notes or NO_NOTES,
         kept is not None and kept.keep,
         artifacts,
         0 if artifacts else size,

@@ -7,6 +7,7 @@ import msgspec
 
 from interlock.app.refusals import BadToken, NodeGone, UnhealthySession
 from interlock.app.runs import past_outputs, token_target
+from interlock.app.runs.past_outputs import TitledNotes
 from interlock.app.runs.token_target import TokenTarget
 from interlock.app.sessions import stored_node
 from interlock.app.sessions.workspace_snapshot import changes_to_verify
@@ -58,18 +59,19 @@ def rehydrate(
             blockers=_blockers(reader, node),
             approval=stored_node.approval_at(reader, node),
         )
+        later = _later_notes(reader, target)
         # Whoever waits for an approval asks again and again, and has nothing to do meanwhile.
         text, left_out = (
             ("", [])
             if current.approval
-            else recap.compose(_memory(reader, target, workflow, context))
+            else recap.compose(_memory(reader, target, workflow, context, later))
         )
         stored = answer_text.stored_answer(
             msgspec.structs.replace(
                 current,
                 is_introduced=False,
                 gaps=_open_gaps(reader, target),
-                branches=_newer_branch(reader, target),
+                branches=_newer_branch(target, later),
                 warnings=warnings,
                 verify=changes_to_verify(head, Path(head.workspace)),
                 recap=text,
@@ -90,7 +92,11 @@ def rehydrate(
 
 
 def _memory(
-    reader: LogReader, target: TokenTarget, workflow: CompiledWorkflow, context: contexts.Context
+    reader: LogReader,
+    target: TokenTarget,
+    workflow: CompiledWorkflow,
+    context: contexts.Context,
+    later: list[TitledNotes] | None,
 ) -> RunMemory:
     node = target.node
     position = node.created.position
@@ -106,7 +112,7 @@ def _memory(
         unaccepted=past_outputs.unaccepted_notes(reader, node),
         newest_first=notes,
         older_count=max(0, node.created.depth - past_outputs.STEPS_MAX),
-        later=_describe_later_work(reader, target),
+        later=_describe_later_work(later),
     )
 
 
@@ -137,25 +143,27 @@ def _grant_warnings(reader: LogReader, target: TokenTarget) -> tuple[str, ...]:
     return (f"The approval was granted: {answer.reason}",)
 
 
-def _newer_branch(reader: LogReader, target: TokenTarget) -> tuple[OtherBranch, ...]:
-    """Where the run stands, if that is not here."""
+def _later_notes(reader: LogReader, target: TokenTarget) -> list[TitledNotes] | None:
+    """The notes on the way from here to where the run stands; None if it is not on that way."""
     tip, here = target.run.tip, target.node.id
-    if tip is None or tip == here:
+    return past_outputs.later_notes(reader, here, tip) if tip and tip != here else None
+
+
+def _newer_branch(target: TokenTarget, later: list[TitledNotes] | None) -> tuple[OtherBranch, ...]:
+    """Where the run stands, if that is not here."""
+    tip = target.run.tip
+    if tip is None or tip == target.node.id:
         return ()
     title = target.run.pending_title or "the end"
-    is_after = past_outputs.later_notes(reader, here, tip) is not None
-    where = "the run went on from here and stands" if is_after else "the run stands"
+    where = "the run stands" if later is None else "the run went on from here and stands"
     return (OtherBranch(tip, f"{where} at “{title}”"),)
 
 
-def _describe_later_work(reader: LogReader, target: TokenTarget) -> str:
-    """The work done after this node on the way to the run's tip, if it is not the tip itself."""
-    tip, here = target.run.tip, target.node.id
-    later = past_outputs.later_notes(reader, here, tip) if tip and tip != here else None
+def _describe_later_work(later: list[TitledNotes] | None) -> str:
     if not later:
         return ""
     lines = [
-        f"- {past.title}: {past.notes.strip().partition(chr(10))[0][:160]}"
-        for past in reversed(later[-LATER_STEPS_MAX:])
+        f"- {title}: {notes.strip().partition(chr(10))[0][:160]}"
+        for title, notes in reversed(later[-LATER_STEPS_MAX:])
     ]
     return "\n".join(("## Done after this point already", "", *lines))

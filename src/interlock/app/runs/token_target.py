@@ -66,11 +66,10 @@ def unspent_attempt(
 
     That is `preferred`, as long as it is not spent.
     """
-    attempt = preferred or ids.first_attempt(node)
-    for candidate in (attempt, ids.first_attempt(node)):
-        if not reader.event_with_key(session, advance_key(node, candidate)):
-            return candidate
-    attempt = ids.next_attempt(ids.first_attempt(node))
+    first = ids.first_attempt(node)
+    if preferred and not reader.event_with_key(session, advance_key(node, preferred)):
+        return preferred
+    attempt = ids.next_attempt(first) if preferred == first else first
     while reader.event_with_key(session, advance_key(node, attempt)):
         attempt = ids.next_attempt(attempt)
     return attempt
