@@ -44,6 +44,10 @@ HOST_VARIABLES = {
 """Variables in which clients (host, program) name the conversation to processes that they start. It
 may be an older one: a server is not restarted when the conversation is cleared. So the process of
 the client is looked up first."""
+CALL_SESSION_KEYS = {
+    host.call_session_key: host.name for host in all_hosts() if host.call_session_key
+}
+"""Keys under which clients name their conversation in the metadata of a call."""
 NO_SESSION = NoSuchSession("", ())
 """No session was named, and none is open here."""
 RECENT_RUNS_MAX = 200  # runs that are searched for those of a directory
@@ -107,14 +111,14 @@ def as_named_caller(app: App, metadata: Mapping[str, Any]) -> tuple[App, Path | 
     A conversation that is named and not known is nobody's: the process around is not asked then,
     because it may hold others.
     """
-    for host in all_hosts():
-        name = metadata.get(host.call_session_key) if host.call_session_key else None
+    for key, host_name in CALL_SESSION_KEYS.items():
+        name = metadata.get(key)
         if not isinstance(name, str) or not name:
             continue
-        row = gate_rows.read_state(app.home, host.name, name)
+        row = gate_rows.read_state(app.home, host_name, name)
         root = Path(row.root) if isinstance(row, GateRow) else None
-        if root or app.reader.session_of_conversation(host.name, name):
-            named = Conversation(host.name, name)
+        if root or app.reader.session_of_conversation(host_name, name):
+            named = Conversation(host_name, name)
             return msgspec.structs.replace(app, conversation=named), root
         others = {k: v for k, v in app.environment.items() if k not in HOST_VARIABLES}
         return msgspec.structs.replace(app, process=0, environment=others), None
