@@ -275,7 +275,7 @@ def _left_out_text(answer: Answer) -> str:
     if not answer.left_out:
         return ""
     lines = "".join(
-        f'- step "{notes.step}": {_without_slots(notes.title)} ({notes.characters} characters)\n'
+        f'- step "{notes.step}": {_without_slots(notes.title)}{_size_text(notes)}\n'
         for notes in answer.left_out
     )
     return (
@@ -283,6 +283,10 @@ def _left_out_text(answer: Answer) -> str:
         f' {{"continueToken": "{_TOKEN_SLOT}", "intent": "rehydrate", "step": "<one of these>"}}:\n'
         f"{lines}"
     )
+
+
+def _size_text(notes: LeftOutNotes) -> str:
+    return f" ({notes.characters} characters)" if notes.characters else ""
 
 
 def _facts_text(answer: Answer) -> str:
