@@ -67,7 +67,10 @@ WAITS_FOR_YOU = Status(
 )
 ABANDONED = Status("abandoned", "abandoned", "You gave it up: no agent goes on with it.", "stop")
 PAUSED = Status("paused", "paused", "The session was put aside.", "pause")
-ENDED = Status("ended", "ended", "It goes on with the next word of its conversation.", "stop")
+ENDED = Status("ended", "ended", "Somebody has ended it.", "stop")
+CLIENT_GONE = Status(
+    "ended", "ended", "Its client has ended; it goes on with its conversation.", "stop"
+)
 QUIET = Status("quiet", "quiet", "Nobody has ended it, and nobody seems to work in it.", "pause")
 ARCHIVED = Status("archived", "archived", "It is left out of lists and of resuming.", "box")
 ATTENDED = Status("attended", "attended", "A gate watches over it; no run was started.", "eye")
@@ -109,7 +112,7 @@ def session_status(
         case "paused":
             return PAUSED
         case "ended" if run is None:
-            return ENDED
+            return CLIENT_GONE if head.attended and head.attended.is_departed else ENDED
         case _:
             pass  # a run is open, whoever goes on with it
     if run:
