@@ -24,6 +24,7 @@ from tests.core.workflow.workflow_samples import (
     EVERYTHING,
     KNOWN,
     OWN,
+    SECONDS_MAX,
     Doc,
     call,
     compiled,
@@ -47,7 +48,7 @@ CONTEXT: Doc = {"goal": "g"}
 
 
 def survived(
-    content: bytes, known: Library = EMPTY_LIBRARY, seconds: float = 1.0
+    content: bytes, known: Library = EMPTY_LIBRARY, seconds: float = SECONDS_MAX
 ) -> Compilation | InvalidWorkflow:
     """The answer to a file, of which everything holds that must hold of every answer."""
     with quickly(seconds):
@@ -261,10 +262,11 @@ EQUALS = {"and": [{"var": f"v{n}", "equals": n} for n in range(9)]}
     ids=range(6),
 )
 def test_a_hostile_file_has_an_answer_soon(document: Doc) -> None:
-    """The naive way takes much longer than a second each time, a busy core only now and then."""
+    """It takes up to 4 times as long as an ordinary file, done naively more than 10 times."""
     content = close(document)
+    ordinary = close(many(1_800, lambda n: step(f"a{n}", prompt="x" * 300, guidance=["a", "b"])))
 
-    assert any(_seconds_of(content) < 0.5 for _ in range(3))
+    assert any(_seconds_of(content) < 8 * _seconds_of(ordinary) for _ in range(3))
     survived(content, KNOWN, seconds=math.inf)
 
 
