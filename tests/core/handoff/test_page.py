@@ -8,7 +8,8 @@ from interlock.core.handoff.page import handoff_of, handoff_page
 from interlock.core.handoff.parse import HandoffContent, parse_handoff
 from interlock.core.ids import GapId, RunId, SessionId, WorkflowHash, WorkflowId
 from interlock.core.session.events import GapRecorded
-from interlock.core.session.head import Head, RunHead
+from interlock.core.session.head import Head
+from interlock.core.session.run_head import RunHead
 from interlock.core.session.state import Decision, Orchestration, SessionState
 
 SESSION = SessionId("ses_0000000000000001")
@@ -65,10 +66,12 @@ def test_a_session_is_written_up_with_all_its_parts() -> None:
         run("Add search", status="complete"),
         run("Fix", status="waiting", step="Ask", recap="Tried.\n\n# Then\nfailed."),
     )
-    head = Head("/work/shop", 0, 86_400_000, runs=runs, git_branch="search")
+    head = Head("/work/shop", 0, 86_400_000, git_branch="search")
     known = state("Search in any script", "Write the guide", "unicode61")
 
-    text = handoff_page(handoff_of(SESSION, head, known, [gap("No tests"), gap("Slow", "warning")]))
+    gaps = [gap("No tests"), gap("Slow", "warning")]
+
+    text = handoff_page(handoff_of(SESSION, head, runs, known, gaps))
 
     assert text == snapshot("""\
 # Handoff
@@ -115,7 +118,7 @@ def test_a_session_is_written_up_with_all_its_parts() -> None:
 
 
 def test_where_there_is_nothing_to_say_that_is_said() -> None:
-    handoff = handoff_of(SESSION, Head("/work", 0, 0), None, ())
+    handoff = handoff_of(SESSION, Head("/work", 0, 0), (), None, ())
 
     text = handoff_page(handoff)
 
@@ -137,9 +140,9 @@ def test_what_is_read_back_is_what_was_written(
     goal: str, feature: str, said: str, task: str | None, recap: str
 ) -> None:
     runs = (run(goal, status="waiting", step=said, recap=recap), run(said, status="complete"))
-    head = Head(f"/work/{said}", 0, 0, runs=runs, git_branch=goal)
+    head = Head(f"/work/{said}", 0, 0, git_branch=goal)
     known = state(feature, task, said, goal)
-    handoff = handoff_of(SESSION, head, known, [gap(said), gap(goal, "warning")])
+    handoff = handoff_of(SESSION, head, runs, known, [gap(said), gap(goal, "warning")])
 
     read = parse_handoff(handoff_page(handoff))
 

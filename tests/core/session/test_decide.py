@@ -20,7 +20,6 @@ from interlock.core.session.events import (
     decode_envelope,
 )
 from interlock.core.session.evidence import CommandRecord
-from interlock.core.session.head import BLOCKED_IN_ROW_MAX, RunHead
 from interlock.core.session.judge import StepOutput
 from interlock.core.session.nodes import Node, node_of
 from interlock.core.session.plan import Plan, Stream
@@ -33,6 +32,7 @@ from interlock.core.session.refusals import (
     RunRefusal,
     RunWaitsForUser,
 )
+from interlock.core.session.run_head import BLOCKED_IN_ROW_MAX, RunHead
 from interlock.core.session.start_run import NewRun
 from interlock.core.tokens import Token, read_token
 from interlock.core.workflow.compiled_workflow import PinnedWorkflow
@@ -122,7 +122,7 @@ class Play:
 
     @property
     def run(self) -> RunHead:
-        return self.plan.head.run(RUN)
+        return self.stream.runs[RUN]
 
     @property
     def node(self) -> Node:
@@ -376,5 +376,6 @@ def test_the_head_kept_along_the_way_is_the_fold_of_all_events() -> None:
 def test_a_plan_continues_the_chain_of_its_stream() -> None:
     begun = Play()
 
-    assert begun.stream == Stream(SESSION, 5, begun.plan.links[-1].digest, begun.plan.head)
+    end, head = begun.plan.links[-1].digest, begun.plan.head
+    assert begun.stream == Stream(SESSION, 5, end, head, {RUN: begun.run})
     assert [link.seq for link in begun.hand_in().plan.links] == [5, 6, 7]

@@ -8,8 +8,8 @@ from interlock.core.canonical import Json
 from interlock.core.ids import WorkflowHash, WorkflowId
 from interlock.core.preferences import Autonomy, Preferences, RiskPolicy
 from interlock.core.session import artifacts
-from interlock.core.session.head import RunHead
 from interlock.core.session.judge import CurrentStep, Judgement, StepOutput, judge
+from interlock.core.session.run_head import RunHead
 from interlock.core.workflow import positions
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow
 from interlock.core.workflow.definition import UserOnly

@@ -13,10 +13,11 @@ from interlock.app.runs.start import StartRequest, start
 from interlock.app.sessions.lookup import SessionView, show_session
 from interlock.core.canonical import Json
 from interlock.core.ids import BlobRef, NodeId, SessionId, WorkflowId
-from interlock.core.session.answer import NextIntent, RenderedAnswer, decode_stored_answer
+from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.approve import ApprovalVerdict
-from interlock.core.session.events import Envelope, NodeCreated
-from interlock.core.session.head import Head, RunHead
+from interlock.core.session.events import Envelope
+from interlock.core.session.head import Head
+from interlock.core.session.run_head import RunHead
 from tests.scenes import output
 
 GAP = {"kind": "gap", "severity": "warning", "summary": "No tests yet"}
@@ -98,22 +99,12 @@ class Driven:
 
     @property
     def run(self) -> RunHead:
-        return self.head.run(self.answered.run)
+        return next(run for run in self.view.runs if run.run == self.answered.run)
 
     @property
     def tip(self) -> NodeId:
         assert self.run.tip is not None
         return self.run.tip
-
-    @property
-    def told(self) -> NextIntent:
-        """As a surface looks it up: in the answer that introduced the tip."""
-        (created,) = [
-            envelope.event
-            for envelope in self.envelopes
-            if envelope.node == self.tip and isinstance(envelope.event, NodeCreated)
-        ]
-        return decode_stored_answer(self.app.reader.blob(created.answer)).answer.next_intent
 
     def blobs(self, refs: tuple[BlobRef, ...]) -> dict[BlobRef, bytes]:
         return {ref: self.app.reader.blob(ref) for ref in refs}

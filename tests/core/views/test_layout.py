@@ -9,15 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interlock.core.ids import NodeId
-from interlock.core.session import head as heads
 from interlock.core.session.events import NodeCreated
-from interlock.core.session.head import Head
+from interlock.core.session.plan import Stream, fold
 from interlock.core.views.collapse import collapse
 from interlock.core.views.graph import RunGraph
 from interlock.core.views.layout import Layout, PlacedNode, layout, svg_path
 from tests.core.views.graphs import Move, envelopes, graph, large, moves, node
 from tests.effort import scale
-from tests.scenes import RUN
+from tests.scenes import RUN, SESSION
 
 STAR = [Move(0), *(Move(back, "blocked") for back in range(8))]
 
@@ -44,21 +43,19 @@ def tip_of(made: Sequence[Move]) -> int:
 @settings(max_examples=scale(200))
 @given(moves)
 def test_the_path_is_the_ancestry_of_the_tip_that_the_head_names(made: list[Move]) -> None:
-    head: Head | None = None
+    _, runs = fold(Stream(SESSION), envelopes(made))
     parents: dict[NodeId, NodeId | None] = {}
     for envelope in envelopes(made):
-        head = heads.apply_event(head, envelope)
         if isinstance(envelope.event, NodeCreated) and envelope.node:
             parents[envelope.node] = envelope.event.parent
-    assert head is not None
-    here, line = head.run(RUN).tip, list[NodeId]()
+    here, line = runs[RUN].tip, list[NodeId]()
     while here is not None:
         line.append(here)
         here = parents[here]
 
     shown = graph(made)
 
-    assert shown.tip == head.run(RUN).tip
+    assert shown.tip == runs[RUN].tip
     assert [found.id for found in shown.path] == line[::-1]
     lane_0 = sorted((placed.row, placed.id) for placed in layout(shown).nodes if placed.lane == 0)
     assert lane_0 == list(enumerate(line[::-1]))

@@ -12,8 +12,8 @@ from interlock.core.canonical import Json
 from interlock.core.ids import WorkflowHash
 from interlock.core.preferences import Preferences
 from interlock.core.session import artifacts
-from interlock.core.session.head import RunHead
 from interlock.core.session.judge import CurrentStep, StepOutput, judge
+from interlock.core.session.run_head import RunHead
 from interlock.core.workflow import conditions, interpret, positions, prompt
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow, decode_workflow
 from interlock.core.workflow.interpret import Context, Destination, Impasse

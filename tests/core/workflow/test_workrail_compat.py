@@ -10,8 +10,8 @@ from interlock.core.canonical import Json
 from interlock.core.ids import WorkflowHash
 from interlock.core.preferences import Preferences
 from interlock.core.session import artifacts
-from interlock.core.session.head import RunHead
 from interlock.core.session.judge import CurrentStep, Judgement, StepOutput, judge
+from interlock.core.session.run_head import RunHead
 from interlock.core.workflow import interpret, packs, positions, prompt
 from interlock.core.workflow.compile_context import Library
 from interlock.core.workflow.compiled_workflow import CompiledStep, CompiledWorkflow

@@ -17,17 +17,22 @@ from interlock.core.handoff.parse import (
 from interlock.core.ids import SessionId
 from interlock.core.notes.fts_query import one_line
 from interlock.core.session.events import GapRecorded
-from interlock.core.session.head import Head, RunHead
+from interlock.core.session.head import Head
+from interlock.core.session.run_head import RunHead
 from interlock.core.session.state import SessionState, timestamp
 from interlock.core.views.counting import progress_text
 from interlock.core.views.status import run_status
 
 
 def handoff_of(
-    session: SessionId, head: Head, state: SessionState | None, gaps: Sequence[GapRecorded]
+    session: SessionId,
+    head: Head,
+    all_runs: Sequence[RunHead],
+    state: SessionState | None,
+    gaps: Sequence[GapRecorded],
 ) -> HandoffContent:
     """Return a session as a hand-off. `gaps` are those that nobody has closed."""
-    runs = tuple(run for run in head.runs if run.status != "abandoned")
+    runs = tuple(run for run in all_runs if run.status != "abandoned")
     blockers = [
         *_waiting_runs(runs),
         *(_gap_text(gap) for gap in gaps if gap.severity == "critical"),

@@ -182,6 +182,10 @@ class Answer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The context, if everything was asked for."""
 
 
+PROMPT_SLOT = "\0prompt\0"
+TOKEN_SLOT = "\0token\0"
+
+
 class StoredAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """An answer as it is stored: `text` has slots for the prompt and the tokens."""
 
@@ -226,4 +230,21 @@ class Situation(msgspec.Struct, frozen=True):
     left_out: tuple[LeftOutNotes, ...] = ()
 
 
-decode_stored_answer = msgspec.json.Decoder(StoredAnswer).decode
+class _FirstStoredAnswer(msgspec.Struct, frozen=True):
+    """An answer as the first stores have it: its text is what stands around prompt and token."""
+
+    answer: dict[str, Json]
+    text: tuple[str, str, str]
+
+
+_decode_stored_answer = msgspec.json.Decoder(StoredAnswer).decode
+
+
+def decode_stored_answer(content: bytes) -> StoredAnswer:
+    try:
+        return _decode_stored_answer(content)
+    except msgspec.ValidationError:
+        first = msgspec.json.decode(content, type=_FirstStoredAnswer)
+        answer = msgspec.convert({**first.answer, "gaps": []}, Answer)
+        head, middle, tail = (part.replace("\0", "\ufffd") for part in first.text)
+        return StoredAnswer(answer, f"{head}{PROMPT_SLOT}{middle}{TOKEN_SLOT}{tail}")

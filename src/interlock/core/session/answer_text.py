@@ -13,6 +13,8 @@ import msgspec
 from interlock.core.canonical import Json
 from interlock.core.ids import NodeId, RunId, SessionId
 from interlock.core.session.answer import (
+    PROMPT_SLOT,
+    TOKEN_SLOT,
     Answer,
     AnswerApproval,
     Expects,
@@ -30,8 +32,6 @@ from interlock.core.session.answer import (
 
 _SHOW_AGAIN = NextCall("continue_workflow", {"continueToken": "", "intent": "rehydrate"})
 _SLOT = re.compile("\0([^\0]*)\0")
-_PROMPT_SLOT = "\0prompt\0"
-_TOKEN_SLOT = "\0token\0"
 
 
 def stored_answer(situation: Situation) -> StoredAnswer:
@@ -88,7 +88,7 @@ def notes_answer(
     text = _without_slots("\n".join(parts)) or "Nothing was handed in there.\n"
     again = "The pending step is shown again by `continue_workflow` with this token alone."
     return StoredAnswer(
-        answer, f"{text}{_left_out_text(answer)}\n---\n{again}\ncontinueToken: {_TOKEN_SLOT}"
+        answer, f"{text}{_left_out_text(answer)}\n---\n{again}\ncontinueToken: {TOKEN_SLOT}"
     )
 
 
@@ -181,12 +181,12 @@ def _text_with_slots(answer: Answer) -> str:
         _blocked_text(answer),
         head,
         "".join(f"Skipped: {_without_slots(_skipped_line(part))}\n" for part in answer.skipped),
-        f"\n{_PROMPT_SLOT}\n" if answer.pending else "\n",
+        f"\n{PROMPT_SLOT}\n" if answer.pending else "\n",
         _without_slots(answer.recap and f"\n{answer.recap}\n"),
         _left_out_text(answer),
         "\n---\n",
         _instructions(answer),
-        f"\ncontinueToken: {_TOKEN_SLOT}",
+        f"\ncontinueToken: {TOKEN_SLOT}",
         _facts_text(answer),
     )
     return "".join(parts)
@@ -280,7 +280,7 @@ def _left_out_text(answer: Answer) -> str:
     )
     return (
         "\nLeft out; read any of them with continue_workflow"
-        f' {{"continueToken": "{_TOKEN_SLOT}", "intent": "rehydrate", "step": "<one of these>"}}:\n'
+        f' {{"continueToken": "{TOKEN_SLOT}", "intent": "rehydrate", "step": "<one of these>"}}:\n'
         f"{lines}"
     )
 

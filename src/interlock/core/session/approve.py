@@ -17,7 +17,6 @@ from interlock.core.session.events import (
     RunCompleted,
     ValidationPerformed,
 )
-from interlock.core.session.head import RunHead, with_blocked_count
 from interlock.core.session.next_step import NextStep
 from interlock.core.session.nodes import (
     NewNode,
@@ -29,6 +28,7 @@ from interlock.core.session.nodes import (
     validation_key,
 )
 from interlock.core.session.plan import EventDraft, Stream, plan
+from interlock.core.session.run_head import RunHead, with_blocked_count
 from interlock.core.tokens import SigningKey
 from interlock.core.workflow import positions
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow

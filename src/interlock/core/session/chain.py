@@ -2,7 +2,8 @@
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from itertools import zip_longest
+from typing import Literal, cast
 
 import msgspec
 
@@ -92,9 +93,37 @@ def _damage(session: SessionId, link: ChainLink, expected: int, previous: bytes)
         return f"event {expected} cannot be read: {error}"
     if (envelope.session, envelope.seq) != (session, expected):
         return f"event {expected} belongs elsewhere"
-    if envelope.v != ENVELOPE_VERSION or canonical.encode(envelope) != link.body:
+    if envelope.v != ENVELOPE_VERSION or not _is_own_form(link.body, canonical.encode(envelope)):
         return f"event {expected} is not in a form this version writes"
     return ""
+
+
+def _is_own_form(body: bytes, encoded: bytes) -> bool:
+    """Whether an event is stored as it is written now, or as an older version wrote it.
+
+    That may have stated a value that is left out now because everything without it has it, or the
+    other way round.
+    """
+    return body == encoded or _says_the_same(
+        msgspec.json.decode(body), msgspec.json.decode(encoded)
+    )
+
+
+def _says_the_same(old: object, new: object) -> bool:
+    match old, new:
+        case dict(), dict():
+            fields = cast("list[dict[str, object]]", [old, new])
+            return all(
+                _says_the_same(fields[0][name], fields[1][name])
+                if name in fields[0] and name in fields[1]
+                else not (fields[0].get(name) or fields[1].get(name))
+                for name in fields[0] | fields[1]
+            )
+        case list(), list():
+            pairs = zip_longest(cast("list[object]", old), cast("list[object]", new))
+            return all(a == b or _says_the_same(a, b) or not (a or b) for a, b in pairs)
+        case _:
+            return old == new
 
 
 def _unsound_health(expected: int, reason: str, body: bytes) -> Health:

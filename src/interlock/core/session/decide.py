@@ -47,7 +47,6 @@ from interlock.core.session.events import (
 )
 from interlock.core.session.evidence import CommandRecord
 from interlock.core.session.fact_events import Facts, facts_of
-from interlock.core.session.head import RunHead, with_blocked_count
 from interlock.core.session.judge import CurrentStep, Judgement, StepOutput
 from interlock.core.session.next_step import NextStep, skipped_steps
 from interlock.core.session.nodes import (
@@ -73,6 +72,7 @@ from interlock.core.session.refusals import (
     RunRefusal,
     RunWaitsForUser,
 )
+from interlock.core.session.run_head import RunHead, with_blocked_count
 from interlock.core.tokens import SigningKey
 from interlock.core.workflow import positions
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow
@@ -196,8 +196,7 @@ def notes_refusal(output: StepOutput) -> NotesNotWritten | NotesTooLong | None:
 
 
 def run_of(stream: Stream, node: Node) -> RunHead:
-    assert stream.head is not None, "a node is in a session"
-    return stream.head.run(node.run)
+    return stream.runs[node.run]
 
 
 def output_event(attempt: AttemptId, output: StepOutput) -> OutputAppended:

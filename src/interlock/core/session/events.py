@@ -99,6 +99,8 @@ class NodeCreated(_Event, frozen=True, omit_defaults=True, tag="node_created"):
     """What happened on the way here; older stores have nodes without it."""
     is_aside: bool = False
     """It came from an answer on a branch that was abandoned: work goes on elsewhere."""
+    asks_user: bool = False
+    """Whether the agent was told to ask the user before it hands in the pending step."""
 
 
 class AdvanceRecorded(_Event, frozen=True, tag="advance_recorded"):

@@ -6,7 +6,6 @@ import msgspec
 
 from interlock.core import ids
 from interlock.core.ids import AttemptId, GapId, NodeId, RunId
-from interlock.core.session import head as heads
 from interlock.core.session.events import (
     AssessmentRecorded,
     CapabilityObserved,
@@ -14,9 +13,9 @@ from interlock.core.session.events import (
     GapRecorded,
     GapResolved,
 )
-from interlock.core.session.head import RunHead
 from interlock.core.session.judge import Judgement
 from interlock.core.session.plan import EventDraft
+from interlock.core.session.run_head import RunHead, with_fact
 from interlock.core.session.shortcomings import NewGap
 
 
@@ -80,7 +79,7 @@ def facts_of(
             drafts.append(EventDraft(gap_resolved_key(gap_id), event, run.run, node))
     for draft in drafts:
         if isinstance(draft.event, CapabilityObserved | GapRecorded | GapResolved):
-            run = heads.with_fact(run, draft.event)
+            run = with_fact(run, draft.event)
     return Facts(tuple(drafts), run, tuple(gaps), tuple(warnings))
 
 

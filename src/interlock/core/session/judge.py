@@ -24,7 +24,7 @@ from interlock.core.session.assess import AssessmentResult
 from interlock.core.session.blockers import Blocker
 from interlock.core.session.events import EvidenceRecorded
 from interlock.core.session.evidence import CommandRecord
-from interlock.core.session.head import RunHead
+from interlock.core.session.run_head import RunHead
 from interlock.core.session.shortcomings import NewGap, Shortcoming
 from interlock.core.session.verification import verify
 from interlock.core.workflow import contracts, criteria, positions

@@ -25,9 +25,9 @@ from interlock.core.session.answer import (
 from interlock.core.session.blockers import Blocker
 from interlock.core.session.context import Context
 from interlock.core.session.events import ApprovalRequested, Envelope, NodeCreated, NodeKind
-from interlock.core.session.head import BLOCKED_IN_ROW_MAX, RunHead
 from interlock.core.session.past import Past, presumed_past
 from interlock.core.session.plan import EventDraft
+from interlock.core.session.run_head import BLOCKED_IN_ROW_MAX, RunHead
 from interlock.core.tokens import SigningKey, Token, mint
 from interlock.core.workflow import examples, positions
 from interlock.core.workflow import prompt as prompts
@@ -100,7 +100,12 @@ def node_key(node: NodeId) -> str:
 
 def advance_key(node: NodeId, attempt: AttemptId) -> str:
     """The idempotency key of the whole protocol."""
-    return f"advance:{node}:{attempt}"
+    return f"{advance_prefix(node)}{attempt}"
+
+
+def advance_prefix(node: NodeId) -> str:
+    """The beginning of the keys of all advances from a node."""
+    return f"advance:{node}:"
 
 
 def output_key(node: NodeId, attempt: AttemptId) -> str:
@@ -174,6 +179,7 @@ def make_node(
         token_key=key.id,
         past=spec.past,
         is_aside=is_aside,
+        asks_user=node_situation.needs_user,
     )
     blobs = {created.answer: bytes(content)}
     if created.prompt:

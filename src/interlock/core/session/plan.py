@@ -1,10 +1,11 @@
 """A plan: everything one call wants to record, worked out before anything is written."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from interlock.core.ids import BlobRef, NodeId, RunId, SessionId
+from interlock.core.project_stream import LeaseCondition, OutboxMessage
 from interlock.core.session import chain
 from interlock.core.session import head as heads
 from interlock.core.session.chain import ChainLink
@@ -14,10 +15,11 @@ from interlock.core.session.events import (
     HostBound,
     NodeCreated,
     NodeKind,
-    SessionCreated,
+    RunStarted,
     SessionEvent,
 )
 from interlock.core.session.head import Head
+from interlock.core.session.run_head import RunHead, apply_run_event, new_run_head
 
 
 class Stream(msgspec.Struct, frozen=True):
@@ -29,6 +31,8 @@ class Stream(msgspec.Struct, frozen=True):
     end: bytes = chain.GENESIS
     """The digest of its last event."""
     head: Head | None = None
+    runs: dict[RunId, RunHead] = {}
+    """The runs that were read with it: those that are looked at or written to."""
 
 
 class EventDraft(msgspec.Struct, frozen=True):
@@ -47,6 +51,7 @@ class NodeIndexEntry(msgspec.Struct, frozen=True):
     seq: int
     kind: NodeKind
     parent: NodeId | None
+    run: RunId
 
 
 class RequestRecord(msgspec.Struct, frozen=True):
@@ -60,6 +65,11 @@ class RequestRecord(msgspec.Struct, frozen=True):
     valid_ms: int | None
     """The time within which the same call is a repetition; None (for ever) if it named itself."""
 
+    @property
+    def oldest_ms(self) -> int:
+        """The time of the oldest call that counts as the same one."""
+        return 0 if self.valid_ms is None else self.at_ms - self.valid_ms
+
 
 class Plan(msgspec.Struct, frozen=True):
     """The changes of one call. All are written or none, and only if the stream still ends there."""
@@ -69,17 +79,34 @@ class Plan(msgspec.Struct, frozen=True):
     links: tuple[ChainLink, ...]
     keys: tuple[str, ...]
     nodes: tuple[NodeIndexEntry, ...]
-    runs: tuple[RunId, ...]
-    """The runs whose heads it changes."""
+    runs: tuple[RunHead, ...]
+    """The heads of the runs that it changes."""
+    listed_status: str | None
+    """The status by which lists find the session; None if it stays as it is."""
     blobs: Mapping[BlobRef, bytes]
     head: Head
     bound_conversations: tuple[tuple[str, str], ...] = ()
     """Conversations (host, and the id there) that belong to this session from now on."""
     request: RequestRecord | None = None
+    lease: LeaseCondition | None = None
+    """The lease that must still be ours."""
+    outbox: tuple[OutboxMessage, ...] = ()
 
     @property
     def end(self) -> bytes:
         return self.links[-1].digest
+
+
+def listed_status(head: Head, changed_last: RunHead | None) -> str | None:
+    """Return the status of a session, which is that of the run that was changed last.
+
+    None if it stays as it is, because no run was changed.
+    """
+    if changed_last:
+        return changed_last.status
+    if head.run_count:
+        return None
+    return "complete" if head.attended and head.attended.status == "ended" else "open"
 
 
 def plan(
@@ -92,9 +119,8 @@ def plan(
 ) -> Plan:
     """Return the plan that appends `drafts` to `stream`."""
     assert drafts, "a plan records something"
-    links: list[ChainLink] = []
-    envelopes: list[Envelope] = []
-    head, end = stream.head, stream.end
+    recorded: list[tuple[ChainLink, Envelope]] = []
+    end = stream.end
     for seq, draft in enumerate(drafts, start=stream.version):
         envelope = Envelope(
             v=ENVELOPE_VERSION,
@@ -106,13 +132,10 @@ def plan(
             run=draft.run,
             node=draft.node,
         )
-        head = heads.apply_event(head, envelope)
         link = chain.seal(envelope, end)
-        links.append(link)
-        envelopes.append(envelope)
+        recorded.append((link, envelope))
         end = link.digest
-    assert head is not None, "a plan leaves a session behind"
-    return _assemble_plan(stream, links, envelopes, head=head, blobs=blobs, request=request)
+    return plan_from_recorded(stream, recorded, blobs=blobs, request=request)
 
 
 def plan_from_recorded(
@@ -120,34 +143,22 @@ def plan_from_recorded(
     recorded: Sequence[tuple[ChainLink, Envelope]],
     *,
     blobs: Mapping[BlobRef, bytes],
+    request: RequestRecord | None = None,
 ) -> Plan:
-    """Return the plan for events that another store recorded after `stream`, byte for byte."""
-    head = stream.head
-    for _, envelope in recorded:
-        head = heads.apply_event(head, envelope)
-    assert head is not None, "a plan leaves a session behind"
+    """Return the plan for events that have their place after `stream`, byte for byte."""
     links, envelopes = zip(*recorded, strict=True)
-    return _assemble_plan(stream, links, envelopes, head=head, blobs=blobs, request=None)
-
-
-def _assemble_plan(
-    stream: Stream,
-    links: Sequence[ChainLink],
-    envelopes: Sequence[Envelope],
-    *,
-    head: Head,
-    blobs: Mapping[BlobRef, bytes],
-    request: RequestRecord | None,
-) -> Plan:
     keys = tuple(envelope.key for envelope in envelopes)
     assert len(set(keys)) == len(keys), f"a key is taken once: {keys}"
+    head, runs = fold(stream, envelopes)
+    changed_last = next((e.run for e in reversed(envelopes) if e.run), None)
     return Plan(
         session=stream.session,
         expected_version=stream.version,
-        links=tuple(links),
+        links=links,
         keys=keys,
         nodes=tuple(_node_index_entries(envelopes)),
-        runs=_changed_runs(envelopes, head),
+        runs=tuple(runs.values()),
+        listed_status=listed_status(head, runs[changed_last] if changed_last else None),
         blobs=blobs,
         head=head,
         bound_conversations=tuple(
@@ -159,17 +170,29 @@ def _assemble_plan(
     )
 
 
+def fold(stream: Stream, envelopes: Iterable[Envelope]) -> tuple[Head, dict[RunId, RunHead]]:
+    """Return the head of the session after these events, and the heads of the runs they are of."""
+    head, runs = stream.head, dict[RunId, RunHead]()
+    for envelope in envelopes:
+        head = heads.apply_event(head, envelope)
+        run, event = envelope.run, envelope.event
+        if run is None:
+            continue
+        if isinstance(event, RunStarted):
+            git = (head.git_branch, head.git_head)
+            runs[run] = new_run_head(envelope, event, git_branch=git[0], git_head=git[1])
+        else:
+            runs[run] = apply_run_event(runs.get(run) or stream.runs[run], envelope)
+    assert head is not None, "a plan leaves a session behind"
+    return head, runs
+
+
 def _node_index_entries(envelopes: Sequence[Envelope]) -> Iterator[NodeIndexEntry]:
     for envelope in envelopes:
         event = envelope.event
         if isinstance(event, NodeCreated):
             assert envelope.node is not None, "a node has a name"
-            yield NodeIndexEntry(envelope.node, envelope.seq, event.node_kind, event.parent)
-
-
-def _changed_runs(envelopes: Sequence[Envelope], head: Head) -> tuple[RunId, ...]:
-    changed = {
-        envelope.run for envelope in envelopes if not isinstance(envelope.event, SessionCreated)
-    }
-    # An event that belongs to no run (archiving) changes all of them.
-    return tuple(run.run for run in head.runs if None in changed or run.run in changed)
+            assert envelope.run is not None, "a node is in a run"
+            yield NodeIndexEntry(
+                envelope.node, envelope.seq, event.node_kind, event.parent, envelope.run
+            )

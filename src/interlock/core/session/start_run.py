@@ -21,7 +21,6 @@ from interlock.core.session.events import (
     SessionCreated,
 )
 from interlock.core.session.fact_events import Facts, facts_of
-from interlock.core.session.head import RunHead
 from interlock.core.session.judge import Judgement
 from interlock.core.session.next_step import (
     NextStep,
@@ -33,6 +32,7 @@ from interlock.core.session.next_step import (
 from interlock.core.session.nodes import News, NodeSpec, make_node
 from interlock.core.session.plan import EventDraft, Stream, plan
 from interlock.core.session.refusals import ContextUnset, InputRefused, RunCannotBegin, RunRefusal
+from interlock.core.session.run_head import RunHead
 from interlock.core.tokens import SigningKey
 from interlock.core.workflow import interpret
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow, PinnedWorkflow

@@ -18,7 +18,6 @@ from typing import Literal
 import msgspec
 
 from interlock.core.ids import ApprovalId, GapId, NodeId, RunId
-from interlock.core.session.answer import NextIntent
 from interlock.core.session.blockers import Blocker
 from interlock.core.session.events import (
     ApprovalRequested,
@@ -33,7 +32,7 @@ from interlock.core.session.events import (
     NodeKind,
     ValidationPerformed,
 )
-from interlock.core.session.head import RunHead
+from interlock.core.session.run_head import RunHead
 from interlock.core.views.arrivals import Arrival, arrivals
 from interlock.core.views.decisions import Titles, decisions_in_words
 from interlock.core.views.events import event_summary
@@ -158,13 +157,11 @@ def path_of(
     run: RunHead,
     envelopes: Sequence[Envelope],
     *,
-    next_intent: NextIntent | None = None,
     titles: Titles | None = None,
 ) -> Path:
     """Return the path of a run. `envelopes` are all of the session.
 
-    `next_intent` is what the agent was told at the tip to do next. `titles` of the workflow's steps
-    let decisions name those that were never given.
+    `titles` of the workflow's steps let decisions name those that were never given.
     """
     arrivals_by_node = arrivals(run.run, envelopes)
     graph = graph_of(run.run, arrivals_by_node)
@@ -175,7 +172,6 @@ def path_of(
         closed_gaps(envelopes),
         graph.children(),
         graph.sizes(),
-        next_intent,
         titles or {},
     )
     step_groups = _nodes_by_step(graph.path)
@@ -200,7 +196,6 @@ class _PathInputs(msgspec.Struct, frozen=True):
     closed_gaps: frozenset[GapId]
     children: Mapping[NodeId | None, list[GraphNode]]
     sizes: Mapping[NodeId, int]
-    next_intent: NextIntent | None
     titles: Titles
 
 
@@ -282,7 +277,7 @@ def _result_at_tip(inputs: _PathInputs, tip: GraphNode) -> StepResult:
         return "waits_for_you"
     if tip.kind == "blocked":
         return "blocked"
-    return "asks_you" if inputs.next_intent == "await_user_confirmation" else "pending"
+    return "asks_you" if run.asks_user else "pending"
 
 
 def _latest_notes(arrival_list: Sequence[Arrival]) -> str:

@@ -13,7 +13,8 @@ from interlock.core.ids import SessionId
 from interlock.core.notes.fts_query import one_line
 from interlock.core.notes.note import Metadata
 from interlock.core.session.events import GapRecorded
-from interlock.core.session.head import Head, RunHead
+from interlock.core.session.plan import Stream
+from interlock.core.session.run_head import RunHead
 from interlock.core.session.state import SessionState, timestamp
 from interlock.core.views.counting import progress_text
 
@@ -36,18 +37,19 @@ def session_note_name(session: SessionId) -> str:
 
 
 def session_page(
-    session: SessionId,
-    version: int,
-    head: Head,
+    stream: Stream,
+    runs: Sequence[RunHead],
     state: SessionState | None,
     gaps: Sequence[GapRecorded],
 ) -> SessionNotePage:
-    """Return the note of a session. `version` counts its events: with more, the page is stale."""
+    """Return the note of a session. Its version counts the events: with more, the page is stale."""
+    session, head = stream.session, stream.head
+    assert head is not None, "a stored stream has a head"
     facts: dict[str, str | None] = {
         "type": "session",
-        "status": state.status if state else _status(head.runs),
+        "status": state.status if state else _status(runs),
         "session": session,
-        "version": str(version),
+        "version": str(stream.version),
         "mode": state.current_mode if state else None,
         "branch": head.git_branch,
         "feature": state.active_feature if state else None,
@@ -62,7 +64,7 @@ def session_page(
     ]
     if state and (logbook := state.protocol_start_evidence.get("logbook")):
         lines.append(f"- Logbook: {one_line(logbook)}")
-    for run in head.runs:
+    for run in runs:
         lines += ["", *_run_lines(run)]
     if gaps:
         lines += ["", "## Left open", ""]

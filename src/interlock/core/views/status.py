@@ -8,8 +8,8 @@ from typing import Literal
 
 import msgspec
 
-from interlock.core.session.answer import NextIntent
-from interlock.core.session.head import BLOCKED_IN_ROW_MAX, Head, RunHead
+from interlock.core.session.head import Head
+from interlock.core.session.run_head import BLOCKED_IN_ROW_MAX, RunHead
 from interlock.core.views.counting import pluralise
 
 StatusCode = Literal[
@@ -77,8 +77,7 @@ ATTENDED = Status("attended", "attended", "A gate watches over it; no run was st
 EMPTY = Status("empty", "empty", "Nothing was started in it.", "dot")
 
 
-def run_status(run: RunHead, *, next_intent: NextIntent | None = None) -> Status:
-    """Return a run's status. `next_intent` is what the agent was told to do next, if looked up."""
+def run_status(run: RunHead) -> Status:
     match run.status:
         case "complete":
             return _done_status(run)
@@ -92,17 +91,11 @@ def run_status(run: RunHead, *, next_intent: NextIntent | None = None) -> Status
             return WAITS_FOR_YOU if run.is_waiting else WAITS_FOR_APPROVAL
         case "open":
             return (
-                _blocked_status(run)
-                if run.blocked_in_row
-                else ASKS_YOU
-                if _asks_user(next_intent)
-                else OPEN
+                _blocked_status(run) if run.blocked_in_row else ASKS_YOU if run.asks_user else OPEN
             )
 
 
-def session_status(
-    head: Head, run: RunHead | None = None, *, next_intent: NextIntent | None = None
-) -> Status:
+def session_status(head: Head, run: RunHead | None = None) -> Status:
     """Return a session's status. `run` is the run that counts, usually the newest, if any."""
     if head.is_archived:
         return ARCHIVED
@@ -116,7 +109,7 @@ def session_status(
         case _:
             pass  # a run is open, whoever goes on with it
     if run:
-        return run_status(run, next_intent=next_intent)
+        return run_status(run)
     return ATTENDED if head.attended else EMPTY
 
 
@@ -146,9 +139,11 @@ def _blocked_status(run: RunHead) -> Status:
     return Status("blocked", f"blocked ({count})", meaning, "cross")
 
 
-def _asks_user(next_intent: NextIntent | None) -> bool:
-    return next_intent == "await_user_confirmation"
-
-
 def _gap_count_text(count: int, adjective: str) -> str:
     return f"1 {adjective}gap is" if count == 1 else f"{count} {adjective}gaps are"
+
+
+def self_attested_text(commands: tuple[str, ...]) -> str:
+    """Return the mark of commands that no hook has seen to pass; empty if there are none."""
+    names = ", ".join(f"`{command}`" for command in commands)
+    return f"Self-attested: only the agent says that this passed: {names}" if names else ""
