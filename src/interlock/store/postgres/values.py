@@ -4,7 +4,6 @@ Left to itself, psycopg chooses the type of a number or a list by what is in it.
 be planned again for each mixture, and lists are slow: half of an append was spent on them.
 """
 
-from collections.abc import Mapping, Sequence
 from struct import Struct
 from typing import Any
 
@@ -13,30 +12,12 @@ from psycopg.pq import Format
 from psycopg.types.numeric import Int8BinaryDumper
 from psycopg.types.string import StrBinaryDumper
 
+from interlock.store.sql import Contents, Numbers, Texts
+
 _HEADER = Struct("!iiIii")  # dimensions, whether there are nulls, type of the elements, count, 1
 _LENGTH = Struct("!i")
 _NULL = _LENGTH.pack(-1)
-_BOOL, _BYTEA, _BIGINT, _TEXT = 16, 17, 20, 25
-
-
-class Texts(list[str | None]):
-    """`text[]`"""
-
-
-class Numbers(list[int]):
-    """`bigint[]`"""
-
-
-class Contents(list[bytes | None]):
-    """`bytea[]`"""
-
-
-class Flags(list[bool]):
-    """`boolean[]`"""
-
-
-Value = None | bool | int | str | bytes | Texts | Numbers | Contents | Flags
-Values = Sequence[Value] | Mapping[str, Value]
+_BYTEA, _BIGINT, _TEXT = 17, 20, 25
 
 
 def _text(value: str) -> bytes:
@@ -84,18 +65,10 @@ class _ContentsDumper(_ListDumper):
     oid, element = 1001, _BYTEA
 
 
-class _FlagsDumper(_ListDumper):
-    oid, element = 1000, _BOOL
-
-    def encode_item(self, item: bool) -> bytes:  # noqa: FBT001 (it is a value, not a choice)
-        return bytes([item])
-
-
 DUMPERS: dict[type, type[Dumper]] = {
     str: _TextDumper,
     int: Int8BinaryDumper,
     Texts: _TextsDumper,
     Numbers: _NumbersDumper,
     Contents: _ContentsDumper,
-    Flags: _FlagsDumper,
 }

@@ -7,7 +7,7 @@ unknown to the checker. They are called here and nowhere else.
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import apsw
 
@@ -19,12 +19,11 @@ from interlock.store.failures import (
     StoreUnusable,
 )
 from interlock.store.private import create_private_file
+from interlock.store.sql import Value
 
 # Older ones can corrupt a WAL file that several processes write (sqlite.org, WAL-reset bug).
 SQLITE_VERSION_MIN = 3_051_003
 BUSY_MS = 5_000
-
-Value = None | int | str | bytes
 
 
 class SqliteDatabase:
@@ -40,11 +39,11 @@ class SqliteDatabase:
             raise _translate(error, path) from error
 
     @classmethod
-    def read_only(cls, path: Path) -> "SqliteDatabase":
+    def read_only(cls, path: Path) -> Self:
         return cls(path, flags=apsw.SQLITE_OPEN_READONLY)
 
     @classmethod
-    def read_write(cls, path: Path) -> "SqliteDatabase":
+    def read_write(cls, path: Path) -> Self:
         """Open the file, created if needed. SQLite gives the files beside it the same mode."""
         create_private_file(path)
         return cls(path, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
@@ -76,10 +75,6 @@ class SqliteDatabase:
 
     def close(self) -> None:
         self._connection.close()
-
-
-def engine() -> str:
-    return f"SQLite {apsw.sqlite_lib_version()}"
 
 
 def _translate(error: apsw.Error, path: Path) -> StoreFailure:

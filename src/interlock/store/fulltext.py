@@ -1,9 +1,9 @@
-"""Cutting texts into words for PostgreSQL as SQLite's full-text index does.
+"""Cutting texts into words as SQLite's full-text index does, where it is not asked.
 
-PostgreSQL's own parser knows languages, URLs and file names, and takes each apart in its own way.
-A search must find the same in both stores, so texts are cut into words here. The stores
-differ where SQLite's Unicode table is too old: it takes characters added after 2012, such as some
-pictures, for letters.
+PostgreSQL's own parser knows languages, URLs and file names, and takes each apart in its own way,
+and what was written lately is not indexed yet. A search must find the same everywhere, so texts are
+cut into words here. It differs from SQLite where its Unicode table is too old: it takes characters
+added after 2012, such as some pictures, for letters.
 """
 
 import re
@@ -20,6 +20,26 @@ _WORD = re.compile("(?:[^\\W_][\u0300-\u0331]*)+")
 def words_in(text: str) -> list[str]:
     """Return runs of letters and digits, in lower case, Latin ones without their accents."""
     return [_fold_word(word) for word in _WORD.findall(text)]
+
+
+def has_words(texts: Sequence[str], typed_words: Sequence[str], *, all_of: bool) -> bool:
+    """Whether all or some of the typed words occur in the texts, where they begin a word."""
+    texts_words = [words_in(text) for text in texts]
+    occurrences = (
+        any(_has_phrase(words, words_in(typed)) for words in texts_words) for typed in typed_words
+    )
+    return all(occurrences) if all_of else any(occurrences)
+
+
+def _has_phrase(words: Sequence[str], phrase: Sequence[str]) -> bool:
+    """Whether the words of the phrase follow each other; its last one may be a beginning."""
+    if not phrase:
+        return False
+    *whole, last = phrase
+    return any(
+        words[at : at + len(whole)] == whole and words[at + len(whole)].startswith(last)
+        for at in range(len(words) - len(whole))
+    )
 
 
 def to_tsvector(texts: Sequence[str]) -> str:

@@ -1,0 +1,195 @@
+"""Reading an event log, whatever engine stores it. It is given no way to write."""
+
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, TypeVar, overload
+
+from interlock.core import canonical, ids
+from interlock.core.ids import BlobRef, RunId, SessionId
+from interlock.core.session.chain import ChainLink
+from interlock.core.session.events import Envelope
+from interlock.core.session.plan import Stream
+from interlock.core.session.run_head import RunHead
+from interlock.store import queries
+from interlock.store.blob_cache import BlobCache
+from interlock.store.failures import ContentMissing
+from interlock.store.project_reader import ProjectReader
+from interlock.store.queries import blob_hash, blob_ref
+from interlock.store.records import (
+    EarlierRequest,
+    Stats,
+)
+from interlock.store.session_index import SessionIndex
+from interlock.store.sql import Contents, Query, Rows, SqlDatabase
+
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
+
+
+class LogReader(SessionIndex, ProjectReader):
+    """The reading half of a log."""
+
+    def __init__(
+        self, db: SqlDatabase, *, schema_version: int, cache: BlobCache | None = None
+    ) -> None:
+        SessionIndex.__init__(self, db)
+        self._schema_version = schema_version
+        self._cache = cache or BlobCache()
+
+    def close(self) -> None:
+        self._database.close()
+
+    def snapshot(self, *, is_long: bool = False) -> AbstractContextManager[None]:
+        """Everything read inside is of one moment, and costs less than separate reads.
+
+        `is_long`: other work may be done inside, for as long as it takes.
+        """
+        return self._database.snapshot(is_long=is_long)
+
+    @overload
+    def ask(self, first: Query[A], /) -> A: ...
+    @overload
+    def ask(self, first: Query[A], second: Query[B], /) -> tuple[A, B]: ...
+    @overload
+    def ask(self, first: Query[A], second: Query[B], third: Query[C], /) -> tuple[A, B, C]: ...
+    @overload
+    def ask(
+        self, first: Query[A], second: Query[B], third: Query[C], fourth: Query[D], /
+    ) -> tuple[A, B, C, D]: ...
+    def ask(self, *asked: Query[Any]) -> Any:
+        """Answer questions as of one moment, in one round trip at most."""
+        statements = [statement for query in asked for statement in query.statements]
+        rows = iter(self._database.read_all(statements) if statements else ())
+        answers = [query.decode([next(rows) for _ in query.statements]) for query in asked]
+        return answers[0] if len(answers) == 1 else tuple(answers)
+
+    def stream(self, session: SessionId, run: RunId | None = None) -> Stream | None:
+        """The end of a session's stream, with the head of one of its runs if that is named."""
+        return self.ask(queries.end_of_stream(session, run))
+
+    def runs(self, session: SessionId, *, latest: int = 1_000_000_000) -> list[RunHead]:
+        """The heads of the runs of a session, in the order in which they were started.
+
+        `latest`: only so many of those that were started last.
+        """
+        return self.ask(queries.latest_runs(session, limit=latest))
+
+    def event_with_key(self, session: SessionId, key: str) -> Envelope | None:
+        """The event with the key `key`, if there is one."""
+        return self.events_with_keys(session, (key,)).get(key)
+
+    def events_with_keys(self, session: SessionId, keys: Sequence[str]) -> dict[str, Envelope]:
+        """The events with these keys, as far as there are any."""
+        return self.ask(queries.events_with_keys(session, keys))
+
+    def blobs(self, refs: Iterable[BlobRef]) -> Query[dict[BlobRef, bytes]]:
+        """The contents of blobs. Nothing is read of those that were used lately.
+
+        The answer raises `ContentMissing` if one is missing or does not match.
+        """
+        known: dict[BlobRef, bytes] = {}
+        missing: list[BlobRef] = []
+        for ref in dict.fromkeys(refs):
+            content = self._cache.get(ref)
+            if content is None:
+                missing.append(ref)
+            else:
+                known[ref] = content
+
+        def decode(results: Sequence[Rows]) -> dict[BlobRef, bytes]:
+            stored = {blob_ref(digest): content for rows in results for digest, content in rows}
+            contents = {ref: _inflate(ref, stored.get(ref)) for ref in missing}
+            self._cache.add(contents)
+            return known | contents
+
+        statement = (
+            "SELECT hash, content FROM blob WHERE hash = ANY (?)",
+            (Contents(map(blob_hash, missing)),),
+        )
+        return Query((statement,) if missing else (), decode)
+
+    def blob(self, ref: BlobRef) -> bytes:
+        """The content of a blob. Raises `ContentMissing` if it is missing or does not match."""
+        return self.ask(self.blobs((ref,)))[ref]
+
+    def stored_blob(self, ref: BlobRef) -> bytes:
+        """The same as it is on the disk now, whether it was read before or not."""
+        row = self._row("SELECT content FROM blob WHERE hash = ?", (blob_hash(ref),))
+        return _inflate(ref, row[0] if row else None)
+
+    def earlier_request(self, key: BlobRef) -> EarlierRequest | None:
+        """The last call with this request key, if there was one."""
+        return self.ask(queries.earlier_request(key))
+
+    def links(self, session: SessionId) -> Iterator[ChainLink]:
+        """All links of the stream from its start, as stored and unchecked."""
+        rows = self._database.read(
+            "SELECT e.seq, e.body, e.digest FROM stream s JOIN event e ON e.stream = s.id"
+            " WHERE s.session = ? ORDER BY e.seq",
+            (session,),
+        )
+        return (ChainLink(*row) for row in rows)
+
+    def links_before(self, session: SessionId, seq: int, *, limit: int) -> list[ChainLink]:
+        """The newest links of the stream that come before `seq`, newest first."""
+        rows = self._database.read(
+            "SELECT e.seq, e.body, e.digest FROM stream s JOIN event e ON e.stream = s.id"
+            " WHERE s.session = ? AND e.seq < ? ORDER BY e.seq DESC LIMIT ?",
+            (session, seq, limit),
+        )
+        return [ChainLink(*row) for row in rows]
+
+    def change_marker(self) -> int:
+        """A number that changes whenever something was written."""
+        return self._database.change_marker()
+
+    def position(self) -> int:
+        """The position of the newest event in the whole store."""
+        return self._database.position()
+
+    def sessions_changed_since(self, position: int) -> dict[SessionId, int]:
+        """The sessions with events after this position, each with that of its newest event."""
+        return self._database.sessions_changed_since(position)
+
+    def session_of_conversation(self, host: str, host_session: str) -> SessionId | None:
+        """The session that a client's conversation belongs to: the one that bound it last."""
+        conversation = (host, host_session)
+        return self.ask(queries.sessions_of_conversations([conversation])).get(conversation)
+
+    def requests(self) -> list[tuple[BlobRef, EarlierRequest]]:
+        """All that `earlier_request` can return, by request key."""
+        rows = self._database.read("SELECT key, arguments, node, at_ms FROM request ORDER BY key")
+        return [
+            (blob_ref(key), EarlierRequest(blob_ref(arguments), ids.node_id(node), at_ms))
+            for key, arguments, node, at_ms in rows
+        ]
+
+    def identity(self) -> str:
+        """The same for two readers exactly if they read the same store, whatever its label."""
+        return self._database.identity()
+
+    def stats(self) -> Stats:
+        return Stats(
+            sessions=self._scalar("SELECT count(*) FROM stream"),
+            events=self._scalar("SELECT count(*) FROM event"),
+            blobs=self._scalar("SELECT count(*) FROM blob"),
+            size=self._database.size(),
+            engine=self._database.engine(),
+            schema=self._schema_version,
+        )
+
+
+def _inflate(ref: BlobRef, stored: bytes | None) -> bytes:
+    try:
+        content = zlib.decompress(stored) if stored is not None else None
+    except zlib.error:
+        content = None
+    if content is None or canonical.blob_ref(content) != ref:
+        raise ContentMissing(
+            f"The stored content `{ref}` is {'missing' if stored is None else 'damaged'}",
+            "Nothing was changed. `interlock store verify` names the sessions that need it.",
+        )
+    return content

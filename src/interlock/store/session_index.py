@@ -1,0 +1,227 @@
+"""Finding sessions and runs, whatever engine stores them: in lists, by words, by git, by ids."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from interlock.core.ids import NodeId, RunId, SessionId
+from interlock.core.session.head import decode_head
+from interlock.core.session.run_head import RunHead, decode_run_head
+from interlock.store.records import (
+    AttendedSession,
+    ListedSession,
+    ResumeRow,
+    RunSearch,
+    SessionFilter,
+    SessionList,
+    WaitingRunRow,
+    WorkflowUsage,
+)
+from interlock.store.sql import Numbers, SqlDatabase, Texts, Value
+
+FOUND_BY_PREFIX_MAX = 10
+_LAST_CHARACTER = "\U0010ffff"
+_RESUME_ROWS = "SELECT s.session, s.head, r.head FROM run r JOIN stream s ON s.id = r.stream "
+
+
+class SessionIndex:
+    def __init__(self, db: SqlDatabase) -> None:
+        self._database = db
+
+    def list_sessions(
+        self, session_filter: SessionFilter, *, before: tuple[int, int] | None, limit: int
+    ) -> SessionList:
+        """Sessions with or without runs, newest first, beginning after the position `before`."""
+        conditions, values = ["true"], list[Value]()
+        if session_filter.is_archived is not None:
+            conditions.append("is_archived = ?")
+            values.append(session_filter.is_archived)
+        if session_filter.workspace:
+            conditions.append("workspace = ?")
+            values.append(session_filter.workspace)
+        if session_filter.workflow:
+            conditions.append("id IN (SELECT stream FROM run WHERE workflow = ?)")
+            values.append(session_filter.workflow)
+        if session_filter.statuses:
+            conditions.append("status = ANY (?)")
+            values.append(Texts(session_filter.statuses))
+        if session_filter.words:
+            matching = self._database.runs_with_words(session_filter.words, all_of=True)
+            conditions.append(f"id IN (SELECT stream FROM run WHERE id IN ({matching[0]}))")
+            values += matching[1]
+        if before:
+            conditions.append("(updated_ms, id) < (?, ?)")
+            values += before
+        rows = list(
+            self._database.read(
+                f"SELECT session, head, updated_ms, id FROM stream WHERE {' AND '.join(conditions)}"
+                " ORDER BY updated_ms DESC, id DESC LIMIT ?",
+                (*values, limit + 1),
+            )
+        )
+        is_last, rows = len(rows) <= limit, rows[:limit]
+        runs = self._listed_runs([id_ for *_, id_ in rows])
+        sessions = tuple(
+            ListedSession(
+                SessionId(session),
+                head := decode_head(content),
+                runs[id_].get(head.latest_run) if head.latest_run else None,
+                tuple(run for run in runs[id_].values() if run.waiting_count),
+            )
+            for session, content, _, id_ in rows
+        )
+        return SessionList(sessions, None if is_last else rows[-1][2:])
+
+    def _listed_runs(self, streams: Sequence[int]) -> dict[int, dict[RunId, RunHead]]:
+        """The runs that a list of sessions tells of: the latest of each, and those that wait."""
+        rows = self._database.read(
+            "SELECT r.stream, r.head FROM run r WHERE r.stream = ANY (?) AND (r.waiting > 0 OR"
+            " r.id = (SELECT max(l.id) FROM run l WHERE l.stream = r.stream)) ORDER BY r.id",
+            (Numbers(streams),),
+        )
+        runs: dict[int, dict[RunId, RunHead]] = {stream: {} for stream in streams}
+        for stream, content in rows:
+            run = decode_run_head(content)
+            runs[stream][run.run] = run
+        return runs
+
+    def usage(self) -> list[WorkflowUsage]:
+        """The usage of every workflow that was ever run."""
+        rows = self._database.read(
+            "SELECT r.workflow, count(DISTINCT s.id) FILTER (WHERE NOT s.is_archived),"
+            " count(DISTINCT s.id) FILTER (WHERE s.is_archived), max(r.updated_ms)"
+            " FROM run r JOIN stream s ON s.id = r.stream GROUP BY r.workflow"
+        )
+        return sorted((WorkflowUsage(*row) for row in rows), key=lambda usage: usage.workflow)
+
+    def workspaces(self, *, limit: int) -> list[str]:
+        """The directories of all sessions, the most recently used first."""
+        rows = self._database.read(
+            "SELECT workspace FROM stream"
+            " GROUP BY workspace ORDER BY max(updated_ms) DESC, workspace LIMIT ?",
+            (limit,),
+        )
+        return [workspace for (workspace,) in rows]
+
+    def newest_runs(self, *, limit: int) -> list[ResumeRow]:
+        """The newest runs of sessions that are not archived."""
+        return self.find_runs(RunSearch(), limit=limit)
+
+    def find_runs(self, *searches: RunSearch, limit: int) -> list[ResumeRow]:
+        """The runs that each search finds, at most `limit`, in sessions that are not archived."""
+        statements = [
+            (_RESUME_ROWS + clauses, (*values, limit))
+            for clauses, values in (self._search_clauses(search, limit) for search in searches)
+        ]
+        return [_resume_row(*row) for rows in self._database.read_all(statements) for row in rows]
+
+    def _search_clauses(self, search: RunSearch, limit: int) -> tuple[str, Sequence[Value]]:
+        latest_started_first = "AND NOT s.is_archived ORDER BY r.id DESC LIMIT ?"
+        if search.words:
+            matching, values = self._database.runs_with_words(search.words, all_of=search.all_of)
+            return f"WHERE r.id IN ({matching}) {latest_started_first}", values
+        if search.git_head:
+            return f"WHERE r.git_head = ? {latest_started_first}", (search.git_head,)
+        if search.git_branch:
+            return f"WHERE r.git_branch = ? {latest_started_first}", (search.git_branch,)
+        return (
+            # Whatever is among the newest runs is in one of as many newest sessions.
+            "WHERE s.id IN (SELECT id FROM stream WHERE is_archived = ?"
+            " ORDER BY updated_ms DESC, id DESC LIMIT ?)"
+            " ORDER BY r.updated_ms DESC, r.id DESC LIMIT ?",
+            (False, limit),
+        )
+
+    def waiting_runs(self, *, limit: int) -> list[WaitingRunRow]:
+        """The runs in which something waits for the user, oldest first, archived or not."""
+        rows = self._database.read(
+            "SELECT s.session, s.head, r.head FROM run r JOIN stream s ON s.id = r.stream"
+            " WHERE r.waiting > 0 ORDER BY r.id LIMIT ?",
+            (limit,),
+        )
+        return [
+            WaitingRunRow(SessionId(session), decode_head(head), decode_run_head(run))
+            for session, head, run in rows
+        ]
+
+    def sessions_with_gaps(self, *, limit: int) -> list[SessionId]:
+        """The newest sessions that are not archived and have a run with an open gap."""
+        rows = self._database.read(
+            "SELECT session FROM stream WHERE NOT is_archived AND id IN"
+            " (SELECT stream FROM run WHERE gaps_open > 0) ORDER BY updated_ms DESC LIMIT ?",
+            (limit,),
+        )
+        return [SessionId(session) for (session,) in rows]
+
+    def rows(self, sessions: Sequence[SessionId]) -> list[ResumeRow]:
+        """The runs of these sessions, archived or not, as far as they exist."""
+        rows = self._database.read(
+            f"{_RESUME_ROWS}WHERE s.session = ANY (?) ORDER BY r.id", (Texts(sessions),)
+        )
+        return [_resume_row(*row) for row in rows]
+
+    def find_session(self, prefix: str) -> list[SessionId]:
+        """The sessions whose id begins with `prefix`, at most ten."""
+        rows = self._database.read(
+            "SELECT session FROM stream WHERE session >= ? AND session < ?"
+            " ORDER BY session LIMIT ?",
+            (prefix, prefix + _LAST_CHARACTER, FOUND_BY_PREFIX_MAX),
+        )
+        return [session for (session,) in rows]
+
+    def attended_sessions_in(self, workspace: str) -> list[AttendedSession]:
+        """Sessions in this directory that a gate watches over and that have not ended."""
+        rows = self._database.read(
+            "SELECT session, version, head FROM stream"
+            " WHERE workspace = ? AND attended IN ('active', 'paused')"
+            " ORDER BY updated_ms DESC LIMIT 20",
+            (workspace,),
+        )
+        return [
+            AttendedSession(SessionId(session), version, decode_head(head))
+            for session, version, head in rows
+        ]
+
+    def find_run(self, prefix: str) -> list[tuple[RunId, SessionId]]:
+        """The runs whose id begins with `prefix`, at most ten, with their sessions."""
+        rows = self._database.read(
+            "SELECT r.run, s.session FROM run r JOIN stream s ON s.id = r.stream"
+            " WHERE r.run >= ? AND r.run < ? ORDER BY r.run LIMIT ?",
+            (prefix, prefix + _LAST_CHARACTER, FOUND_BY_PREFIX_MAX),
+        )
+        return [(RunId(run), SessionId(session)) for run, session in rows]
+
+    def all_sessions(self) -> list[SessionId]:
+        """All sessions, archived or not, with or without runs, in the order in which they began."""
+        return [
+            session for (session,) in self._database.read("SELECT session FROM stream ORDER BY id")
+        ]
+
+    def _row(self, sql: str, values: Sequence[Value] = ()) -> tuple[Any, ...] | None:
+        first, *_ = (*self._database.read(sql, values), None)
+        return first
+
+    def _scalar(self, sql: str, values: Sequence[Value] = ()) -> Any:
+        row = self._row(sql, values)
+        return row[0] if row else None
+
+
+def _resume_row(session: str, head_content: bytes, run_content: bytes) -> ResumeRow:
+    head, run = decode_head(head_content), decode_run_head(run_content)
+    return ResumeRow(
+        SessionId(session),
+        run.goal,
+        run.workflow_id,
+        run.status,
+        run.pending_title or "",
+        run.steps_done,
+        run.steps_skipped,
+        run.step_count,
+        run.recap,
+        head.workspace,
+        run.updated_ms,
+        run.run,
+        run.tip or NodeId(""),
+        run.git_branch,
+        run.git_head,
+        head.is_archived,
+    )
