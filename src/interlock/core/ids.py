@@ -4,6 +4,7 @@ import hashlib
 from typing import NewType
 
 SessionId = NewType("SessionId", str)
+ProjectId = NewType("ProjectId", str)
 RunId = NewType("RunId", str)
 NodeId = NewType("NodeId", str)
 AttemptId = NewType("AttemptId", str)

@@ -17,6 +17,10 @@ class StoreUnreachable(StoreUnusable):
     """The store cannot be reached now. The request is sound and works when it is back."""
 
 
+class ContentMissing(StoreUnusable):
+    """Content that an event names is not there, or is not what its name says."""
+
+
 class StoreDamaged(StoreUnusable):
     """The file does not hold a database, or not a complete one."""
 
@@ -39,6 +43,14 @@ def unfinished_copy(label: str) -> StoreUnusable:
 
 class StreamMoved(Exception):
     """Somebody appended since you read; read again and decide again. Nothing was written."""
+
+
+class RowsMoved(Exception):
+    """A row that a plan rests on was changed since you read; read and decide again."""
+
+
+class LeaseLost(Exception):
+    """Somebody else has acquired the lease that a plan rests on. Nothing was written."""
 
 
 class PlanPartlyRecorded(Exception):

@@ -1,0 +1,92 @@
+"""The statements that write an entry of a project, which are sent together.
+
+The row of the project is locked first, so whoever comes next waits until we have committed, and the
+statement that follows sees everything that was committed before: its conditions need no locks of
+their own. If one of them does not hold there is no entry, and whoever divides by their number takes
+everything back.
+"""
+
+from interlock.core.project_stream import GENESIS, ProjectPlan
+from interlock.store.sql import Contents, Numbers, Texts, Value
+
+_MAKE = (
+    "INSERT INTO project (name, version, digest) VALUES (%(project)s, 0, %(genesis)s)"
+    " ON CONFLICT (name) DO NOTHING"
+)
+_LOCK = "SELECT FROM project WHERE name = %(project)s FOR UPDATE"
+_LOCK_LEASE = "SELECT FROM lease WHERE name = %(lease)s FOR SHARE"
+HELD_LEASE = "SELECT FROM lease WHERE name = %(lease)s AND epoch = %(epoch)s"
+_APPEND = f"""
+WITH condition AS (
+    SELECT * FROM unnest(%(condition_kinds)s, %(condition_keys)s, %(condition_seqs)s)
+        c (kind, key, seq)
+),
+entry AS (
+    INSERT INTO project_entry (project, seq, key, body, digest)
+    SELECT p.id, p.version + 1, %(key)s, %(body)s, sha256(p.digest || %(body)s) FROM project p
+    WHERE p.name = %(project)s
+        AND (%(lease)s::text IS NULL OR EXISTS ({HELD_LEASE}))
+        AND NOT EXISTS (
+            SELECT FROM condition c LEFT JOIN project_row r
+                ON r.project = p.id AND r.kind = c.kind AND r.key = c.key
+            WHERE c.key IS NOT NULL AND coalesce(r.seq, 0) != c.seq)
+        AND NOT EXISTS (
+            SELECT FROM condition c JOIN project_row r ON r.project = p.id AND r.kind = c.kind
+            WHERE c.key IS NULL AND r.seq > c.seq)
+    ON CONFLICT (project, key) DO NOTHING RETURNING project, seq, digest
+),
+moved AS (
+    UPDATE project SET version = entry.seq, digest = entry.digest FROM entry
+    WHERE project.id = entry.project
+),
+written AS (
+    INSERT INTO project_row (project, kind, key, seq, content)
+    SELECT entry.project, w.kind, w.key, entry.seq, w.content
+    FROM entry, unnest(%(kinds)s, %(keys)s, %(contents)s) w (kind, key, content)
+    ON CONFLICT (project, kind, key) DO UPDATE SET seq = excluded.seq, content = excluded.content
+),
+removed AS (
+    DELETE FROM project_row r USING entry, unnest(%(removed_kinds)s, %(removed_keys)s) d (kind, key)
+    WHERE r.project = entry.project AND r.kind = d.kind AND r.key = d.key
+),
+messages AS (
+    INSERT INTO outbox (key, topic, content, at_ms)
+    SELECT m.*, %(at_ms)s
+    FROM entry, unnest(%(message_keys)s, %(message_topics)s, %(message_contents)s) m
+    ON CONFLICT (key) DO NOTHING
+),
+last AS (UPDATE latest SET position = position + 1 WHERE EXISTS (SELECT FROM entry))
+SELECT 1 / (SELECT count(*) FROM entry), pg_notify(current_schema(), '')"""
+_APPEND_TEXT = " ".join(_APPEND.split())
+
+
+def append(plan: ProjectPlan) -> list[tuple[str, dict[str, Value]]]:
+    """Return the statements with their values. They fail if nothing is to be written."""
+    values = _values(plan)
+    locks = (_LOCK, _LOCK_LEASE) if plan.lease else (_LOCK,)
+    return [(sql, values) for sql in (_MAKE, *locks, _APPEND_TEXT)]
+
+
+def _values(plan: ProjectPlan) -> dict[str, Value]:
+    written = [change for change in plan.changes if change.content is not None]
+    removed = [change for change in plan.changes if change.content is None]
+    return {
+        "project": plan.project,
+        "genesis": GENESIS,
+        "key": plan.key,
+        "body": plan.body,
+        "at_ms": plan.at_ms,
+        "lease": plan.lease.name if plan.lease else None,
+        "epoch": plan.lease.epoch if plan.lease else 0,
+        "condition_kinds": Texts(condition.kind for condition in plan.conditions),
+        "condition_keys": Texts(condition.key for condition in plan.conditions),
+        "condition_seqs": Numbers(condition.seq for condition in plan.conditions),
+        "kinds": Texts(change.kind for change in written),
+        "keys": Texts(change.key for change in written),
+        "contents": Contents(change.content for change in written),
+        "removed_kinds": Texts(change.kind for change in removed),
+        "removed_keys": Texts(change.key for change in removed),
+        "message_keys": Texts(message.key for message in plan.outbox),
+        "message_topics": Texts(message.topic for message in plan.outbox),
+        "message_contents": Contents(message.content for message in plan.outbox),
+    }

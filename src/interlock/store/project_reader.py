@@ -1,0 +1,76 @@
+"""Reading the streams of projects, whatever engine stores them."""
+
+from collections.abc import Iterator, Sequence
+
+from interlock.core.ids import ProjectId
+from interlock.core.project_stream import (
+    GENESIS,
+    OutboxMessage,
+    ProjectEntry,
+    ProjectRow,
+    ProjectRows,
+    find_damage,
+)
+from interlock.store.shared_tables import SharedTables, read_shared_tables
+from interlock.store.sql import SqlDatabase, Texts
+
+
+class ProjectReader:
+    def __init__(self, db: SqlDatabase) -> None:
+        self._database = db
+
+    def projects(self) -> list[ProjectId]:
+        """The projects that have a stream, in the order in which they began."""
+        rows = self._database.read("SELECT name FROM project ORDER BY id")
+        return [ProjectId(name) for (name,) in rows]
+
+    def project_end(self, project: ProjectId) -> tuple[int, bytes]:
+        """The number of its entries, and the digest of the last one."""
+        rows = self._database.read("SELECT version, digest FROM project WHERE name = ?", (project,))
+        return next(iter(rows), (0, GENESIS))
+
+    def project_rows(self, project: ProjectId, kinds: Sequence[str]) -> ProjectRows:
+        """The rows of these kinds, by kind and key."""
+        ends, rows = self._database.read_all(
+            [
+                ("SELECT version FROM project WHERE name = ?", (project,)),
+                (
+                    "SELECT r.kind, r.key, r.seq, r.content FROM project p"
+                    " JOIN project_row r ON r.project = p.id"
+                    " WHERE p.name = ? AND r.kind = ANY (?) ORDER BY r.kind, r.key",
+                    (project, Texts(kinds)),
+                ),
+            ]
+        )
+        return ProjectRows(ends[0][0] if ends else 0, tuple(ProjectRow(*row) for row in rows))
+
+    def project_entries(
+        self, project: ProjectId, *, after: int = 0, limit: int = 1_000_000_000
+    ) -> Iterator[ProjectEntry]:
+        """The entries after the one with the number `after`, oldest first."""
+        rows = self._database.read(
+            "SELECT e.seq, e.key, e.body, e.digest FROM project p"
+            " JOIN project_entry e ON e.project = p.id"
+            " WHERE p.name = ? AND e.seq > ? ORDER BY e.seq LIMIT ?",
+            (project, after, limit),
+        )
+        return (ProjectEntry(*row) for row in rows)
+
+    def project_damage(self) -> Iterator[tuple[ProjectId, str]]:
+        """The projects whose streams are damaged, and in what way."""
+        for project in self.projects():
+            version, end = self.project_end(project)
+            damage = find_damage(self.project_entries(project), version=version, end=end)
+            if damage:
+                yield project, damage
+
+    def shared_tables(self) -> SharedTables:
+        """Everything that belongs to no session."""
+        return read_shared_tables(self._database)
+
+    def outbox(self, *, limit: int) -> list[OutboxMessage]:
+        """The messages that nobody has acknowledged, oldest first."""
+        rows = self._database.read(
+            "SELECT key, topic, content FROM outbox ORDER BY id LIMIT ?", (limit,)
+        )
+        return [OutboxMessage(*row) for row in rows]
