@@ -1,10 +1,13 @@
 """The tables of the PostgreSQL store, and the migrations from older ones. Forward only."""
 
-from collections.abc import Callable
+from functools import partial
 
+from interlock.core.session.run_head import RunHead
 from interlock.store.failures import StoreUnusable, unfinished_copy
+from interlock.store.fulltext import to_tsvector
+from interlock.store.index_rows import rebuild_indexes, words_of
 from interlock.store.postgres.database import PostgresDatabase
-from interlock.store.postgres.failures import missing_grant
+from interlock.store.postgres.failures import TableMissing, missing_grant
 
 _LOCK = 0x494C4B31  # "ILK1": one migration at a time in a database
 
@@ -124,8 +127,84 @@ MIGRATIONS = (
     INSERT INTO token_key_version VALUES (0);
     """,
     "ALTER TABLE resume ADD COLUMN steps_skipped bigint NOT NULL DEFAULT 0;",
+    """
+    CREATE VIEW keyed_event AS SELECT stream, key, body FROM event;
+    -- A row for each run: its head, and what runs are looked for by. `waiting` counts what waits
+    -- for the user. No column of an index changes with each advance, so updates stay in the page.
+    CREATE TABLE run (
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        run text COLLATE "C" NOT NULL UNIQUE,
+        stream bigint NOT NULL,
+        head bytea NOT NULL,
+        workflow text NOT NULL,
+        updated_ms bigint NOT NULL,
+        git_branch text,
+        git_head text,
+        waiting bigint NOT NULL,
+        gaps_open bigint NOT NULL
+    ) WITH (fillfactor = 60);
+    CREATE INDEX run_stream ON run (stream, id);
+    CREATE INDEX run_workflow ON run (workflow, stream);
+    CREATE INDEX run_branch ON run (git_branch, id) WHERE git_branch IS NOT NULL;
+    CREATE INDEX run_commit ON run (git_head, id) WHERE git_head IS NOT NULL;
+    CREATE INDEX run_waiting ON run (id) WHERE waiting > 0;
+    CREATE INDEX run_gaps ON run (stream) WHERE gaps_open > 0;
+    CREATE TABLE run_words (run bigint PRIMARY KEY, words tsvector NOT NULL);
+    CREATE INDEX run_words_words ON run_words USING gin (words);
+    -- The streams of projects, and their rows: facts as they stand, by what they are about.
+    CREATE TABLE project (
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        name text COLLATE "C" NOT NULL UNIQUE,
+        version bigint NOT NULL,
+        digest bytea NOT NULL
+    );
+    CREATE TABLE project_entry (
+        project bigint NOT NULL,
+        seq bigint NOT NULL,
+        key text COLLATE "C" NOT NULL,
+        body bytea NOT NULL,
+        digest bytea NOT NULL,
+        PRIMARY KEY (project, seq)
+    );
+    CREATE UNIQUE INDEX project_entry_key ON project_entry (project, key);
+    CREATE TABLE project_row (
+        project bigint NOT NULL,
+        kind text COLLATE "C" NOT NULL,
+        key text COLLATE "C" NOT NULL,
+        seq bigint NOT NULL,
+        content bytea NOT NULL,
+        PRIMARY KEY (project, kind, key)
+    );
+    CREATE INDEX project_row_newest ON project_row (project, kind, seq);
+    CREATE TABLE lease (
+        name text COLLATE "C" PRIMARY KEY,
+        holder text NOT NULL,
+        epoch bigint NOT NULL,
+        renewed_ms bigint NOT NULL,
+        until_ms bigint NOT NULL
+    ) WITH (fillfactor = 50);
+    -- Work for whoever runs jobs.
+    CREATE TABLE outbox (
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        key text COLLATE "C" NOT NULL UNIQUE,
+        topic text NOT NULL,
+        content bytea NOT NULL,
+        at_ms bigint NOT NULL
+    );
+    ALTER TABLE node ADD COLUMN run bigint NOT NULL DEFAULT 0;
+    ALTER TABLE stream ADD COLUMN workspace text COLLATE "C" NOT NULL DEFAULT '';
+    ALTER TABLE stream ADD COLUMN updated_ms bigint NOT NULL DEFAULT 0;
+    ALTER TABLE stream ADD COLUMN is_archived boolean NOT NULL DEFAULT false;
+    ALTER TABLE stream ADD COLUMN status text NOT NULL DEFAULT '';
+    ALTER TABLE stream ADD COLUMN attended text;
+    CREATE INDEX stream_newest ON stream (is_archived, updated_ms, id);
+    CREATE INDEX stream_attended ON stream (workspace) WHERE attended IS NOT NULL;
+    DROP TABLE resume;
+    DROP TABLE attended;
+    """,
 )
 VERSION = len(MIGRATIONS)
+RUNS_SINCE = 3  # before, the heads of runs were parts of the head of their session
 
 
 def check(db: PostgresDatabase, *, may_be_unfinished: bool = False) -> int:
@@ -133,21 +212,11 @@ def check(db: PostgresDatabase, *, may_be_unfinished: bool = False) -> int:
 
     0 means that the store has not been made yet.
     """
-    if db.scalar("SELECT to_regclass('interlock_store')") is None:
-        table_count = db.scalar(
-            "SELECT count(*) FROM pg_tables WHERE schemaname = %s", (db.at.schema,)
-        )
-        if table_count and not db.scalar(
-            "SELECT has_schema_privilege(%s, 'USAGE')", (db.at.schema,)
-        ):
-            raise missing_grant(f"permission denied for schema {db.at.schema}", db.at)
-        if table_count:
-            raise StoreUnusable(
-                f"The schema `{db.at.schema}` in `{db.at.name}` is not an Interlock store",
-                "Name another schema in the store's URL: ?options=-csearch_path%3Dname",
-            )
+    try:
+        row = db.row("SELECT schema_version, is_unfinished FROM interlock_store")
+    except TableMissing:
+        _require_empty_schema(db)
         return 0
-    row = db.row("SELECT schema_version, is_unfinished FROM interlock_store")
     assert row is not None, "it is made with its one row"
     version, is_unfinished = row
     if is_unfinished and not may_be_unfinished:
@@ -161,19 +230,17 @@ def check(db: PostgresDatabase, *, may_be_unfinished: bool = False) -> int:
     return version
 
 
-def require_store(
-    db: PostgresDatabase, *, make: Callable[[], None] | None = None, may_be_unfinished: bool = False
-) -> None:
-    """Raise if there is no usable store. `make` is called if there is none, or an older one."""
-    version = check(db, may_be_unfinished=may_be_unfinished)
-    if version < VERSION and make is not None:
-        make()
-        version = check(db, may_be_unfinished=may_be_unfinished)
-    if version == 0:
-        raise StoreUnusable(
-            f"There is no store in `{db.at.name}`",
-            "It is made by the first command that may write to it.",
-        )
+def _require_empty_schema(db: PostgresDatabase) -> None:
+    """Raise if there are tables where a store is to be made, or one that we may not use."""
+    tables = "SELECT count(*) FROM pg_tables WHERE schemaname = ?"
+    if not db.scalar(tables, (db.at.schema,)):
+        return
+    if not db.scalar("SELECT has_schema_privilege(?, 'USAGE')", (db.at.schema,)):
+        raise missing_grant(f"permission denied for schema {db.at.schema}", db.at)
+    raise StoreUnusable(
+        f"The schema `{db.at.schema}` in `{db.at.name}` is not an Interlock store",
+        "Name another schema in the store's URL: ?options=-csearch_path%3Dname",
+    )
 
 
 def migrate(db: PostgresDatabase, *, may_be_unfinished: bool = False) -> None:
@@ -182,12 +249,13 @@ def migrate(db: PostgresDatabase, *, may_be_unfinished: bool = False) -> None:
         return
     db.begin()
     try:
-        db.run("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-        if db.scalar("SELECT to_regnamespace(%s)", (db.at.schema,)) is None:
+        db.run("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
+        if db.scalar("SELECT to_regnamespace(?)", (db.at.schema,)) is None:
             db.run(f"CREATE SCHEMA {db.at.quoted_schema}")
         # Again: another process may have been here first.
-        version = check(db, may_be_unfinished=may_be_unfinished)
-        if version == 0:
+        is_made = db.scalar("SELECT to_regclass('interlock_store')") is not None
+        version = check(db, may_be_unfinished=may_be_unfinished) if is_made else 0
+        if not is_made:
             db.run(
                 "CREATE TABLE interlock_store (schema_version integer NOT NULL,"
                 " is_unfinished boolean NOT NULL DEFAULT false)"
@@ -197,8 +265,17 @@ def migrate(db: PostgresDatabase, *, may_be_unfinished: bool = False) -> None:
             for statement in MIGRATIONS[number].split(";\n"):
                 if statement.strip():
                     db.run(statement)
-        db.run("UPDATE interlock_store SET schema_version = %s", (VERSION,))
+        if 0 < version < RUNS_SINCE:
+            rebuild_indexes(db, partial(_index_words, db))
+        db.run("UPDATE interlock_store SET schema_version = ?", (VERSION,))
         db.commit()
     except BaseException:
         db.rollback()
         raise
+
+
+def _index_words(db: PostgresDatabase, run_id: int, run: RunHead) -> None:
+    db.run(
+        "INSERT INTO run_words (run, words) VALUES (?, ?::tsvector)",
+        (run_id, to_tsvector(words_of(run))),
+    )

@@ -7,21 +7,41 @@ begins, there is no row, and so nothing is written anywhere.
 import zlib
 from functools import cache
 
-from interlock.core import canonical, ids
-from interlock.core.session.plan import Plan
-from interlock.store.postgres.fulltext import to_tsvector
-from interlock.store.postgres.values import Contents, Flags, Numbers, Texts, Value
+from interlock.core import ids
+from interlock.core.session.plan import Plan, RequestRecord
+from interlock.store.fulltext import to_tsvector
+from interlock.store.index_rows import STREAM_COLUMNS, run_values, stream_values, words_of
+from interlock.store.postgres.project_statement import HELD_LEASE
+from interlock.store.queries import blob_hash
+from interlock.store.sql import Contents, Numbers, Texts, Value
 
-_CREATE_STREAM = """
-moved AS (
-    INSERT INTO stream (session, version, digest, head)
-    VALUES (%(session)s, %(version)s, %(digest)s, %(head)s)
-    ON CONFLICT (session) DO NOTHING RETURNING id
+CLAIM = """
+INSERT INTO request (key, arguments, node, at_ms)
+VALUES (%(request_key)s, %(request_arguments)s, %(request_node)s, %(request_at_ms)s)
+ON CONFLICT (key) DO UPDATE SET arguments = excluded.arguments, node = excluded.node,
+    at_ms = excluded.at_ms WHERE request.at_ms < %(request_oldest_ms)s RETURNING 1"""
+"""Yields a row if nobody made the same call before."""
+# Shared: whoever takes the lease over waits until we have committed.
+_FENCE = f"fence AS ({HELD_LEASE} FOR SHARE)"
+_MESSAGES = """
+messages AS (
+    INSERT INTO outbox (key, topic, content, at_ms)
+    SELECT m.*, %(updated_ms)s
+    FROM moved, unnest(%(message_keys)s, %(message_topics)s, %(message_contents)s) m
+    ON CONFLICT (key) DO NOTHING
 )"""
-_ADVANCE_STREAM = """
+_END = ("version", "digest", *STREAM_COLUMNS)
+_CREATE_STREAM = f"""
 moved AS (
-    UPDATE stream SET version = %(version)s, digest = %(digest)s, head = %(head)s
-    WHERE session = %(session)s AND version = %(after)s AND NOT EXISTS
+    INSERT INTO stream (session, status, {", ".join(_END)})
+    SELECT %(session)s, %(status)s, {", ".join(f"%({name})s" for name in _END)}
+    WHERE {{condition}} ON CONFLICT (session) DO NOTHING RETURNING id
+)"""
+_ADVANCE_STREAM = f"""
+moved AS (
+    UPDATE stream SET {", ".join(f"{name} = %({name})s" for name in _END)},
+        status = coalesce(%(status)s, status)
+    WHERE {{condition}} AND session = %(session)s AND version = %(after)s AND NOT EXISTS
         (SELECT FROM event e WHERE e.stream = stream.id AND e.key = ANY (%(keys)s))
     RETURNING id
 )"""
@@ -33,10 +53,10 @@ events AS (
 )"""
 _NODES = """
 nodes AS (
-    INSERT INTO node (stream, id, seq, kind, parent)
-    SELECT moved.id, n.* FROM moved, unnest(
-        %(node_ids)s, %(node_seqs)s,
-        %(node_kinds)s, %(node_parents)s) n
+    INSERT INTO node (stream, id, seq, kind, parent, run)
+    SELECT moved.id, n.id, n.seq, n.kind, n.parent, runs.id FROM moved, unnest(
+        %(node_ids)s, %(node_seqs)s, %(node_kinds)s, %(node_parents)s, %(node_runs)s
+        ) n (id, seq, kind, parent, run) JOIN runs ON runs.run = n.run
 )"""
 # In the order of their hashes: two that write the same ones at the same moment do not deadlock.
 _BLOBS = """
@@ -50,39 +70,30 @@ uses AS (
     SELECT moved.id, u.* FROM moved, unnest(%(hashes)s) u
     ON CONFLICT DO NOTHING
 )"""
-_RUN: dict[str, type[Texts | Numbers | Flags]] = {
+_RUN: dict[str, type[Texts | Numbers | Contents]] = {
     "run": Texts,
-    "updated_ms": Numbers,
-    "title": Texts,
+    "head": Contents,
     "workflow": Texts,
-    "status": Texts,
-    "step": Texts,
-    "steps_done": Numbers,
-    "steps_skipped": Numbers,
-    "step_count": Numbers,
-    "recap": Texts,
-    "workspace": Texts,
-    "tip": Texts,
+    "updated_ms": Numbers,
     "git_branch": Texts,
     "git_head": Texts,
-    "is_archived": Flags,
-    "approvals": Numbers,
-    "words": Texts,
+    "waiting": Numbers,
+    "gaps_open": Numbers,
 }
 _RUNS = f"""
 runs AS (
-    INSERT INTO resume (stream, {", ".join(_RUN)})
-    SELECT moved.id, {", ".join(f"r.{name}" for name in _RUN)}::tsvector
+    INSERT INTO run (stream, {", ".join(_RUN)})
+    SELECT moved.id, {", ".join(f"r.{name}" for name in _RUN)}
     FROM moved, unnest({", ".join(f"%(run_{name})s" for name in _RUN)}) r ({", ".join(_RUN)})
     ON CONFLICT (run) DO UPDATE SET
         {", ".join(f"{name} = excluded.{name}" for name in _RUN if name != "run")}
-)"""
-_ATTENDED = """
-watched AS (
-    INSERT INTO attended (stream, workspace, status, updated_ms, is_archived)
-    SELECT id, %(workspace)s, %(status)s, %(updated_ms)s, %(is_archived)s FROM moved
-    ON CONFLICT (stream) DO UPDATE SET workspace = excluded.workspace, status = excluded.status,
-        updated_ms = excluded.updated_ms, is_archived = excluded.is_archived
+    RETURNING id, run
+),
+words AS (
+    INSERT INTO run_words (run, words)
+    SELECT runs.id, w.words::tsvector
+    FROM runs JOIN unnest(%(run_run)s, %(run_words)s) w (run, words) ON w.run = runs.run
+    ON CONFLICT (run) DO UPDATE SET words = excluded.words WHERE run_words.words != excluded.words
 )"""
 _CONVERSATIONS = """
 bound AS (
@@ -102,10 +113,14 @@ changed AS (
     ON CONFLICT (stream) DO UPDATE SET position = excluded.position
 )"""
 _NOTIFY = "SELECT id, pg_notify(current_schema(), %(session)s) FROM moved"
+_INSIST = (
+    "SELECT (SELECT id FROM moved), 1 / (SELECT count(*) FROM moved),"
+    " pg_notify(current_schema(), %(session)s)"
+)
 
 ANNOUNCE = """
 WITH last AS (UPDATE latest SET position = position + 1 RETURNING position),
-written AS (SELECT w.* FROM unnest(%s, %s) w (stream, session)),
+written AS (SELECT w.* FROM unnest(?, ?) w (stream, session)),
 changed AS (
     INSERT INTO change (stream, position) SELECT w.stream, last.position FROM written w, last
     ON CONFLICT (stream) DO UPDATE SET position = excluded.position
@@ -114,7 +129,7 @@ SELECT pg_notify(current_schema(), session) FROM written"""
 """The end of `append`, once for all appends of a transaction."""
 
 FORGET_BLOBS = """
-WITH mine AS (DELETE FROM blob_use WHERE stream = %s RETURNING stream, hash)
+WITH mine AS (DELETE FROM blob_use WHERE stream = ? RETURNING stream, hash)
 DELETE FROM blob WHERE hash IN (
     SELECT b.hash FROM blob b JOIN mine USING (hash) WHERE NOT EXISTS
         (SELECT FROM blob_use u WHERE u.hash = mine.hash AND u.stream != mine.stream)
@@ -122,16 +137,22 @@ DELETE FROM blob WHERE hash IN (
     FOR UPDATE OF b SKIP LOCKED)"""
 
 
-def append(plan: Plan, *, is_last: bool) -> tuple[str, dict[str, Value]]:
-    """Return the statement and its values. It yields the stream, or no row if none was written."""
+def append(plan: Plan, *, is_alone: bool) -> tuple[str, dict[str, Value]]:
+    """Return the statement and its values. It yields the stream, or no row if none was written.
+
+    `is_alone`: it is a transaction of its own. If it claims a request, it fails unless all of it is
+    written: whoever divides by zero takes back what was claimed.
+    """
     sql = _text(
         is_new=plan.expected_version == 0,
         nodes=bool(plan.nodes),
         blobs=bool(plan.blobs),
         runs=bool(plan.runs),
-        attended=plan.head.attended is not None,
         bound=bool(plan.bound_conversations),
-        is_last=is_last,
+        messages=bool(plan.outbox),
+        is_claimed=is_alone and plan.request is not None,
+        is_fenced=plan.lease is not None,
+        is_alone=is_alone,
     )
     return sql, _values(plan)
 
@@ -143,38 +164,56 @@ def _text(
     nodes: bool,
     blobs: bool,
     runs: bool,
-    attended: bool,
     bound: bool,
-    is_last: bool,
+    messages: bool,
+    is_claimed: bool,
+    is_fenced: bool,
+    is_alone: bool,
 ) -> str:
     may_wait = [name for name, is_used in (("blobs", blobs), ("bound", bound)) if is_used]
     before = "".join(f" AND (SELECT count(*) FROM {name}) >= 0" for name in may_wait)
+    guards = [name for name, is_used in (("claimed", is_claimed), ("fence", is_fenced)) if is_used]
+    condition = " AND ".join(["true", *(f"EXISTS (SELECT FROM {name})" for name in guards)])
     parts = (
-        (_CREATE_STREAM, is_new),
-        (_ADVANCE_STREAM, not is_new),
+        (f"claimed AS ({CLAIM})", is_claimed),
+        (_FENCE, is_fenced),
+        (_CREATE_STREAM.format(condition=condition), is_new),
+        (_ADVANCE_STREAM.format(condition=condition), not is_new),
         (_EVENTS, True),
+        (_RUNS, runs),
         (_NODES, nodes),
         (_BLOBS, blobs),
-        (_RUNS, runs),
-        (_ATTENDED, attended),
         (_CONVERSATIONS, bound),
-        (_POSITION.format(before=before), is_last),
+        (_MESSAGES, messages),
+        (_POSITION.format(before=before), is_alone),
     )
     common_tables = ",".join(text for text, is_used in parts if is_used)
-    final_select = _NOTIFY if is_last else "SELECT id FROM moved"
+    final_select = _NOTIFY if is_alone else "SELECT id FROM moved"
+    if is_claimed:
+        final_select = _INSIST
     return " ".join(f"WITH {common_tables} {final_select}".split())
+
+
+def request_values(request: RequestRecord) -> dict[str, Value]:
+    return {
+        "request_key": blob_hash(request.key),
+        "request_arguments": blob_hash(request.arguments),
+        "request_node": ids.raw_bytes(request.node),
+        "request_at_ms": request.at_ms,
+        "request_oldest_ms": request.oldest_ms,
+    }
 
 
 def _values(plan: Plan) -> dict[str, Value]:
     blobs = sorted((bytes.fromhex(ref[7:]), content) for ref, content in plan.blobs.items())
     bound = dict.fromkeys(plan.bound_conversations)
-    head, attended = plan.head, plan.head.attended
     return {
         "session": plan.session,
         "after": plan.expected_version,
         "version": plan.expected_version + len(plan.links),
         "digest": plan.end,
-        "head": canonical.encode(head),
+        **dict(zip(STREAM_COLUMNS, stream_values(plan.head), strict=True)),
+        "status": plan.listed_status,
         "seqs": Numbers(link.seq for link in plan.links),
         "keys": Texts(plan.keys),
         "bodies": Contents(link.body for link in plan.links),
@@ -185,41 +224,25 @@ def _values(plan: Plan) -> dict[str, Value]:
         "node_parents": Contents(
             ids.raw_bytes(node.parent) if node.parent else None for node in plan.nodes
         ),
+        "node_runs": Texts(node.run for node in plan.nodes),
         "hashes": Contents(digest for digest, _ in blobs),
         "contents": Contents(zlib.compress(content, level=1) for _, content in blobs),
         **_run_values(plan),
-        "workspace": head.workspace,
-        "status": attended.status if attended else "",
-        "updated_ms": head.updated_ms,
-        "is_archived": head.is_archived,
         "hosts": Texts(host for host, _ in bound),
         "host_ids": Texts(name for _, name in bound),
+        "lease": plan.lease.name if plan.lease else None,
+        "epoch": plan.lease.epoch if plan.lease else 0,
+        "message_keys": Texts(message.key for message in plan.outbox),
+        "message_topics": Texts(message.topic for message in plan.outbox),
+        "message_contents": Contents(message.content for message in plan.outbox),
+        **(request_values(plan.request) if plan.request else {}),
     }
 
 
 def _run_values(plan: Plan) -> dict[str, Value]:
-    head = plan.head
-    rows = [
-        (
-            run.run,
-            head.updated_ms,
-            run.goal,
-            run.workflow_id,
-            run.status,
-            run.pending_title or "",
-            run.steps_done,
-            run.steps_skipped,
-            run.step_count,
-            run.recap,
-            head.workspace,
-            run.tip or "",
-            head.git_branch,
-            head.git_head,
-            head.is_archived,
-            len(run.approvals),
-            to_tsvector((run.goal, run.recap, run.workflow_id)),
-        )
-        for run in map(head.run, plan.runs)
-    ]
-    columns = zip(_RUN.items(), zip(*rows, strict=True), strict=bool(rows))
-    return {f"run_{name}": kind(column) for (name, kind), column in columns}
+    rows = zip(*map(run_values, plan.runs), strict=True)
+    columns = zip(_RUN.items(), rows, strict=bool(plan.runs))
+    return {
+        "run_words": Texts(to_tsvector(words_of(run)) for run in plan.runs),
+        **{f"run_{name}": kind(column) for (name, kind), column in columns},
+    }

@@ -7,25 +7,37 @@ from typing import TypeVar
 
 from interlock.core import ids
 from interlock.core.ids import BlobRef, SessionId
+from interlock.core.project_stream import LeaseCondition, ProjectPlan
 from interlock.core.session.plan import Plan, RequestRecord
-from interlock.store.failures import PlanPartlyRecorded, StreamMoved
-from interlock.store.log import EarlierRequest
-from interlock.store.postgres import schema, statement
+from interlock.store.blob_cache import BlobCache
+from interlock.store.failures import LeaseLost, PlanPartlyRecorded, RowsMoved, StreamMoved
+from interlock.store.log import Log
+from interlock.store.postgres import project_statement, schema, statement
 from interlock.store.postgres.address import PostgresAddress
-from interlock.store.postgres.database import PostgresDatabase
-from interlock.store.postgres.failures import ContentRemoved, WriteConflict
-from interlock.store.postgres.reader import PostgresReader, blob_hash
-from interlock.store.postgres.values import Contents, Numbers, Texts
+from interlock.store.postgres.failures import ContentRemoved, WriteConflict, WriteRefused
+from interlock.store.postgres.log_database import PostgresLogDatabase
+from interlock.store.queries import blob_hash
+from interlock.store.records import EarlierRequest
+from interlock.store.sql import Contents, Numbers, Texts
 
 _TRIES_MAX = 3
 
 T = TypeVar("T")
 
 
-class PostgresLog(PostgresReader):
-    def __init__(self, at: PostgresAddress, *, may_be_unfinished: bool = False) -> None:
+class PostgresLog(Log):
+    def __init__(
+        self,
+        at: PostgresAddress,
+        *,
+        may_be_unfinished: bool = False,
+        is_kept: bool = False,
+        cache: BlobCache | None = None,
+    ) -> None:
+        """`is_kept`: the connection is held even if it is idle."""
         migrate = partial(schema.migrate, may_be_unfinished=may_be_unfinished)
-        super().__init__(PostgresDatabase(at, is_read_only=False, on_connected=migrate))
+        self.db = PostgresLogDatabase(at, on_connected=migrate, is_kept=is_kept)
+        super().__init__(self.db, schema_version=schema.VERSION, cache=cache)
         self._group_streams: dict[int, SessionId] | None = None
         """The streams that were written to since `group_commit` began; None outside of it."""
 
@@ -33,9 +45,10 @@ class PostgresLog(PostgresReader):
         if self._group_streams is not None:
             # Other conflicts concern the whole group: they go to whoever opened it.
             return _retry_on_conflict(lambda: self._write_part(plan), ContentRemoved)
-        if plan.request is None:
-            return _retry_on_conflict(lambda: self._write(plan, is_last=True) is not None)
-        return _retry_on_conflict(lambda: self._write_with_request(plan))
+        return _retry_on_conflict(lambda: self._write(plan, is_alone=True) is not None)
+
+    def append_to_project(self, plan: ProjectPlan) -> bool:
+        return _retry_on_conflict(lambda: self._write_entry(plan))
 
     @contextmanager
     def group_commit(self) -> Generator[None]:
@@ -56,11 +69,12 @@ class PostgresLog(PostgresReader):
             self._group_streams = None
 
     def delete(self, session: SessionId) -> None:
+        self._cache.clear()
         _retry_on_conflict(lambda: self._remove(session))
 
     def import_requests(self, requests: Sequence[tuple[BlobRef, EarlierRequest]]) -> None:
         self.db.run(
-            "INSERT INTO request (key, arguments, node, at_ms) SELECT * FROM unnest(%s, %s, %s, %s)"
+            "INSERT INTO request (key, arguments, node, at_ms) SELECT * FROM unnest(?, ?, ?, ?)"
             " ON CONFLICT (key) DO UPDATE SET arguments = excluded.arguments,"
             " node = excluded.node, at_ms = excluded.at_ms",
             (
@@ -72,84 +86,63 @@ class PostgresLog(PostgresReader):
         )
 
     def set_unfinished(self, *, is_unfinished: bool) -> None:
-        self.db.run("UPDATE interlock_store SET is_unfinished = %s", (is_unfinished,))
+        self.db.run("UPDATE interlock_store SET is_unfinished = ?", (is_unfinished,))
 
     def _remove(self, session: SessionId) -> None:
         # Locks in the order in which appends take them: calls, the stream, conversations, then the
         # latest position. Which blobs others need is asked after that, without waiting.
-        with self._transaction():
-            stream = self.db.scalar("SELECT id FROM stream WHERE session = %s", (session,))
+        with self.db.transaction():
+            stream = self.db.scalar("SELECT id FROM stream WHERE session = ?", (session,))
             self._forget_requests(stream)
-            if self.db.row("SELECT FROM stream WHERE id = %s FOR UPDATE", (stream,)) is None:
+            if self.db.row("SELECT FROM stream WHERE id = ? FOR UPDATE", (stream,)) is None:
                 return
             self._forget_requests(stream)  # those that were written until now
-            for table in ("event", "node", "resume", "attended", "host_session"):
-                self.db.run(f"DELETE FROM {table} WHERE stream = %s", (stream,))
+            of_stream = "SELECT id FROM run WHERE stream = ?"
+            self.db.run(f"DELETE FROM run_words WHERE run IN ({of_stream})", (stream,))
+            for table in ("event", "node", "run", "host_session"):
+                self.db.run(f"DELETE FROM {table} WHERE stream = ?", (stream,))
             self.db.run("UPDATE latest SET position = position + 1")
-            self.db.run("DELETE FROM change WHERE stream = %s", (stream,))
-            self.db.run("DELETE FROM stream WHERE id = %s", (stream,))
+            self.db.run("DELETE FROM change WHERE stream = ?", (stream,))
+            self.db.run("DELETE FROM stream WHERE id = ?", (stream,))
             self.db.run(statement.FORGET_BLOBS, (stream,))
-            self.db.run("SELECT pg_notify(current_schema(), %s)", (session,))
+            self.db.run("SELECT pg_notify(current_schema(), ?)", (session,))
 
     def _forget_requests(self, stream: int | None) -> None:
         self.db.run(
-            "DELETE FROM request r USING node n WHERE n.stream = %s AND r.node = n.id", (stream,)
+            "DELETE FROM request r USING node n WHERE n.stream = ? AND r.node = n.id", (stream,)
         )
 
     def _write_part(self, plan: Plan) -> bool:
         """Write one append of several in a transaction: its failure leaves the others alone."""
         assert self._group_streams is not None
-        self.db.run("SAVEPOINT part")
-        try:
-            stream = self._write(plan, is_last=False) if self._claim_request(plan.request) else None
-            if stream is not None:
+        with self._savepoint():
+            is_new = plan.request is None or self._claim_request(plan.request)
+            stream = self._write(plan, is_alone=False) if is_new else None
+            if stream is None:
+                self.db.rollback_to_savepoint()  # what was claimed
+            else:
                 self._group_streams[stream] = plan.session
-        except BaseException:
-            self.db.rollback_to_savepoint()
-            raise
-        if stream is None:
-            self.db.rollback_to_savepoint()
-        else:
-            self.db.run("RELEASE part")
         return stream is not None
 
-    def _write_with_request(self, plan: Plan) -> bool:
-        self.db.begin()
-        try:
-            is_written = (
-                self._claim_request(plan.request) and self._write(plan, is_last=True) is not None
-            )
-            if is_written:
-                self.db.commit()
-                return True
-        except BaseException:
-            self.db.rollback()
-            raise
-        self.db.rollback()
-        return False
-
-    @contextmanager
-    def _transaction(self) -> Generator[None]:
-        self.db.begin()
-        try:
-            yield
-            self.db.commit()
-        except BaseException:
-            self.db.rollback()
-            raise
-
-    def _write(self, plan: Plan, *, is_last: bool) -> int | None:
+    def _write(self, plan: Plan, *, is_alone: bool) -> int | None:
         """Write the plan and return its stream; None if it was there already.
 
-        `is_last`: the transaction ends with it.
+        `is_alone`: it is a transaction of its own, and claims the request that it was made by.
         """
         while True:
-            stream = self.db.scalar(*statement.append(plan, is_last=is_last))
+            try:
+                stream = self.db.scalar(*statement.append(plan, is_alone=is_alone))
+            except WriteRefused:
+                stream = None
             if stream is not None:
+                self._cache.add(plan.blobs)
                 return stream
+            if is_alone and plan.request and self._is_repeated(plan.request):
+                return None
+            self._require_lease(plan.lease)
             row = self.db.row(
                 "SELECT version, (SELECT count(*) FROM event e WHERE e.stream = s.id"
-                " AND e.key = ANY (%s)) FROM stream s WHERE session = %s",
+                " AND e.key = ANY (?)) FROM stream s WHERE session = ?",
                 (Texts(plan.keys), plan.session),
             )
             version, recorded = row or (0, 0)
@@ -165,24 +158,59 @@ class PostgresLog(PostgresReader):
                 )
             # It has become possible since: the session was deleted between the two statements.
 
-    def _claim_request(self, request: RequestRecord | None) -> bool:
-        """Whether nobody made the same call before. If so, this one is recorded."""
-        if request is None:
-            return True
-        oldest_ms = request.at_ms - request.valid_ms if request.valid_ms is not None else 0
-        inserted = self.db.row(
-            "INSERT INTO request (key, arguments, node, at_ms) VALUES (%s, %s, %s, %s)"
-            " ON CONFLICT (key) DO UPDATE SET arguments = excluded.arguments,"
-            " node = excluded.node, at_ms = excluded.at_ms WHERE request.at_ms < %s RETURNING 1",
-            (
-                blob_hash(request.key),
-                blob_hash(request.arguments),
-                ids.raw_bytes(request.node),
-                request.at_ms,
-                oldest_ms,
-            ),
+    def _write_entry(self, plan: ProjectPlan) -> bool:
+        statements = project_statement.append(plan)
+        try:
+            if self.db.is_in_transaction:
+                with self._savepoint():
+                    self.db.execute(statements)
+            else:
+                self.db.execute([("BEGIN", ()), *statements, ("COMMIT", ())])
+        except WriteRefused:
+            return self._explain_refusal(plan)
+        return True
+
+    def _explain_refusal(self, plan: ProjectPlan) -> bool:
+        """False if the entry is there already; else raise what stands in its way."""
+        recorded = self.db.row(
+            "SELECT FROM project p JOIN project_entry e ON e.project = p.id"
+            " WHERE p.name = ? AND e.key = ?",
+            (plan.project, plan.key),
         )
-        return inserted is not None
+        if recorded is not None:
+            return False
+        self._require_lease(plan.lease)
+        raise RowsMoved(f"{plan.project}: one of {plan.conditions}")
+
+    def _require_lease(self, lease: LeaseCondition | None) -> None:
+        if lease is None:
+            return
+        values = {"lease": lease.name, "epoch": lease.epoch}
+        if self.db.row(project_statement.HELD_LEASE, values) is None:
+            raise LeaseLost(f"{lease.name}: its epoch is not {lease.epoch} any more")
+
+    @contextmanager
+    def _savepoint(self) -> Generator[None]:
+        """Hold one part of a transaction: its failure leaves the others alone."""
+        self.db.run("SAVEPOINT part")
+        try:
+            yield
+        except BaseException:
+            self.db.rollback_to_savepoint()
+            raise
+        self.db.run("RELEASE part")
+
+    def _is_repeated(self, request: RequestRecord) -> bool:
+        """Whether somebody made the same call before."""
+        row = self.db.row(
+            "SELECT FROM request WHERE key = ? AND at_ms >= ?",
+            (blob_hash(request.key), request.oldest_ms),
+        )
+        return row is not None
+
+    def _claim_request(self, request: RequestRecord) -> bool:
+        """Whether nobody made the same call before. If so, this one is recorded."""
+        return self.db.row(statement.CLAIM, statement.request_values(request)) is not None
 
 
 def _retry_on_conflict(write: Callable[[], T], conflict: type[WriteConflict] = WriteConflict) -> T:

@@ -1,6 +1,10 @@
 """The tables of the SQLite store, and the migrations from older files. Forward only."""
 
+from functools import partial
+
+from interlock.core.session.run_head import RunHead
 from interlock.store.failures import StoreUnusable, unfinished_copy
+from interlock.store.index_rows import rebuild_indexes, words_of
 from interlock.store.sqlite.database import SqliteDatabase
 
 APPLICATION_ID = 0x494C4B31  # "ILK1": tells our files from anybody else's
@@ -100,8 +104,90 @@ MIGRATIONS = (
     );
     """,
     "ALTER TABLE resume ADD COLUMN steps_skipped INTEGER NOT NULL DEFAULT 0;",
+    """
+    CREATE VIEW keyed_event AS SELECT k.stream, k.key, e.body
+        FROM event_key k JOIN event e ON e.stream = k.stream AND e.seq = k.seq;
+    -- A row for each run: its head, and what runs are looked for by. `waiting` counts what waits
+    -- for the user. While `are_words_due`, the words of its head are not in `run_words` yet.
+    CREATE TABLE run (
+        id INTEGER PRIMARY KEY,
+        run TEXT NOT NULL UNIQUE,
+        stream INTEGER NOT NULL,
+        head BLOB NOT NULL,
+        workflow TEXT NOT NULL,
+        updated_ms INTEGER NOT NULL,
+        git_branch TEXT,
+        git_head TEXT,
+        waiting INTEGER NOT NULL,
+        gaps_open INTEGER NOT NULL,
+        are_words_due INTEGER NOT NULL DEFAULT 0
+    ) STRICT;
+    CREATE INDEX run_stream ON run (stream);
+    CREATE INDEX run_workflow ON run (workflow, stream);
+    CREATE INDEX run_branch ON run (git_branch) WHERE git_branch IS NOT NULL;
+    CREATE INDEX run_commit ON run (git_head) WHERE git_head IS NOT NULL;
+    CREATE INDEX run_waiting ON run (id) WHERE waiting > 0;
+    CREATE INDEX run_gaps ON run (stream) WHERE gaps_open > 0;
+    CREATE INDEX run_words_due ON run (id) WHERE are_words_due;
+    CREATE VIRTUAL TABLE run_words USING fts5 (
+        goal, recap, workflow, content = '', contentless_delete = 1, tokenize = 'unicode61'
+    );
+    -- The streams of projects, and their rows: facts as they stand, by what they are about.
+    CREATE TABLE project (
+        id INTEGER PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE,
+        version INTEGER NOT NULL,
+        digest BLOB NOT NULL
+    ) STRICT;
+    CREATE TABLE project_entry (
+        id INTEGER PRIMARY KEY,
+        project INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        key TEXT NOT NULL,
+        body BLOB NOT NULL,
+        digest BLOB NOT NULL
+    ) STRICT;
+    CREATE UNIQUE INDEX project_entry_place ON project_entry (project, seq);
+    CREATE UNIQUE INDEX project_entry_key ON project_entry (project, key);
+    CREATE TABLE project_row (
+        project INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        key TEXT NOT NULL,
+        seq INTEGER NOT NULL,
+        content BLOB NOT NULL,
+        PRIMARY KEY (project, kind, key)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX project_row_newest ON project_row (project, kind, seq);
+    CREATE TABLE lease (
+        name TEXT PRIMARY KEY,
+        holder TEXT NOT NULL,
+        epoch INTEGER NOT NULL,
+        renewed_ms INTEGER NOT NULL,
+        until_ms INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    -- Work for whoever runs jobs. AUTOINCREMENT: what was removed does not change the order.
+    CREATE TABLE outbox (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        key TEXT NOT NULL UNIQUE,
+        topic TEXT NOT NULL,
+        content BLOB NOT NULL,
+        at_ms INTEGER NOT NULL
+    ) STRICT;
+    ALTER TABLE node ADD COLUMN run INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE stream ADD COLUMN workspace TEXT NOT NULL DEFAULT '';
+    ALTER TABLE stream ADD COLUMN updated_ms INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE stream ADD COLUMN is_archived INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE stream ADD COLUMN status TEXT NOT NULL DEFAULT '';
+    ALTER TABLE stream ADD COLUMN attended TEXT;
+    CREATE INDEX stream_newest ON stream (is_archived, updated_ms);
+    CREATE INDEX stream_attended ON stream (workspace) WHERE attended IS NOT NULL;
+    DROP TABLE resume;
+    DROP TABLE resume_words;
+    DROP TABLE attended;
+    """,
 )
 VERSION = len(MIGRATIONS)
+RUNS_SINCE = 3  # before, the heads of runs were parts of the head of their session
 
 
 def check(db: SqliteDatabase, *, may_be_unfinished: bool = False) -> int:
@@ -137,7 +223,18 @@ def migrate(db: SqliteDatabase, *, may_be_unfinished: bool = False) -> None:
     db.run("BEGIN IMMEDIATE")
     for number in range(version, VERSION):
         db.run(MIGRATIONS[number])
+    if 0 < version < RUNS_SINCE:
+        rebuild_indexes(db, partial(index_words, db))
     db.run(f"PRAGMA user_version = {VERSION}")
     if version == 0:
         db.run(f"PRAGMA application_id = {APPLICATION_ID}")
     db.run("COMMIT")
+
+
+def index_words(db: SqliteDatabase, run_id: int, run: RunHead) -> None:
+    """Index the words of a run, instead of those that it had before."""
+    db.run("DELETE FROM run_words WHERE rowid = ?", (run_id,))
+    db.run(
+        "INSERT INTO run_words (rowid, goal, recap, workflow) VALUES (?, ?, ?, ?)",
+        (run_id, *words_of(run)),
+    )

@@ -1,0 +1,128 @@
+"""The rows by which sessions and runs are found: folds of events, written with every append.
+
+A store of an older schema gets them anew from its events (`rebuild_indexes`).
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from interlock.core import canonical
+from interlock.core.ids import RunId, SessionId
+from interlock.core.session.events import NodeCreated, decode_envelope
+from interlock.core.session.head import Head, decode_head
+from interlock.core.session.plan import Stream, fold, listed_status
+from interlock.core.session.run_head import RunHead
+from interlock.store.sql import Value
+
+STREAM_COLUMNS: tuple[str, ...] = ("head", "workspace", "updated_ms", "is_archived", "attended")
+RUN_COLUMNS: tuple[str, ...] = (
+    "run",
+    "head",
+    "workflow",
+    "updated_ms",
+    "git_branch",
+    "git_head",
+    "waiting",
+    "gaps_open",
+)
+
+
+class MigratedDatabase(Protocol):
+    def rows(self, sql: str, values: Sequence[Value] = ()) -> Iterable[tuple[Any, ...]]: ...
+
+    def run(self, sql: str, values: Sequence[Value] = ()) -> None: ...
+
+
+class _OldHead(msgspec.Struct, frozen=True):
+    """The head of a session as it was while it held the heads of its runs."""
+
+    runs: tuple[RunHead, ...] = ()
+
+
+class _FoldedStream(msgspec.Struct, frozen=True):
+    head: Head
+    status: str
+    runs: tuple[RunHead, ...]
+    """In the order in which they were started."""
+    nodes: dict[int, RunId]
+    """The runs of the nodes, by the number of the event that created them."""
+
+
+def stream_values(head: Head) -> tuple[Value, ...]:
+    return (
+        canonical.encode(head),
+        head.workspace,
+        head.updated_ms,
+        head.is_archived,
+        head.attended.status if head.attended else None,
+    )
+
+
+def run_values(run: RunHead) -> tuple[Value, ...]:
+    return (
+        run.run,
+        canonical.encode(run),
+        run.workflow_id,
+        run.updated_ms,
+        run.git_branch,
+        run.git_head,
+        run.waiting_count,
+        run.gaps_open,
+    )
+
+
+def words_of(run: RunHead) -> tuple[str, str, str]:
+    """The texts that a run is found by."""
+    return run.goal, run.recap, run.workflow_id
+
+
+def rebuild_indexes(db: MigratedDatabase, index_words: Callable[[int, RunHead], None]) -> None:
+    """Make the rows of all sessions from their events. `index_words` has the id of a run."""
+    changes = ", ".join(f"{column} = ?" for column in (*STREAM_COLUMNS, "status"))
+    columns = ("stream", *RUN_COLUMNS)
+    insert = (
+        f"INSERT INTO run ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+        " RETURNING id"
+    )
+    streams = list(db.rows("SELECT id, session, head FROM stream ORDER BY id"))
+    for stream, session, stored_head in streams:
+        rows = db.rows("SELECT body FROM event WHERE stream = ? ORDER BY seq", (stream,))
+        bodies = [body for (body,) in rows]
+        folded = _fold_events(SessionId(session), bodies) or _stored_fold(stored_head)
+        values = (*stream_values(folded.head), folded.status, stream)
+        db.run(f"UPDATE stream SET {changes} WHERE id = ?", values)
+        run_ids: dict[RunId, int] = {}
+        for run in folded.runs:
+            ((run_ids[run.run],),) = db.rows(insert, (stream, *run_values(run)))
+            index_words(run_ids[run.run], run)
+        for seq, run in folded.nodes.items():
+            node = "UPDATE node SET run = ? WHERE stream = ? AND seq = ?"
+            db.run(node, (run_ids[run], stream, seq))
+
+
+def _fold_events(session: SessionId, bodies: Sequence[bytes]) -> _FoldedStream | None:
+    """Fold the events of a session; None if it is damaged."""
+    try:
+        envelopes = [decode_envelope(body) for body in bodies]
+        head, runs = fold(Stream(session), envelopes)
+    except (msgspec.MsgspecError, LookupError, AssertionError):
+        return None
+    changed_last = next((e.run for e in reversed(envelopes) if e.run), None)
+    status = listed_status(head, runs[changed_last] if changed_last else None)
+    nodes = {
+        envelope.seq: envelope.run
+        for envelope in envelopes
+        if envelope.run and isinstance(envelope.event, NodeCreated)
+    }
+    return _FoldedStream(head, status or "open", tuple(runs.values()), nodes)
+
+
+def _stored_fold(content: bytes) -> _FoldedStream:
+    """Take what an older Interlock made of the events. Nothing can be added to such a session."""
+    runs = msgspec.json.decode(content, type=_OldHead).runs
+    head = msgspec.structs.replace(
+        decode_head(content), run_count=len(runs), latest_run=runs[-1].run if runs else None
+    )
+    return _FoldedStream(head, listed_status(head, runs[-1] if runs else None) or "open", runs, {})
