@@ -30,7 +30,11 @@ class Keyring(Protocol):
     """The signing keys, which all processes that share a store share as well."""
 
     def keys(self) -> Mapping[int, SigningKey]:
-        """All keys that ever existed, by their id, with what other processes have changed."""
+        """All keys that ever existed, by their id, as of the last read from the store."""
+        ...
+
+    def refresh(self) -> None:
+        """Learn what other processes have changed since then."""
         ...
 
     def current(self) -> SigningKey: ...
@@ -71,6 +75,9 @@ class FileKeyring:
         if stamp != self._stamp:
             self._keys, self._stamp = self._read(), stamp
         return self._keys
+
+    def refresh(self) -> None:
+        """Nothing to do: `keys` looks at the file each time."""
 
     def current(self) -> SigningKey:
         return next(key for key in self.keys().values() if key.state == "current")

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import msgspec
 
+from interlock.store.blob_cache import BlobCache
 from interlock.store.failures import StoreUnusable
 from interlock.store.keyring import FileKeyring, Keyring
-from interlock.store.log import Log, LogReader
+from interlock.store.log import Log
+from interlock.store.log_reader import LogReader
 from interlock.store.private import create_private_directory
 
 STORE_FILE = "interlock.db"
@@ -32,10 +34,13 @@ class Store(msgspec.Struct, frozen=True):
         self.log.close()
 
 
-def open_store(home: Path, url: str, entropy: Callable[[int], bytes]) -> Store:
+def open_store(
+    home: Path, url: str, entropy: Callable[[int], bytes], *, is_kept: bool = False
+) -> Store:
     """Open the store at `url`, or the file in `home` if that is empty.
 
     A database is connected to at its first use: whoever does not need it works while it is away.
+    `is_kept`: the connection to it is held even if it is idle.
 
     Raises:
         StoreFailure: it cannot be used; the message gives the reason and what to do.
@@ -47,7 +52,7 @@ def open_store(home: Path, url: str, entropy: Callable[[int], bytes]) -> Store:
             "The URL of the store is of no kind that Interlock knows",
             "It begins with postgresql://. Without one, the store is a file in the data home.",
         )
-    return _open_postgres_store(url, entropy)
+    return _open_postgres_store(url, entropy, is_kept=is_kept)
 
 
 def open_target(to: str, entropy: Callable[[int], bytes]) -> Store:
@@ -95,10 +100,16 @@ def holds_foreign_files(directory: Path) -> bool:
 
 
 def _open_postgres_store(
-    url: str, entropy: Callable[[int], bytes], *, may_be_unfinished: bool = False
+    url: str,
+    entropy: Callable[[int], bytes],
+    *,
+    may_be_unfinished: bool = False,
+    is_kept: bool = False,
 ) -> Store:
     try:
-        return _load_postgres_store(url, entropy, may_be_unfinished=may_be_unfinished)
+        return _load_postgres_store(
+            url, entropy, may_be_unfinished=may_be_unfinished, is_kept=is_kept
+        )
     except ImportError as error:
         raise StoreUnusable(
             f"A store in PostgreSQL needs a package that is not installed: {error}",
@@ -109,28 +120,27 @@ def _open_postgres_store(
 def _open_file_store(
     home: Path, entropy: Callable[[int], bytes], *, may_be_unfinished: bool = False
 ) -> Store:
-    from interlock.store.sqlite.database import SqliteDatabase  # noqa: PLC0415 (one of the two is used)
-    from interlock.store.sqlite.reader import SqliteReader  # noqa: PLC0415
+    from interlock.store.sqlite.log_database import open_reader  # noqa: PLC0415 (one of the two is used)
     from interlock.store.sqlite.writer import SqliteLog  # noqa: PLC0415
 
-    path = home / STORE_FILE
-    log = SqliteLog(path, may_be_unfinished=may_be_unfinished)
-    reader = SqliteReader(SqliteDatabase.read_only(path), may_be_unfinished=may_be_unfinished)
+    path, cache = home / STORE_FILE, BlobCache()
+    log = SqliteLog(path, may_be_unfinished=may_be_unfinished, cache=cache)
+    reader = open_reader(path, may_be_unfinished=may_be_unfinished, cache=cache)
     return Store(log, reader, FileKeyring(home / "keyring", entropy), str(path))
 
 
 def _load_postgres_store(
-    url: str, entropy: Callable[[int], bytes], *, may_be_unfinished: bool
+    url: str, entropy: Callable[[int], bytes], *, may_be_unfinished: bool, is_kept: bool
 ) -> Store:
-    from interlock.store.postgres.address import IDLE_MS, parse_address  # noqa: PLC0415 (optional driver)
+    from interlock.store.log_reader import LogReader  # noqa: PLC0415 (optional driver)
+    from interlock.store.postgres import schema  # noqa: PLC0415
+    from interlock.store.postgres.address import IDLE_MS, parse_address  # noqa: PLC0415
     from interlock.store.postgres.keyring import PostgresKeyring  # noqa: PLC0415
-    from interlock.store.postgres.reader import PostgresReader  # noqa: PLC0415
     from interlock.store.postgres.writer import PostgresLog  # noqa: PLC0415
 
     # A copy may read for long before it goes on writing, and keeps nobody else from the target.
     address = parse_address(url, idle_ms=0 if may_be_unfinished else IDLE_MS)
-    log = PostgresLog(address, may_be_unfinished=may_be_unfinished)
-    reader = PostgresReader.open_at(
-        address, make=log.db.connect, may_be_unfinished=may_be_unfinished
-    )
+    cache = BlobCache()
+    log = PostgresLog(address, may_be_unfinished=may_be_unfinished, is_kept=is_kept, cache=cache)
+    reader = LogReader(log.db, schema_version=schema.VERSION, cache=cache)
     return Store(log, reader, PostgresKeyring(log.db, entropy), address.name)

@@ -14,7 +14,8 @@ IDLE_MS = 8_000
 """A process that begins a transaction and then stalls is disconnected before others have waited for
 `LOCK_MS`: they go on, and it learns that nothing was written."""
 STATEMENT_MS = 60_000
-_SEARCH_PATH = re.compile(r"search_path\s*=\s*\"?([^\s,\"]+)")
+_OPTION = re.compile(r"(?:-c\s*|--)([A-Za-z_][\w.-]*)=((?:\\.|\S)*)\s*")
+"""A setting of the server, as the parameter `options` has it."""
 _PORTS = re.compile(r"[0-9,]*")
 _IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _PARAMETER = re.compile("[A-Za-z][A-Za-z0-9_]*")
@@ -25,9 +26,15 @@ _SECRET = re.compile("password|secret|_key")
 class PostgresAddress(msgspec.Struct, frozen=True):
     name: str
     """The URL as it may be shown: who, where, which database. Never the password."""
-    schema: str
-    settings: dict[str, str]
+    parameters: dict[str, str]
     """The parameters for libpq. May hold a password."""
+    settings: dict[str, str]
+    """The settings of the server for our connection. They are sent after connecting: poolers refuse
+    to pass on settings that come with the connection, or drop them."""
+
+    @property
+    def schema(self) -> str:
+        return self.settings["search_path"]
 
     @property
     def quoted_schema(self) -> str:
@@ -50,27 +57,27 @@ def parse_address(url: str, *, idle_ms: int = IDLE_MS) -> PostgresAddress:
         raise (
             _unknown_parameter_failure(parameter) if parameter else _unreadable_url_failure()
         ) from None
-    options = parameters.get("options", "")
-    match = _SEARCH_PATH.search(options)
-    schema = match[1] if match else SCHEMA
+    settings = {
+        "search_path": SCHEMA,
+        "lock_timeout": str(LOCK_MS),
+        "statement_timeout": str(STATEMENT_MS),
+        "idle_in_transaction_session_timeout": str(idle_ms),
+        # A statement that meets a row just changed waits for it and goes on, rather than failing.
+        "default_transaction_isolation": "read committed",
+        # A commit is on the disk before the agent is told of it, whatever the server's default.
+        "synchronous_commit": "on",
+        "jit": "off",  # our statements are short, and compiling them costs 50 ms
+        # The settings of the URL come last and win.
+        **_parse_options(parameters.pop("options", "")),
+    }
+    schema = settings["search_path"].partition(",")[0].strip('" ')
     if not _IDENTIFIER.fullmatch(schema):
         raise StoreUnusable(
             f"`{schema}` cannot be the schema of a store",
             "Use lower-case letters, digits and underscores for search_path in the store's URL.",
         )
-    server_settings = {
-        "search_path": schema,
-        "lock_timeout": LOCK_MS,
-        "statement_timeout": STATEMENT_MS,
-        "idle_in_transaction_session_timeout": idle_ms,
-        # A statement that meets a row just changed waits for it and goes on, rather than failing.
-        "default_transaction_isolation": r"read\ committed",
-        # A commit is on the disk before the agent is told of it, whatever the server's default.
-        "synchronous_commit": "on",
-        "jit": "off",  # our statements are short, and compiling them costs 50 ms
-    }
-    # The parameters of the URL come last and win.
-    settings = {
+    name = _displayed_url(parameters)
+    parameters = {
         "application_name": "interlock",
         "connect_timeout": str(CONNECT_SECONDS),
         # A peer that silently disappears is noticed in ten seconds rather than in hours.
@@ -78,11 +85,24 @@ def parse_address(url: str, *, idle_ms: int = IDLE_MS) -> PostgresAddress:
         "keepalives_idle": "30",
         "client_encoding": "UTF8",
         **parameters,
-        "options": " ".join(
-            [*(f"-c {name}={value}" for name, value in server_settings.items()), options]
-        ),
     }
-    return PostgresAddress(_displayed_url(parameters), schema, settings)
+    return PostgresAddress(name, parameters, {**settings, "search_path": schema})
+
+
+def _parse_options(options: str) -> dict[str, str]:
+    """Return the settings in the parameter `options`, which is a command line for the server."""
+    settings: dict[str, str] = {}
+    at = 0
+    while option := _OPTION.match(options, at):
+        settings[option[1].replace("-", "_")] = re.sub(r"\\(.)", r"\1", option[2])
+        at = option.end()
+    if options[at:].strip():
+        raise StoreUnusable(
+            "The URL of the store has `options` that cannot be used",
+            "Each is a setting of the server, written like this:"
+            " ?options=-csearch_path%3Dname%20-cstatement_timeout%3D30000",
+        )
+    return settings
 
 
 def _parse_url(url: str) -> dict[str, str]:

@@ -32,6 +32,14 @@ class ContentRemoved(WriteConflict):
     """Content was removed just when it was referred to. Repeating this part is enough."""
 
 
+class TableMissing(StoreUnusable):
+    """There is no such table: no store has been made there, or it is another's."""
+
+
+class WriteRefused(StoreBusy):
+    """A condition of a statement does not hold, so nothing of it was written."""
+
+
 class ConnectionLost(StoreUnreachable):
     """The connection was lost in the middle of a call. The next call connects again."""
 
@@ -75,6 +83,10 @@ def call_failure(error: psycopg.Error, at: PostgresAddress, sql: str) -> StoreFa
             return ContentRemoved(
                 f"Others removed from `{at.name}` at the same moment", _REPEAT_HINT
             )
+        case errors.UndefinedTable():
+            return TableMissing(f"`{at.name}` has no store: {message}", _REPEAT_HINT)
+        case errors.DivisionByZero():  # see `statement.append`
+            return WriteRefused(f"A condition for writing to `{at.name}` fails", _REPEAT_HINT)
         case errors.LockNotAvailable():
             return StoreBusy(
                 f"Another process has held `{at.name}` for too long",
@@ -141,7 +153,7 @@ def missing_grant(message: str, at: PostgresAddress) -> StoreUnusable:
 
 
 def _role(at: PostgresAddress) -> str:
-    name = at.settings.get("user", "<user>").replace('"', '""')
+    name = at.parameters.get("user", "<user>").replace('"', '""')
     return f'"{name}"'
 
 
@@ -161,6 +173,6 @@ def _server_message(error: psycopg.Error, at: PostgresAddress) -> str:
     question.
     """
     message = _LIBPQ_NOISE.sub("", error.diag.message_primary or str(error))
-    if password := at.settings.get("password"):
+    if password := at.parameters.get("password"):
         message = message.replace(password, "***")
     return " ".join(message.split()).rstrip(".")

@@ -13,22 +13,27 @@ T = TypeVar("T")
 class PostgresKeyring:
     """Reads the keys again when their version says that another process has changed them.
 
+    The version is read along with everything that is read from the store, so that it costs nothing.
     The first key is made by whoever connects first. That is never inside a transaction, which
     might be undone, and the key with it.
     """
 
     def __init__(self, db: PostgresDatabase, entropy: Callable[[int], bytes]) -> None:
         self._db, self._entropy = db, entropy
-        self._version = -1
+        self._version = self._seen_version = -1
         self._keys: Mapping[int, SigningKey] = {}
+        db.read_along("SELECT version FROM token_key_version", self._see_version)
         db.add_connect_check(self._ensure_first_key)
 
     def keys(self) -> Mapping[int, SigningKey]:
-        # Checked each time. A replay is signed with the key of the first answer, which another
-        # process may have given a moment ago, with a key that it made a moment before.
-        if self._db.scalar("SELECT version FROM token_key_version") != self._version:
+        if self._version < 0:
+            self._db.connect()  # which reads them
+        if self._seen_version != self._version:
             self._read()
         return self._keys
+
+    def refresh(self) -> None:
+        self._read()
 
     def current(self) -> SigningKey:
         return next(key for key in self.keys().values() if key.state == "current")
@@ -45,7 +50,7 @@ class PostgresKeyring:
     def revoke(self, key_id: int) -> bool:
         def change() -> bool:
             revoked = self._db.row(
-                "UPDATE token_key SET state = 'revoked' WHERE id = %s AND state = 'retired'"
+                "UPDATE token_key SET state = 'revoked' WHERE id = ? AND state = 'retired'"
                 " RETURNING id",
                 (key_id,),
             )
@@ -61,8 +66,13 @@ class PostgresKeyring:
 
         self._in_transaction(change)
 
+    def _see_version(self, version: int) -> None:
+        self._seen_version = version
+
     def _ensure_first_key(self, _: PostgresDatabase) -> None:
-        if not self.keys():
+        if self._version < 0:
+            self._read()
+        if not self._keys:
             self._create()
 
     def _create(self) -> None:
@@ -74,7 +84,7 @@ class PostgresKeyring:
 
     def _insert(self, key: SigningKey) -> None:
         self._db.run(
-            "INSERT INTO token_key (id, secret, state) VALUES (%s, %s, %s)",
+            "INSERT INTO token_key (id, secret, state) VALUES (?, ?, ?)",
             (key.id, key.secret, key.state),
         )
 
@@ -100,5 +110,5 @@ class PostgresKeyring:
                 " FROM token_key_version v LEFT JOIN token_key k ON true ORDER BY k.made"
             )
         )
-        self._version = rows[0][0]
+        self._version = self._seen_version = rows[0][0]
         self._keys = {row[1]: SigningKey(*row[1:]) for row in rows if row[1] is not None}
