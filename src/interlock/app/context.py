@@ -13,7 +13,8 @@ from interlock.core.protocol.gated_session import Conversation
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow, decode_workflow
 from interlock.store.failures import StoreUnusable
 from interlock.store.keyring import Keyring
-from interlock.store.log import Log, LogReader
+from interlock.store.log import Log
+from interlock.store.log_reader import LogReader
 from interlock.store.open_store import STORE_FILE, open_store
 from interlock.store.private import create_private_directory
 from interlock.workspace.failures import SettingsBroken
@@ -61,17 +62,18 @@ class App(msgspec.Struct, frozen=True):
         self.log.close()
 
 
-def open_app(home: Path) -> App:
+def open_app(home: Path, *, is_server: bool = False) -> App:
     """Open everything that is stored in `home`; it is made on first use.
 
     A store in PostgreSQL may be unreachable: then every call that needs it fails until it is back.
+    `is_server`: its connections are held. Others give them back while they have nothing to do.
 
     Raises:
         StoreFailure: the home cannot be used; the message gives the reason and a remedy.
     """
     hint = "Point INTERLOCK_HOME at a directory that you can write."
     create_private_directory(home, hint=hint, label="The data home")
-    store = open_store(home, store_url(home, os.environ), os.urandom)
+    store = open_store(home, store_url(home, os.environ), os.urandom, is_kept=is_server)
     return App(
         log=store.log,
         reader=store.reader,

@@ -15,7 +15,7 @@ from interlock.app.context import App
 from interlock.app.gate import tool_calls
 from interlock.app.gate.tool_calls import GateOverride
 from interlock.core.preferences import Preferences, apply_wish
-from interlock.store.log import Stats
+from interlock.store.records import Stats
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.projects.settings import preferences_in
 

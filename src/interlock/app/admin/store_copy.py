@@ -6,7 +6,7 @@ prefix of the one in the source at any time, so a copy that was interrupted goes
 stopped. Until all of it has been checked, the target cannot be used for anything else.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from typing import TypeAlias
@@ -24,12 +24,12 @@ from interlock.app.admin.store_copy_refusals import (
 )
 from interlock.app.context import App
 from interlock.app.sessions.lookup import check_stream, check_streams
-from interlock.core.ids import BlobRef, RunId, SessionId
+from interlock.core.ids import BlobRef, SessionId
 from interlock.core.session.chain import ChainLink
 from interlock.core.session.events import Envelope, blob_refs_of, decode_envelope
 from interlock.core.session.plan import Plan, Stream, plan_from_recorded
 from interlock.store.failures import StreamMoved
-from interlock.store.log import LogReader
+from interlock.store.log_reader import LogReader
 from interlock.store.open_store import Store, directory_of, holds_foreign_files, open_target
 
 ProgressReporter: TypeAlias = Callable[[str, int, int], None]
@@ -114,17 +114,20 @@ def _find_foreign_session(
             return ForeignSession(target.label, session, "is not in the store that is copied")
         if (link.seq + 1, link.digest) != (target_stream.version, target_stream.end):
             return ForeignSession(target.label, session, "went on differently there")
+    for project in set(target.log.projects()).difference(source.projects()):
+        return ForeignSession(target.label, project, "is not in the store that is copied")
     return None
 
 
 def _find_damage(source: LogReader, report: ProgressReporter) -> SourceDamaged | None:
     """Check all sessions of the source, before anything is written."""
     sessions = source.all_sessions()
-    damaged: list[tuple[SessionId, str]] = []
+    damaged: list[tuple[str, str]] = []
     for number, (session, health) in enumerate(check_streams(source, sessions), start=1):
         report("Checking", number, len(sessions))
         if health.state != "healthy":
             damaged.append((session, health.reason))
+    damaged += source.project_damage()
     return SourceDamaged(tuple(damaged)) if damaged else None
 
 
@@ -141,12 +144,13 @@ def _copy_sessions(
         for session in sessions:
             stream = app.reader.stream(session)
             assert stream is not None, "it is listed in the same snapshot"
-            if stream != target.log.stream(session):
+            copied = (target.log.stream(session), target.log.runs(session))
+            if copied != (stream, app.reader.runs(session)):
                 return CopyMismatch(
                     target.label, session, "its head is not what its events add up to"
                 )
             ends[session] = (stream.version, stream.end)
-        requests = app.reader.requests()
+        requests, shared = app.reader.requests(), app.reader.shared_tables()
     surplus = [session for session in target.log.all_sessions() if session not in ends]
     if foreign := set(surplus).difference(target_sessions, first_sessions):
         return CopyMismatch(target.label, min(foreign), "somebody else began it there")
@@ -154,11 +158,14 @@ def _copy_sessions(
     for session in surplus:
         target.log.delete(session)
     target.log.import_requests(requests)
+    target.log.import_shared_tables(shared)
     # Read after the events: the keys that they refer to existed before them.
     keys = tuple(app.keyring.keys().values())
     target.keyring.adopt(keys)
     if mismatch := _find_mismatch(target, ends, report):
         return mismatch
+    if target.log.shared_tables() != shared or any(target.log.project_damage()):
+        return CopyMismatch(target.label, None, "what belongs to no session differs")
     stats = target.log.stats()
     return CopyReport(
         app.store_label,
@@ -208,60 +215,44 @@ def _missing_plans(source: LogReader, target: Store, session: SessionId) -> Iter
     stream = target.log.stream(session) or Stream(session)
     if source_stream is None or stream.version == source_stream.version:
         return
-    first_missing = stream.version
-    times = {row.run: row.updated_ms for row in source.rows([session])}
-    links = (link for link in source.links(session) if link.seq >= first_missing)
-    for batch, blobs in _event_batches(source, links):
-        plan = _batch_plan(source, stream, batch, blobs, times)
-        yield plan
-        stream = Stream(session, plan.expected_version + len(plan.links), plan.end, plan.head)
+    stream = msgspec.structs.replace(
+        stream, runs={run.run: run for run in target.log.runs(session)}
+    )
+    missing = (link for link in source.links(session) if link.seq >= stream.version)
+    for batch, blobs in _event_batches(source, missing):
+        plan = plan_from_recorded(stream, batch, blobs=blobs)
+        # An imported session does not own the conversations in its events.
+        conversations = tuple(
+            conversation
+            for conversation in plan.bound_conversations
+            if source.session_of_conversation(*conversation) == session
+        )
+        yield msgspec.structs.replace(plan, bound_conversations=conversations)
+        runs = stream.runs | {run.run: run for run in plan.runs}
+        version = plan.expected_version + len(plan.links)
+        stream = Stream(session, version, plan.end, plan.head, runs)
 
 
 def _event_batches(
     source: LogReader, links: Iterator[ChainLink]
 ) -> Iterator[tuple[list[LinkedEvent], Blobs]]:
-    """Yield events with their blobs, in batches of limited size that each belong to one run.
-
-    They may have been written like that; each run has a row with the time of its last change.
-    """
+    """Yield events with their blobs, in batches of limited size."""
     batch: list[LinkedEvent] = []
     blobs: Blobs = {}
     size = 0
     for link in links:
-        envelope = decode_envelope(link.body)
-        is_full = len(batch) == PLAN_EVENTS_MAX or size > BYTES_MAX
-        if batch and (batch[-1][1].run != envelope.run or is_full):
+        if batch and (len(batch) == PLAN_EVENTS_MAX or size > BYTES_MAX):
             yield batch, blobs
             batch, blobs, size = [], {}, 0
+        envelope = decode_envelope(link.body)
         batch.append((link, envelope))
         size += len(link.body)
         for ref in blob_refs_of(envelope.event):
             if ref not in blobs:
-                blobs[ref] = source.blob(ref)
+                blobs[ref] = source.stored_blob(ref)
                 size += len(blobs[ref])
     if batch:
         yield batch, blobs
-
-
-def _batch_plan(
-    source: LogReader,
-    stream: Stream,
-    batch: Sequence[LinkedEvent],
-    blobs: Blobs,
-    times: Mapping[RunId, int],
-) -> Plan:
-    plan = plan_from_recorded(stream, batch, blobs=blobs)
-    # An imported session was written at once, and does not own the conversations in its events.
-    at_ms = plan.head.updated_ms
-    runs = [
-        run.run for run in plan.head.runs if run.run in plan.runs or times.get(run.run) == at_ms
-    ]
-    conversations = [
-        conversation
-        for conversation in plan.bound_conversations
-        if source.session_of_conversation(*conversation) == stream.session
-    ]
-    return msgspec.structs.replace(plan, runs=tuple(runs), bound_conversations=tuple(conversations))
 
 
 def _find_mismatch(

@@ -49,7 +49,7 @@ class ForeignSession(Refusal, frozen=True):
     """The target has a session that did not come from the source."""
 
     target: str
-    session: SessionId
+    session: str
     reason: str
 
     def explain(self) -> Explanation:
@@ -62,7 +62,7 @@ class ForeignSession(Refusal, frozen=True):
 
 
 class SourceDamaged(Refusal, frozen=True):
-    damaged_sessions: tuple[tuple[SessionId, str], ...]
+    damaged_sessions: tuple[tuple[str, str], ...]
 
     def explain(self) -> Explanation:
         count = len(self.damaged_sessions)

@@ -14,7 +14,7 @@ import msgspec
 
 from interlock.agents.hosts.registry import all_hosts, host_named
 from interlock.app.callers.agent_detection import client_among
-from interlock.app.callers.session_record import announced_conversations, session_of
+from interlock.app.callers.session_record import announced_conversations, session_of, stream_of
 from interlock.app.context import App
 from interlock.app.refusals import (
     BadToken,
@@ -23,13 +23,12 @@ from interlock.app.refusals import (
     OpenSession,
     SeveralSessions,
 )
+from interlock.app.sessions.held_token import HeldToken, find_held_token
 from interlock.app.sessions.lookup import find_session
-from interlock.core import tokens
 from interlock.core.gate.state import GateRow
 from interlock.core.ids import SessionId
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.head import Attendance
-from interlock.core.tokens import TokenFault
 from interlock.store import gate_rows
 from interlock.workspace.machine import clients, processes
 from interlock.workspace.machine.clients import Client
@@ -185,20 +184,16 @@ def remember_client(app: App, conversation: Conversation) -> None:
 
 
 def _session_of_token(app: App, token: str) -> SessionId | BadToken | NodeGone:
-    content = tokens.read_token(token, app.keyring.keys())
-    if isinstance(content, TokenFault):
-        return BadToken(content)
-    located = app.reader.locate(content.node)
-    return located.stream.session if located else NodeGone()
+    held = find_held_token(app.reader, app.keyring, token)
+    return held.located.stream.session if isinstance(held, HeldToken) else held
 
 
 def _session_of_client(app: App, workspace: Path) -> SessionId | None:
     conversation = ancestor_conversation(app)
-    session = session_of(app, conversation) if conversation else None
-    stream = app.reader.stream(session) if session else None
+    stream = stream_of(app, conversation) if conversation else None
     if stream is None or stream.head is None or stream.head.attended is None:
         return None
-    return session if _is_work_in(workspace, Path(stream.head.workspace)) else None
+    return stream.session if _is_work_in(workspace, Path(stream.head.workspace)) else None
 
 
 def _is_work_in(workspace: Path, other: Path) -> bool:
@@ -217,11 +212,11 @@ def _current_directory() -> str:
 
 def _session_in_worktree(app: App, workspace: Path) -> SessionId | NoSuchSession | SeveralSessions:
     root = str(_project_root(workspace))
-    attended_heads: dict[SessionId, Attendance] = {}
-    for session in app.reader.attended_sessions_in(root):
-        stream = app.reader.stream(session)
-        if stream and stream.head and stream.head.attended:
-            attended_heads[session] = stream.head.attended
+    attended_heads = {
+        found.session: found.head.attended
+        for found in app.reader.attended_sessions_in(root)
+        if found.head.attended
+    }
     # Of a conversation that has only read, nothing is recorded yet.
     announced = {
         session: conversation

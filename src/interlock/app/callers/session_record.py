@@ -26,7 +26,7 @@ from interlock.core.session.events import ObservationRecorded, decode_envelope
 from interlock.core.session.head import Attendance
 from interlock.core.session.plan import Plan, Stream
 from interlock.core.session.state import HostSession, SessionState
-from interlock.store import gate_rows
+from interlock.store import gate_rows, queries
 from interlock.store.gate_rows import PublishedRow
 from interlock.workspace.projects import logbooks, project
 
@@ -96,21 +96,26 @@ def session_of(app: App, conversation: Conversation) -> SessionId | None:
 
     One that was only announced is recorded now, and one whose client had ended goes on.
     """
-    bound = app.reader.session_of_conversation(conversation.host, conversation.id)
-    if bound is None:
+    stream = stream_of(app, conversation)
+    return stream.session if stream else None
+
+
+def stream_of(app: App, conversation: Conversation) -> Stream | None:
+    """The stream of that session, as it was before it was recorded or went on."""
+    stream = app.reader.ask(queries.conversation_stream(conversation.host, conversation.id))
+    if stream is None:
         row = _announced_row(app, conversation)
         if row is None:
             return None
-        return record_start(app, Path(row.root), conversation, SessionId(row.session)).session
-    attended = attended_head(app, bound)
-    if attended and attended.status == "ended" and not attended.is_departed:
-        return None  # somebody has ended it, and that holds
+        started = record_start(app, Path(row.root), conversation, SessionId(row.session))
+        return app.reader.stream(started.session)
+    assert stream.head is not None, "a stored stream has a head"
+    attended = stream.head.attended
     if attended and attended.status == "ended":
-        stream = app.reader.stream(bound)
-        assert stream is not None, f"{bound} is there"
-        assert stream.head is not None, "a stored stream has a head"
-        record_start(app, Path(stream.head.workspace), conversation, bound)
-    return bound
+        if not attended.is_departed:
+            return None  # somebody has ended it, and that holds
+        record_start(app, Path(stream.head.workspace), conversation, stream.session)
+    return stream
 
 
 def record_start(

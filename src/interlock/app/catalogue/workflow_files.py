@@ -14,7 +14,7 @@ from interlock.core.canonical import CanonicalBytes
 from interlock.core.ids import BlobRef, WorkflowHash, WorkflowId
 from interlock.core.workflow.compiled_workflow import PinnedWorkflow, decode_workflow
 from interlock.core.workflow.problems import InvalidWorkflow, Problem
-from interlock.store.log import WorkflowUsage
+from interlock.store.records import WorkflowUsage
 from interlock.workspace.projects.catalogue import (
     BrokenEntry,
     CatalogueEntry,

@@ -24,4 +24,5 @@ def session_handoff(app: App, session: SessionId) -> HandoffContent:
     state = result if isinstance(result, SessionState) else None
     feature = (state.active_feature if state else None) or ""
     from_notes = handoff_from_notes(app, Path(stream.head.workspace), session, feature=feature)
-    return merge_handoffs(handoff_of(session, stream.head, state, gaps), from_notes)
+    own = handoff_of(session, stream.head, app.reader.runs(session), state, gaps)
+    return merge_handoffs(own, from_notes)

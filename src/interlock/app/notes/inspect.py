@@ -17,6 +17,7 @@ from interlock.core.notes.fts_query import label, one_line
 from interlock.core.notes.note import Frontmatter, Metadata
 from interlock.core.notes.versions import version_of
 from interlock.core.refusal import Refusal
+from interlock.store import queries
 from interlock.store.notes.rows import LinkRow, NoteRow, ObservationRow
 
 GRAPH_NOTES_MAX = 40
@@ -120,8 +121,8 @@ def _origin(app: App, values: Metadata) -> NoteOrigin | None:
 
 
 def _belongs_to_session(app: App, node: NodeId, session: str) -> bool:
-    location = app.reader.locate(node)
-    return location is not None and location.stream.session == session
+    created = app.reader.ask(queries.creation_event(node))
+    return created is not None and created.session == session
 
 
 def _outgoing_links(notes: OpenedNotes, links: Sequence[LinkRow]) -> Iterator[InspectedLink]:

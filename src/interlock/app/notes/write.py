@@ -62,6 +62,7 @@ from interlock.workspace.files.sandboxed_path import InvalidNotePath
 
 SIMILAR_TITLES_MAX = 1_000
 NUMBERED_NOTES_MAX = 10_000
+LATEST_RUNS_MAX = 20  # runs of a session that are searched for the open one
 
 
 class NoteDraft(msgspec.Struct, frozen=True):
@@ -303,11 +304,10 @@ def _origin_metadata(app: App, workspace: Path) -> Metadata:
     """
     try:
         session = resolve_caller(app, CallerClues(workspace))
-        stream = app.reader.stream(session) if isinstance(session, str) else None
+        if not isinstance(session, str):
+            return {}
+        runs = app.reader.runs(session, latest=LATEST_RUNS_MAX)
     except StoreFailure:
         return {}
-    if not isinstance(session, str):
-        return {}
-    runs = stream.head.runs if stream and stream.head else ()
     tip = next((run.tip for run in reversed(runs) if run.status in ("open", "waiting")), None)
     return {"session": session, "node": tip} if tip else {"session": session}

@@ -134,13 +134,10 @@ def _open_run_lines(app: App, state: SessionState) -> Iterator[str]:
 def _other_session_lines(app: App, state: SessionState) -> Iterator[str]:
     """The other sessions in which somebody works."""
     presence = clients.look_for_clients(app.home)
-    for session in app.reader.attended_sessions_in(state.worktree):
-        stream = app.reader.stream(session)
-        attended = stream.head.attended if stream and stream.head else None
-        if session == state.session_id or not attended or attended.status != "active":
+    for other in app.reader.attended_sessions_in(state.worktree):
+        attended = other.head.attended
+        if other.session == state.session_id or not attended or attended.status != "active":
             continue
-        assert stream is not None, "it has a head"
-        assert stream.head is not None, "it is attended"
-        if not is_quiet(stream.head, presence, now_ms=app.clock.now_ms()):
+        if not is_quiet(other.head, presence, now_ms=app.clock.now_ms()):
             task = f", task: {attended.task}" if attended.task else ""
-            yield f"{session} in mode {attended.mode}{task}."
+            yield f"{other.session} in mode {attended.mode}{task}."

@@ -13,7 +13,7 @@ the session first. Joining must never give an agent a mode that it could not hav
 """
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -114,32 +114,30 @@ def join(
 
 def move_conversation(
     app: App, workspace: Path, session: SessionId
-) -> StartedSession | ChangeNotAllowed | None:
+) -> StartedSession | ChangeNotAllowed:
     """Move the caller's conversation, and so the gate, to an older session that it continues.
 
-    None if there is nothing to do: no gate here, no conversation, or it is bound there already.
+    It is one of those that it would have to move to.
     """
-    if session not in sessions_to_move_to(app, workspace, (session,)):
-        return None
     root, conversation = project.root_of(workspace), own_conversation(app)
     assert root is not None, "a move is within a project"
     return join(app, root, conversation, session)
 
 
-def sessions_to_move_to(app: App, workspace: Path, sessions: Iterable[SessionId]) -> set[SessionId]:
-    """The ones of `sessions` that the caller's conversation would have to move to."""
+def sessions_to_move_to(
+    app: App, workspace: Path, sessions: Mapping[SessionId, str], bound: SessionId | None
+) -> set[SessionId]:
+    """The ones of `sessions` that the caller's conversation would have to move to.
+
+    They come with their directories. `bound`: the session that it belongs to now.
+    """
     root = project.root_of(workspace) if os.path.isdir(workspace) else None
-    conversation = own_conversation(app)
-    if root is None or conversation is None:
+    if root is None or own_conversation(app) is None:
         return set()
-    bound = app.reader.session_of_conversation(conversation.host, conversation.id)
     return {
         session
-        for session in sessions
-        if session != bound
-        and (stream := app.reader.stream(session))
-        and stream.head
-        and project.root_of(Path(stream.head.workspace)) == root
+        for session, directory in sessions.items()
+        if session != bound and project.root_of(Path(directory)) == root
     }
 
 

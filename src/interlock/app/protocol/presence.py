@@ -7,6 +7,8 @@ that is killed runs no hook. So whoever comes next on the same machine looks. A 
 ended goes on with the next event of its conversation (`session_record.session_of`).
 """
 
+import msgspec
+
 from interlock.agents.hosts.registry import host_named
 from interlock.app.callers import command_records
 from interlock.app.callers.session_record import attended_head
@@ -15,7 +17,7 @@ from interlock.app.protocol import gated_sessions
 from interlock.core.ids import SessionId
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.events import DEPARTED
-from interlock.store import gate_rows
+from interlock.store import gate_rows, queries
 from interlock.store.gate_rows import PublishedRow
 from interlock.workspace.machine import clients, spool
 from interlock.workspace.machine.clients import Key
@@ -67,14 +69,26 @@ def _departed_conversations(app: App) -> tuple[set[Key], set[Key]]:
     return departed, replaced
 
 
-def holders(app: App, own: Conversation | None) -> dict[SessionId, str]:
-    """The sessions in which other conversations work now, and what to call those."""
-    held: dict[SessionId, str] = {}
-    for host, name in clients.look_for_clients(app.home).held:
-        session = app.reader.session_of_conversation(host, name)
-        if session and (own is None or (own.host, own.id) != (host, name)):
-            held[session] = f"{host_named(host).title}, conversation {name[:8]}"
-    return held
+class SessionsInUse(msgspec.Struct, frozen=True):
+    """The sessions in which somebody works now."""
+
+    own: SessionId | None
+    """The session of the caller's conversation."""
+    holders: dict[SessionId, str]
+    """The sessions of other conversations, and what to call those."""
+
+
+def sessions_in_use(app: App, own: Conversation | None) -> SessionsInUse:
+    conversations = set(clients.look_for_clients(app.home).held)
+    own_pair = (own.host, own.id) if own else None
+    asked = [*conversations, *((own_pair,) if own_pair else ())]
+    sessions = app.reader.ask(queries.sessions_of_conversations(asked))
+    holders = {
+        session: f"{host_named(host).title}, conversation {name[:8]}"
+        for (host, name), session in sessions.items()
+        if (host, name) != own_pair
+    }
+    return SessionsInUse(sessions.get(own_pair) if own_pair else None, holders)
 
 
 def commands_of(app: App, session: SessionId) -> list[JournalLine]:

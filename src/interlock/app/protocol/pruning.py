@@ -13,7 +13,7 @@ from interlock.core.ids import SessionId
 from interlock.core.protocol import logbook
 from interlock.core.session.head import Head
 from interlock.core.session.state import SessionState
-from interlock.store.log import SessionFilter
+from interlock.store.records import SessionFilter
 from interlock.workspace.machine import clients
 from interlock.workspace.projects import logbooks
 
@@ -32,11 +32,9 @@ def prune(app: App, *, is_dry: bool) -> list[PrunedSession]:
     end_departed_sessions(app)
     presence = clients.look_for_clients(app.home)
     pruned: list[PrunedSession] = []
-    for listed in app.reader.list_sessions(
-        SessionFilter(is_archived=None), before=None, limit=_ALL
-    ):
-        head, session = listed.stream.head, listed.stream.session
-        assert head is not None, "a stored stream has a head"
+    every_session = SessionFilter(is_archived=None)
+    for listed in app.reader.list_sessions(every_session, before=None, limit=_ALL).sessions:
+        head, session = listed.head, listed.session
         if not _is_empty(head):
             continue
         is_over = head.attended is not None and head.attended.status == "ended"
@@ -50,7 +48,7 @@ def prune(app: App, *, is_dry: bool) -> list[PrunedSession]:
 def _is_empty(head: Head) -> bool:
     """Whether nothing was recorded but that it began, and perhaps its mode."""
     attended = head.attended
-    if attended is None or head.runs or head.imported_from:
+    if attended is None or head.run_count or head.imported_from:
         return False
     return attended.status != "paused" and not attended.task and not attended.feature
 

@@ -60,9 +60,10 @@ def publish_session(app: App, session: SessionId) -> NoteChangeResult | Refusal:
         return notes
     envelopes = (decode_envelope(link.body) for link in app.reader.links(session))
     session_state = state.fold(envelopes, project=workspace.name)
-    has_gaps = any(run.gaps_open for run in stream.head.runs)
+    runs = app.reader.runs(session)
+    has_gaps = any(run.gaps_open for run in runs)
     gaps = tuple(entry.gap for entry in open_gaps(app, session)) if has_gaps else ()
-    page = session_page(session, stream.version, stream.head, session_state, gaps)
+    page = session_page(stream, runs, session_state, gaps)
     result = publish_page(app, notes, page)
     if isinstance(result, NoteChangeResult) and result.result == "created":
         _exclude_from_git(notes)
@@ -212,11 +213,10 @@ def _not_written_message(refusal: Refusal) -> tuple[str, ...]:
 def _outdated_sessions(app: App, notes: OpenedNotes, root: Path) -> list[SessionId] | Refusal:
     """The sessions whose notes are missing or older than the session."""
     outdated: list[SessionId] = []
-    for session in app.reader.attended_sessions_in(str(root))[:OUTDATED_SESSIONS_MAX]:
-        stream = app.reader.stream(session)
-        row = notes.index.by_path(f"{session_note_name(session)}.md")
-        if stream and (row is None or _page_version(row.front) < stream.version):
-            outdated.append(session)
+    for attended in app.reader.attended_sessions_in(str(root))[:OUTDATED_SESSIONS_MAX]:
+        row = notes.index.by_path(f"{session_note_name(attended.session)}.md")
+        if row is None or _page_version(row.front) < attended.version:
+            outdated.append(attended.session)
     return outdated
 
 

@@ -15,11 +15,11 @@ from interlock.core.ids import ApprovalId, NodeId, RunId, SessionId
 from interlock.core.session import approve, context
 from interlock.core.session.approve import ApprovalVerdict, AwaitedApproval
 from interlock.core.session.events import ApprovalRequested, ApprovalResolved, Envelope
-from interlock.core.session.head import RunHead
 from interlock.core.session.nodes import Node, approval_key, approval_resolved_key
 from interlock.core.session.plan import Plan
+from interlock.core.session.run_head import RunHead
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow
-from interlock.store.log import LogReader
+from interlock.store.log_reader import LogReader
 
 LISTED_MAX = 1_000
 
@@ -81,7 +81,7 @@ def list_pending(app: App) -> list[PendingApproval]:
 
 def count_pending(app: App) -> int:
     """The number of those that wait, with those whose deadline passed while nobody looked."""
-    return app.reader.count_open_approvals()
+    return sum(len(row.run.approvals) for row in app.reader.waiting_runs(limit=LISTED_MAX))
 
 
 def find_approval(
@@ -94,14 +94,12 @@ def find_approval(
         assert isinstance(resolved.event, ApprovalResolved), "its key is used by an answer"
         return ApprovalAnswered(approval_id, resolved.event.verdict, resolved.event.by)
     requested = app.reader.event_with_key(session_id, approval_key(approval_id))
-    stream = app.reader.stream(session_id)
+    stream = app.reader.stream(session_id, requested.run) if requested else None
     if requested is None or stream is None:
         return NoSuchApproval(approval, ())
-    assert stream.head is not None, "a stored stream has a head"
     assert requested.run is not None, "an approval belongs to a run"
-    return _pending_approval(
-        app.reader, _load_open_approval(app.reader, stream.head.run(requested.run), requested)
-    )
+    open_approval = _load_open_approval(app.reader, stream.runs[requested.run], requested)
+    return _pending_approval(app.reader, open_approval)
 
 
 def answer(
@@ -153,10 +151,9 @@ def _record_verdict(app: App, node: Node, verdict: ApprovalVerdict) -> ApprovalR
         with app.log.snapshot():
             if app.log.event_with_key(node.session, key):
                 return None
-            stream = app.log.stream(node.session)
+            stream = app.log.stream(node.session, node.run)
             assert stream is not None, "a node is in a session"
-            assert stream.head is not None, "a stored stream has a head"
-            run = stream.head.run(node.run)
+            run = stream.runs[node.run]
             if run.status == "abandoned":
                 return None
             workflow = app.pinned_workflow(run.workflow_hash)
@@ -195,14 +192,11 @@ def _load_awaited_approval(
 
 
 def _open_approvals(reader: LogReader) -> Iterator[_OpenApproval]:
-    for row in reader.runs_with_approvals(limit=LISTED_MAX):
-        stream = reader.stream(row.session)
-        assert stream is not None, "it was listed a moment ago"
-        assert stream.head is not None, "a stored stream has a head"
-        run = stream.head.run(row.run)
-        keys = [approval_key(name) for name in run.approvals]
-        for requested in reader.events_with_keys(row.session, keys).values():
-            yield _load_open_approval(reader, run, requested)
+    for row in reader.waiting_runs(limit=LISTED_MAX):
+        keys = [approval_key(name) for name in row.run.approvals]
+        requests = reader.events_with_keys(row.session, keys) if keys else {}
+        for requested in requests.values():
+            yield _load_open_approval(reader, row.run, requested)
 
 
 def _load_open_approval(reader: LogReader, run: RunHead, requested: Envelope) -> _OpenApproval:

@@ -17,14 +17,15 @@ from interlock.app.runs.advance import replay
 from interlock.app.runs.start import StartRefusal, StartRequest, begin_run
 from interlock.app.runs.submission import Submission
 from interlock.app.runs.token_target import TokenTarget
-from interlock.app.sessions import stored_node
-from interlock.core.ids import WorkflowId
+from interlock.core.ids import BlobRef, WorkflowId
 from interlock.core.session import checkpoint as checkpoints
 from interlock.core.session import context as contexts
 from interlock.core.session import decide
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.decide import Attempt
+from interlock.core.session.nodes import node_of
 from interlock.core.session.refusals import RunRefusal
+from interlock.store import queries
 
 TITLE_CHARS_MAX = 120  # of the notes, to find the session by
 
@@ -38,25 +39,29 @@ def checkpoint(
 def _decide(
     app: App, token: str, submission: Submission
 ) -> decide.PlannedReply | RenderedAnswer | BadToken | NodeGone | UnhealthySession | RunRefusal:
-    target = token_target.find_token_target(app.log, token, app.keyring.keys())
+    target = token_target.find_token_target(app.log, app.keyring, token)
     if not isinstance(target, TokenTarget):
         return target
     # An answered approval is skipped, unless the checkpoint was set before the answer.
-    for candidate in (target, token_target.skip_answered_approval(app.log, target)):
-        attempt = Attempt(candidate.attempt, submission.arguments, submission.output)
-        marker = checkpoints.marker_of(candidate.node, attempt)
-        if app.log.locate(marker):
-            return replay(app, marker)
-        target = candidate
-    workflow = app.pinned_workflow(target.run.workflow_hash)
+    last = token_target.skip_answered_approval(app.log, target)
+    attempt = Attempt(last.attempt, submission.arguments, submission.output)
+    earlier = Attempt(target.attempt, submission.arguments, submission.output)
+    created, workflow_ref = last.node.created, BlobRef(last.run.workflow_hash)
+    set_before, set_now, contents = app.log.ask(
+        queries.creation_event(checkpoints.marker_of(target.node, earlier)),
+        queries.creation_event(checkpoints.marker_of(last.node, attempt)),
+        app.log.blobs(filter(None, (created.context, created.prompt, workflow_ref))),
+    )
+    if marker := set_before or set_now:
+        return replay(app, app.log, node_of(marker))
     return decide.notes_refusal(submission.output) or checkpoints.set_checkpoint(
-        target.stream,
-        target.node,
-        workflow,
-        Attempt(target.attempt, submission.arguments, submission.output),
-        context=contexts.decode(app.log.blob(target.node.created.context)),
-        approval=stored_node.approval_at(app.log, target.node),
-        prompt=stored_node.prompt_of(app.log, target.node),
+        last.stream,
+        last.node,
+        app.pinned_workflow(last.run.workflow_hash),
+        attempt,
+        context=contexts.decode(contents[created.context]),
+        approval=last.approval,
+        prompt=contents[created.prompt].decode() if created.prompt else "",
         key=app.keyring.current(),
         at_ms=app.clock.now_ms(),
     )

@@ -13,22 +13,35 @@ from interlock.app.runs.advance import replay
 from interlock.core.ids import NodeId
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.decide import PlannedReply
+from interlock.core.session.nodes import node_of
 from interlock.core.session.plan import RequestRecord
+from interlock.store import queries
+from interlock.store.records import EarlierRequest
+from interlock.store.sql import Query
 
 Other = TypeVar("Other")
+Reading = TypeVar("Reading")
 
 
 def run_once(
-    app: App, key: RequestKey, decide: Callable[[], PlannedReply | Other], node: NodeId
+    app: App,
+    key: RequestKey,
+    question: Query[Reading],
+    decide: Callable[[Reading], PlannedReply | Other],
+    node: NodeId,
 ) -> RenderedAnswer | RequestReused | Other:
-    """Append what `decide` plans, which makes `node`, unless the same call was made before."""
+    """Append what `decide` plans, which makes `node`, unless the same call was made before.
+
+    It decides on the answer to `question`.
+    """
     valid_ms = None if key.is_named else UNNAMED_VALID_MS
 
     def attempt() -> PlannedReply | RenderedAnswer | RequestReused | Other:
         at_ms = app.clock.now_ms()
-        if earlier := _earlier_answer(app, key, at_ms):
+        request, reading = app.log.ask(queries.earlier_request(key.key), question)
+        if request and (earlier := _earlier_answer(app, key, request, at_ms)):
             return earlier
-        decision = decide()
+        decision = decide(reading)
         if not isinstance(decision, PlannedReply):
             return decision
         request = RequestRecord(key.key, key.arguments, node, at_ms, valid_ms)
@@ -38,14 +51,13 @@ def run_once(
     return append_reply(app, attempt)
 
 
-def _earlier_answer(app: App, key: RequestKey, at_ms: int) -> RenderedAnswer | RequestReused | None:
-    request = app.reader.earlier_request(key.key)
-    if request is None:
-        return None
+def _earlier_answer(
+    app: App, key: RequestKey, request: EarlierRequest, at_ms: int
+) -> RenderedAnswer | RequestReused | None:
     if not key.is_named and at_ms - request.at_ms > UNNAMED_VALID_MS:
         return None
     if request.arguments != key.arguments:
         return RequestReused()
-    if app.reader.locate(request.node) is None:
-        return None  # its session was deleted a moment ago
-    return replay(app, request.node)
+    made = app.log.ask(queries.creation_event(request.node))
+    # If there is none, its session was deleted a moment ago.
+    return replay(app, app.log, node_of(made)) if made else None

@@ -1,6 +1,6 @@
-"""Read what was handed in on the line of nodes that leads to one: notes, artifacts, values."""
+"""What was handed in on the line of nodes that leads to one: notes, artifacts, values."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -11,22 +11,26 @@ from interlock.core.canonical import Json
 from interlock.core.ids import AttemptId, BlobRef, NodeId, StepId
 from interlock.core.session import context as contexts
 from interlock.core.session.answer import LeftOutNotes, PastOutput
-from interlock.core.session.events import OutputAppended
+from interlock.core.session.events import Envelope, OutputAppended
 from interlock.core.session.nodes import Node, node_of, output_key
 from interlock.core.session.recap import ALL, PastNotes
 from interlock.core.workflow.compiled_workflow import CompiledStep, CompiledWorkflow
-from interlock.store.log import LogReader
+from interlock.store import queries
+from interlock.store.log_reader import LogReader
+from interlock.store.records import RunLine
 
 STEPS_MAX = 60  # that a recap looks back; what lies farther back is read by name
 LINE_MAX = 100_000  # steps that reading looks back
 READ_CHARS_MAX = 48_000  # in one answer: clients cut what is much longer
-CHECKPOINTS_MAX = 20
 NO_NOTES = "(no notes)"
 SMALL_ARTIFACTS_MAX = 1_000  # bytes; larger artifacts of a step are left out and named
 
 
 TitledNotes: TypeAlias = tuple[str, str]
 """The title of a step, and its notes."""
+Outputs: TypeAlias = Mapping[str, Envelope]
+"""Events of outputs, by their keys."""
+Contents: TypeAlias = Mapping[BlobRef, bytes]
 
 
 class _Entry(msgspec.Struct, frozen=True):
@@ -40,48 +44,73 @@ class _Entry(msgspec.Struct, frozen=True):
     key: str
 
 
+def quoted_keys(node: Node, workflow: CompiledWorkflow | None) -> dict[StepId, str]:
+    """Return the keys of the outputs that prompts of the workflow quote, as they are at `node`.
+
+    As long as the workflow is not known: all that may be.
+    """
+    outputs = node.past.outputs.items()
+    return {step: key for step, key in outputs if not workflow or step in workflow.quoted_steps}
+
+
+def notes_in(envelope: Envelope) -> str:
+    return _output(envelope).notes
+
+
 def quoted_notes(reader: LogReader, node: Node, workflow: CompiledWorkflow) -> dict[StepId, str]:
     """Return the notes that prompts of the workflow quote, as they are at `node`."""
-    keys = {step: key for step, key in node.past.outputs.items() if step in workflow.quoted_steps}
-    outputs = reader.events_with_keys(node.session, list(keys.values())) if keys else {}
-    return {step: _output(outputs[key].event).notes for step, key in keys.items()}
+    keys = quoted_keys(node, workflow)
+    outputs = reader.events_with_keys(node.session, list(keys.values()))
+    return {step: notes_in(outputs[key]) for step, key in keys.items()}
 
 
-def past_notes(reader: LogReader, node: Node, workflow: CompiledWorkflow) -> list[PastNotes]:
-    """Return the notes on the line to `node`, of steps and of checkpoints, the newest first."""
-    line = [node_of(envelope) for envelope in reader.line_to(node.id, steps=STEPS_MAX + 1)]
-    entries = {entry.key: entry for entry in _accepted_steps(line)}
-    for envelope in reader.checkpoints_beside([one.id for one in line], limit=CHECKPOINTS_MAX):
+def shown_artifacts(node: Node, outputs: Outputs) -> Iterator[BlobRef]:
+    """Yield the artifacts that a recap may show: small ones, and those of steps that are kept."""
+    kept_keys = set(node.past.outputs.values())
+    for key, envelope in outputs.items():
+        output = _output(envelope)
+        if key in kept_keys or _artifact_size(output) <= SMALL_ARTIFACTS_MAX:
+            yield from (artifact.ref for artifact in output.artifacts)
+
+
+def past_notes(
+    line: RunLine, outputs: Outputs, contents: Contents, workflow: CompiledWorkflow
+) -> list[PastNotes]:
+    """Return the notes on the line to a node, of steps and of checkpoints, the newest first.
+
+    `outputs` are those on the line, and those farther back that are kept.
+    """
+    nodes = [node_of(envelope) for envelope in line.nodes]
+    entries = {entry.key: entry for entry in _accepted_steps(nodes)}
+    for envelope in line.checkpoints:
         checkpoint = _checkpoint_entry(node_of(envelope))
         entries[checkpoint.key] = checkpoint
     kept_steps = {step.id: step for step, _ in workflow.steps_with_loops() if step.is_kept}
-    kept = {key: kept_steps[step] for step, key in node.past.outputs.items() if step in kept_steps}
+    past = nodes[0].past.outputs
+    kept = {key: kept_steps[step] for step, key in past.items() if step in kept_steps}
     for key, step in kept.items():  # one may lie farther back
         entries.setdefault(key, _Entry(0, step.id, NodeId(""), step.title, key))
-    outputs = reader.events_with_keys(node.session, list(entries))
     return [
         notes
         for entry in sorted(entries.values(), key=lambda entry: entry.seq, reverse=True)
         if entry.key in outputs
-        for notes in _past_notes(
-            reader, entry, _output(outputs[entry.key].event), kept.get(entry.key)
-        )
+        for notes in _past_notes(entry, _output(outputs[entry.key]), contents, kept.get(entry.key))
     ]
 
 
-def later_notes(reader: LogReader, here: NodeId, tip: NodeId) -> list[TitledNotes] | None:
+def later_notes(here: NodeId, line_to_tip: RunLine) -> list[TitledNotes] | None:
     """Return the notes on the line from one node to another, the newest first.
 
     None if the one is not on the line to the other.
     """
-    line = [node_of(envelope) for envelope in reader.line_to(tip, steps=STEPS_MAX)]
+    line = [node_of(envelope) for envelope in line_to_tip.nodes]
     line_ids = [node.id for node in line]
     if here not in line_ids:
         return None
     entries = _accepted_steps(line[: line_ids.index(here) + 1])
-    outputs = reader.events_with_keys(line[0].session, [entry.key for entry in entries])
+    outputs = line_to_tip.outputs
     return [
-        (entry.title, _output(outputs[entry.key].event).notes or NO_NOTES)
+        (entry.title, notes_in(outputs[entry.key]) or NO_NOTES)
         for entry in entries
         if entry.key in outputs
     ]
@@ -94,38 +123,41 @@ def outputs_of_step(
 
     `step` is the id of a step, of the node where one output was handed in, or `all`.
     """
-    line = [node_of(envelope) for envelope in reader.line_to(node.id, steps=LINE_MAX)]
-    entries = _accepted_steps(line)
-    for envelope in reader.checkpoints_beside([one.id for one in line], limit=LINE_MAX):
-        entries.append(_checkpoint_entry(node_of(envelope)))
+    line = reader.ask(queries.line_to(node.id, steps=LINE_MAX, checkpoints=LINE_MAX))
+    entries = _accepted_steps([node_of(envelope) for envelope in line.nodes])
+    entries += [_checkpoint_entry(node_of(envelope)) for envelope in line.checkpoints]
     wanted = [entry for entry in entries if step in (ALL, entry.step, entry.node)]
     if not wanted and step != ALL:
         return NoSuchStep(step, tuple(dict.fromkeys(entry.step for entry in reversed(entries))))
-    found = reader.events_with_keys(node.session, [entry.key for entry in wanted])
-    outputs: list[PastOutput] = []
+    shown: list[tuple[_Entry, OutputAppended]] = []
     left_out: list[LeftOutNotes] = []
     room = READ_CHARS_MAX
     for entry in sorted(wanted, key=lambda entry: entry.seq, reverse=True):
-        if entry.key not in found:
+        if entry.key not in line.outputs:
             continue  # a checkpoint without notes
-        event = _output(found[entry.key].event)
-        size = len(event.notes) + sum(artifact.size for artifact in event.artifacts)
-        if outputs and size > room:
+        output = _output(line.outputs[entry.key])
+        size = len(output.notes) + _artifact_size(output)
+        if shown and size > room:
             left_out.append(LeftOutNotes(entry.node, entry.title, size))
         else:
-            artifacts = _artifacts(reader, event)
-            outputs.append(PastOutput(entry.step, entry.title, event.notes, artifacts))
+            shown.append((entry, output))
             room -= size
-    return outputs[::-1], left_out[::-1]
+    refs = (artifact.ref for _, output in shown for artifact in output.artifacts)
+    contents = reader.ask(reader.blobs(refs))
+    outputs = [
+        PastOutput(entry.step, entry.title, output.notes, _artifacts(output, contents))
+        for entry, output in reversed(shown)
+    ]
+    return outputs, left_out[::-1]
 
 
-def unaccepted_notes(reader: LogReader, node: Node) -> str:
+def unaccepted_notes(node: Node, outputs: Outputs) -> str:
     """Return the notes of the attempt that was blocked at `node`, if it is such a node."""
     created = node.created
     if created.node_kind != "blocked" or created.parent is None or created.attempt is None:
         return ""
-    envelope = reader.event_with_key(node.session, output_key(created.parent, created.attempt))
-    return envelope.event.notes if envelope and isinstance(envelope.event, OutputAppended) else ""
+    envelope = outputs.get(output_key(created.parent, created.attempt))
+    return notes_in(envelope) if envelope else ""
 
 
 def values_at(reader: LogReader, node: Node) -> dict[str, Json]:
@@ -137,10 +169,14 @@ def values_at(reader: LogReader, node: Node) -> dict[str, Json]:
 def artifacts_at(reader: LogReader, node: Node, attempt: AttemptId) -> tuple[str, ...]:
     """Return the artifacts that were handed in at `node` with `attempt`, as JSON."""
     envelope = reader.event_with_key(node.session, output_key(node.id, attempt))
-    return _artifacts(reader, _output(envelope.event)) if envelope else ()
+    if envelope is None:
+        return ()
+    output = _output(envelope)
+    refs = (artifact.ref for artifact in output.artifacts)
+    return _artifacts(output, reader.ask(reader.blobs(refs)))
 
 
-def _accepted_steps(line: list[Node]) -> list[_Entry]:
+def _accepted_steps(line: Sequence[Node]) -> list[_Entry]:
     """Return the outputs of the accepted steps on a line, which is from its end."""
     return [
         _Entry(
@@ -164,11 +200,11 @@ def _checkpoint_entry(checkpoint: Node) -> _Entry:
 
 
 def _past_notes(
-    reader: LogReader, entry: _Entry, output: OutputAppended, kept: CompiledStep | None
+    entry: _Entry, output: OutputAppended, contents: Contents, kept: CompiledStep | None
 ) -> Iterator[PastNotes]:
     """Yield the notes of an output; apart from them the artifacts, if only those are kept."""
-    size = sum(artifact.size for artifact in output.artifacts)
-    artifacts = _artifacts(reader, output) if kept or size <= SMALL_ARTIFACTS_MAX else ()
+    size = _artifact_size(output)
+    artifacts = _artifacts(output, contents) if kept or size <= SMALL_ARTIFACTS_MAX else ()
     if kept and not kept.keep:
         yield PastNotes(entry.step, entry.title, "", is_kept=True, artifacts=artifacts)
         artifacts, size = (), 0
@@ -182,10 +218,14 @@ def _past_notes(
     )
 
 
-def _artifacts(reader: LogReader, output: OutputAppended) -> tuple[str, ...]:
-    return tuple(reader.blob(BlobRef(artifact.ref)).decode() for artifact in output.artifacts)
+def _artifacts(output: OutputAppended, contents: Contents) -> tuple[str, ...]:
+    return tuple(contents[artifact.ref].decode() for artifact in output.artifacts)
 
 
-def _output(event: object) -> OutputAppended:
-    assert isinstance(event, OutputAppended), "an output key is used by an output"
-    return event
+def _artifact_size(output: OutputAppended) -> int:
+    return sum(artifact.size for artifact in output.artifacts)
+
+
+def _output(envelope: Envelope) -> OutputAppended:
+    assert isinstance(envelope.event, OutputAppended), "an output key is used by an output"
+    return envelope.event

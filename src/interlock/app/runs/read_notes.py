@@ -8,25 +8,24 @@ from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.recap import ALL
 from interlock.core.tokens import Token, mint
 from interlock.store.keyring import Keyring
-from interlock.store.log import LogReader
+from interlock.store.log_reader import LogReader
 
 
 def read_notes(
     reader: LogReader, keyring: Keyring, *, token: str, step: str
 ) -> RenderedAnswer | BadToken | NodeGone | UnhealthySession | NoSuchStep:
     """Return the notes and artifacts of a step, or of all of them with the values."""
-    with reader.snapshot():
-        target = token_target.find_token_target(reader, token, keyring.keys())
-        if not isinstance(target, TokenTarget):
-            return target
-        target = token_target.skip_answered_approval(reader, target)
-        node = target.node
-        found = past_outputs.outputs_of_step(reader, node, step)
-        if isinstance(found, NoSuchStep):
-            return found
-        outputs, left_out = found
-        values = past_outputs.values_at(reader, node) if step == ALL else {}
-        attempt = token_target.unspent_attempt(reader, node.session, node.id, target.attempt)
+    asked = token_target.find_token_target(reader, keyring, token)
+    if not isinstance(asked, TokenTarget):
+        return asked
+    target = token_target.skip_answered_approval(reader, asked)
+    node = target.node
+    found = past_outputs.outputs_of_step(reader, node, step)
+    if isinstance(found, NoSuchStep):
+        return found
+    outputs, left_out = found
+    values = past_outputs.values_at(reader, node) if step == ALL else {}
+    attempt = token_target.unspent_attempt(target.events, node.id, target.attempt)
     token = mint(Token(node.id, attempt), keyring.current())
     return answer_text.fill(
         answer_text.notes_answer(tuple(outputs), values, tuple(left_out)),

@@ -9,26 +9,28 @@ from interlock.app.refusals import BadToken, NodeGone, UnhealthySession
 from interlock.app.runs import past_outputs, token_target
 from interlock.app.runs.past_outputs import TitledNotes
 from interlock.app.runs.token_target import TokenTarget
-from interlock.app.sessions import stored_node
 from interlock.app.sessions.workspace_snapshot import changes_to_verify
 from interlock.core import ids
-from interlock.core.ids import WorkflowHash
+from interlock.core.ids import BlobRef, WorkflowHash
 from interlock.core.session import answer_text, recap
 from interlock.core.session import context as contexts
 from interlock.core.session.answer import AnswerGap, OtherBranch, RenderedAnswer
-from interlock.core.session.blockers import Blocker
-from interlock.core.session.events import GapRecorded, ValidationPerformed
+from interlock.core.session.events import Envelope, GapRecorded
 from interlock.core.session.fact_events import gap_key
-from interlock.core.session.nodes import Node, node_spec_of, situation, validation_key
+from interlock.core.session.nodes import node_spec_of, situation
 from interlock.core.session.recap import RunMemory
 from interlock.core.session.refusals import RunGivenUp
 from interlock.core.tokens import Token, mint
 from interlock.core.workflow import positions
 from interlock.core.workflow import prompt as prompts
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow
+from interlock.store import queries
 from interlock.store.keyring import Keyring
-from interlock.store.log import LogReader
+from interlock.store.log_reader import LogReader
+from interlock.store.records import RunLine
+from interlock.store.sql import Query
 
+LINE_STEPS = past_outputs.STEPS_MAX + 1  # the last one is the pending step
 LATER_STEPS_MAX = 10
 
 
@@ -39,51 +41,47 @@ def rehydrate(
     *,
     token: str,
 ) -> RenderedAnswer | BadToken | NodeGone | UnhealthySession | RunGivenUp:
-    with reader.snapshot():
-        target = token_target.find_token_target(reader, token, keyring.keys())
-        if not isinstance(target, TokenTarget):
-            return target
-        if target.run.status == "abandoned":
-            return RunGivenUp(target.run.run)
-        warnings = _grant_warnings(reader, target)
-        target = token_target.skip_answered_approval(reader, target)
-        node, run, head = target.node, target.run, target.stream.head
-        assert head is not None, "a node is in a session"
-        workflow = pinned_workflow(run.workflow_hash)
-        context = contexts.decode(reader.blob(node.created.context))
-        current = situation(
-            node_spec_of(node, workflow),
-            run,
-            workflow,
-            context=context,
-            blockers=_blockers(reader, node),
-            approval=stored_node.approval_at(reader, node),
+    asked = token_target.find_token_target(reader, keyring, token, line_steps=LINE_STEPS)
+    if not isinstance(asked, TokenTarget):
+        return asked
+    if asked.run.status == "abandoned":
+        return RunGivenUp(asked.run.run)
+    target = token_target.skip_answered_approval(reader, asked, line_steps=LINE_STEPS)
+    node, run, head = target.node, target.run, target.stream.head
+    assert head is not None, "a node is in a session"
+    past = _read_past(reader, target)
+    workflow = pinned_workflow(run.workflow_hash)
+    context = contexts.decode(past.contents[node.created.context])
+    current = situation(
+        node_spec_of(node, workflow),
+        run,
+        workflow,
+        context=context,
+        blockers=target.validation.blockers if target.validation else (),
+        approval=target.approval,
+    )
+    # Whoever waits for an approval asks again and again, and has nothing to do meanwhile.
+    text, left_out = (
+        ("", []) if current.approval else recap.compose(_memory(target, workflow, context, past))
+    )
+    stored = answer_text.stored_answer(
+        msgspec.structs.replace(
+            current,
+            is_introduced=False,
+            gaps=past.gaps,
+            branches=_newer_branch(target, past.later),
+            warnings=_grant_warnings(asked),
+            verify=changes_to_verify(head, Path(head.workspace)),
+            recap=text,
+            left_out=tuple(left_out),
         )
-        later = _later_notes(reader, target)
-        # Whoever waits for an approval asks again and again, and has nothing to do meanwhile.
-        text, left_out = (
-            ("", [])
-            if current.approval
-            else recap.compose(_memory(reader, target, workflow, context, later))
-        )
-        stored = answer_text.stored_answer(
-            msgspec.structs.replace(
-                current,
-                is_introduced=False,
-                gaps=_open_gaps(reader, target),
-                branches=_newer_branch(target, later),
-                warnings=warnings,
-                verify=changes_to_verify(head, Path(head.workspace)),
-                recap=text,
-                left_out=tuple(left_out),
-            )
-        )
-        prompt = stored_node.prompt_of(reader, node)
-        attempt = token_target.unspent_attempt(reader, node.session, node.id, target.attempt)
+    )
+    prompt = node.created.prompt
+    attempt = token_target.unspent_attempt(target.events, node.id, target.attempt)
     key = keyring.current()
     return answer_text.fill(
         stored,
-        prompt=prompt,
+        prompt=past.contents[prompt].decode() if prompt else "",
         token=mint(Token(node.id, attempt), key),
         token_at=lambda other: mint(Token(other, ids.first_attempt(other)), key),
         session=node.session,
@@ -91,17 +89,62 @@ def rehydrate(
     )
 
 
+class _Past(msgspec.Struct, frozen=True):
+    """The past of a node, as far as it may be shown."""
+
+    line: RunLine
+    outputs: dict[str, Envelope]
+    """The outputs on the line, and those farther back that are kept or quoted."""
+    contents: dict[BlobRef, bytes]
+    gaps: tuple[AnswerGap, ...]
+    """The open ones."""
+    later: list[TitledNotes] | None
+    """The notes on the way from here to where the run stands; None if it is not on that way."""
+
+
+def _read_past(reader: LogReader, target: TokenTarget) -> _Past:
+    """Read everything else that is shown, and the workflow, in one go; kept artifacts after it."""
+    node, run, line = target.node, target.run, target.line
+    assert line is not None, "it was asked for"
+    created = node.created
+    refs = filter(None, (created.context, created.prompt, BlobRef(run.workflow_hash)))
+    gap_keys = [gap_key(gap) for gap in run.open_gaps]
+    far_keys = [key for key in node.past.outputs.values() if key not in line.outputs]
+    contents, events, line_to_tip = reader.ask(
+        reader.blobs([*refs, *past_outputs.shown_artifacts(node, line.outputs)]),
+        queries.events_with_keys(node.session, [*gap_keys, *far_keys]),
+        _line_to_tip(target),
+    )
+    far_outputs = {key: events[key] for key in far_keys if key in events}
+    artifacts = past_outputs.shown_artifacts(node, far_outputs)
+    gaps = [events[key].event for key in gap_keys if key in events]
+    return _Past(
+        line,
+        line.outputs | far_outputs,
+        contents | reader.ask(reader.blobs(artifacts)),
+        tuple(
+            AnswerGap(gap.gap, gap.severity, gap.summary)
+            for gap in gaps
+            if isinstance(gap, GapRecorded)
+        ),
+        past_outputs.later_notes(node.id, line_to_tip) if line_to_tip else None,
+    )
+
+
+def _line_to_tip(target: TokenTarget) -> Query[RunLine | None]:
+    """The way to where the run stands, if that is not here."""
+    tip = target.run.tip
+    if tip is None or tip == target.node.id:
+        return Query((), lambda _: None)
+    return queries.line_to(tip, steps=past_outputs.STEPS_MAX)
+
+
 def _memory(
-    reader: LogReader,
-    target: TokenTarget,
-    workflow: CompiledWorkflow,
-    context: contexts.Context,
-    later: list[TitledNotes] | None,
+    target: TokenTarget, workflow: CompiledWorkflow, context: contexts.Context, past: _Past
 ) -> RunMemory:
     node = target.node
     position = node.created.position
     step = positions.step_at(workflow, position) if node.created.step_id else None
-    notes = past_outputs.past_notes(reader, node, workflow)
     return RunMemory(
         goal=target.run.goal,
         values={name: value for name, value in context.items() if name != "goal"},
@@ -109,44 +152,19 @@ def _memory(
         instructions=(
             prompts.repeated_instructions(workflow, step, position, context) if step else ""
         ),
-        unaccepted=past_outputs.unaccepted_notes(reader, node),
-        newest_first=notes,
+        unaccepted=past_outputs.unaccepted_notes(node, past.outputs),
+        newest_first=past_outputs.past_notes(past.line, past.outputs, past.contents, workflow),
         older_count=max(0, node.created.depth - past_outputs.STEPS_MAX),
-        later=_describe_later_work(later),
+        later=_describe_later_work(past.later),
     )
 
 
-def _blockers(reader: LogReader, node: Node) -> tuple[Blocker, ...]:
-    envelope = reader.event_with_key(node.session, validation_key(node.id))
-    if envelope is None:
-        return ()
-    assert isinstance(envelope.event, ValidationPerformed), "a validation key is used by one"
-    return envelope.event.blockers
-
-
-def _open_gaps(reader: LogReader, target: TokenTarget) -> tuple[AnswerGap, ...]:
-    keys = [gap_key(gap) for gap in target.run.open_gaps]
-    events = reader.events_with_keys(target.node.session, keys) if keys else {}
-    gaps = [events[key].event for key in keys if key in events]
-    return tuple(
-        AnswerGap(gap.gap, gap.severity, gap.summary)
-        for gap in gaps
-        if isinstance(gap, GapRecorded)
-    )
-
-
-def _grant_warnings(reader: LogReader, target: TokenTarget) -> tuple[str, ...]:
+def _grant_warnings(target: TokenTarget) -> tuple[str, ...]:
     """The user's remark on granting, as a warning; the remark on a denial is in a blocker."""
-    answer = stored_node.approval_answer_at(reader, target.node)
+    answer = target.approval_answer
     if answer is None or answer.verdict == "denied" or not answer.reason:
         return ()
     return (f"The approval was granted: {answer.reason}",)
-
-
-def _later_notes(reader: LogReader, target: TokenTarget) -> list[TitledNotes] | None:
-    """The notes on the way from here to where the run stands; None if it is not on that way."""
-    tip, here = target.run.tip, target.node.id
-    return past_outputs.later_notes(reader, here, tip) if tip and tip != here else None
 
 
 def _newer_branch(target: TokenTarget, later: list[TitledNotes] | None) -> tuple[OtherBranch, ...]:

@@ -9,10 +9,14 @@ from interlock.app.runs.token_target import unspent_attempt
 from interlock.app.sessions.workspace_snapshot import changes_to_verify, observe_workspace
 from interlock.core.ids import RunId, SessionId
 from interlock.core.session import resume_ranking
+from interlock.core.session.nodes import advance_prefix
+from interlock.core.session.plan import Stream
 from interlock.core.session.resume_ranking import RankedMatch, RankingQuery, SessionCandidate
 from interlock.core.tokens import Token, mint
+from interlock.store import queries
 from interlock.store.keyring import Keyring
-from interlock.store.log import LogReader, ResumeRow
+from interlock.store.log_reader import LogReader
+from interlock.store.records import ResumeRow, RunSearch
 from interlock.workspace.git import changed_files, state
 
 POOL_MAX = 50  # sessions looked at for each way of finding them
@@ -59,9 +63,21 @@ def find_resumable_runs(
         rows = {run: row for run, row in rows.items() if row.workspace == query.workspace}
     candidates = [_session_candidate(row, request) for row in rows.values()]
     matches = resume_ranking.rank(query, candidates)[: request.limit]
+    matched = [rows[match.candidate.run] for match in matches]
+    # A run may have been handed in where it stands, on a branch that was left.
+    events, stream = reader.ask(
+        queries.events_with_prefixes([(row.session, advance_prefix(row.tip)) for row in matched]),
+        queries.end_of_stream(matched[0].session if matched else SessionId("")),
+    )
+    key = keyring.current()
     return [
-        _resumable_run(reader, keyring, match, rows[match.candidate.run], is_first=index == 0)
-        for index, match in enumerate(matches)
+        ResumableRun(
+            match,
+            row,
+            mint(Token(row.tip, unspent_attempt(events, row.tip)), key),
+            _changes_since(stream, row) if stream and index == 0 else (),
+        )
+        for index, (match, row) in enumerate(zip(matches, matched, strict=True))
     ]
 
 
@@ -75,12 +91,14 @@ def _candidate_rows(reader: LogReader, query: RankingQuery) -> list[ResumeRow]:
             return rows
         if word.startswith("run_") and (rows := _rows_named(reader, None, word)):
             return rows
-    return [
-        *reader.runs_with_words(query.words, all_of=True, limit=POOL_MAX),
-        *reader.runs_with_words(query.words, all_of=False, limit=POOL_MAX),
-        *reader.runs_at_git(branch=query.git_branch, head=query.git_head, limit=POOL_MAX),
-        *reader.newest_runs(limit=POOL_MAX),
-    ]
+    searches = [RunSearch()]
+    if query.words:
+        searches += [RunSearch(query.words), RunSearch(query.words, all_of=False)]
+    if query.git_head:
+        searches.append(RunSearch(git_head=query.git_head))
+    if query.git_branch:
+        searches.append(RunSearch(git_branch=query.git_branch))
+    return reader.find_runs(*searches, limit=POOL_MAX)
 
 
 def _rows_named(reader: LogReader, session: str | None, run: str | None) -> list[ResumeRow]:
@@ -109,26 +127,16 @@ def _session_candidate(row: ResumeRow, request: ResumeQuery) -> SessionCandidate
     )
 
 
-def _resumable_run(
-    reader: LogReader,
-    keyring: Keyring,
-    match: RankedMatch,
-    row: ResumeRow,
-    *,
-    is_first: bool,
-) -> ResumableRun:
-    attempt = unspent_attempt(reader, row.session, row.tip)
-    token = mint(Token(row.tip, attempt), keyring.current())
-    changes: tuple[str, ...] = ()
-    stream = reader.stream(row.session)
-    if is_first and stream and stream.head and row.git_head:
-        workspace = Path(row.workspace)
-        changes = (
-            *changes_to_verify(stream.head, workspace),
-            *state.changes_since(workspace, row.git_head),
-            *_describe_uncommitted(workspace),
-        )
-    return ResumableRun(match, row, token, changes)
+def _changes_since(stream: Stream, row: ResumeRow) -> tuple[str, ...]:
+    """The changes in git since the run was last changed, as far as git is there."""
+    if stream.head is None or not row.git_head:
+        return ()
+    workspace = Path(row.workspace)
+    return (
+        *changes_to_verify(stream.head, workspace),
+        *state.changes_since(workspace, row.git_head),
+        *_describe_uncommitted(workspace),
+    )
 
 
 def _describe_uncommitted(workspace: Path) -> tuple[str, ...]:

@@ -5,13 +5,14 @@ from interlock.app.refusals import BadToken, NodeGone, NoSuchNode, NotesRequired
 from interlock.app.runs.checkpoint import checkpoint
 from interlock.app.runs.rehydrate import rehydrate
 from interlock.app.runs.submission import Output, Submission, parse_submission
-from interlock.app.sessions import stored_node
 from interlock.core import ids
 from interlock.core.ids import AttemptId, NodeId, SessionId
 from interlock.core.session.answer import RenderedAnswer
+from interlock.core.session.nodes import node_of
 from interlock.core.session.refusals import RunGivenUp, RunRefusal
 from interlock.core.tokens import Token, mint
-from interlock.store.log import LogReader
+from interlock.store import queries
+from interlock.store.log_reader import LogReader
 
 
 def pick_up(
@@ -55,10 +56,11 @@ def _continuation_node(
     reader: LogReader, session: SessionId, requested_node: str
 ) -> NodeId | NoSuchNode:
     """The node that work goes on from: the requested one, or for a checkpoint its parent."""
-    located = reader.locate(NodeId(requested_node)) if ids.is_node_id(requested_node) else None
-    if located is None or located.stream.session != session:
+    is_possible_id = ids.is_node_id(requested_node)
+    created = reader.ask(queries.creation_event(NodeId(requested_node))) if is_possible_id else None
+    if created is None or created.session != session:
         return NoSuchNode(requested_node, session)
-    node = stored_node.load_node(reader, NodeId(requested_node))
+    node = node_of(created)
     if node.created.node_kind != "checkpoint":
         return node.id
     assert node.created.parent is not None, "a checkpoint hangs beside a node"

@@ -1,7 +1,7 @@
 """Start a run of a workflow, in a new session or in one that exists."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -29,13 +29,17 @@ from interlock.core.session import decide, start_run
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.plan import Stream
 from interlock.core.session.refusals import ContextUnset, InputRefused, RunCannotBegin, RunRefusal
+from interlock.core.session.run_head import RunHead
 from interlock.core.session.start_run import NewRun
 from interlock.core.workflow.compiled_workflow import PinnedWorkflow
 from interlock.core.workflow.prompt import ResolvedReference
+from interlock.store import queries
+from interlock.store.sql import Query, both
 from interlock.workspace.projects import references
 from interlock.workspace.projects.settings import preferences_in
 
 FINISHED_RUNS_MAX = 3
+LATEST_RUNS_MAX = 20  # runs of a session that are searched for them
 GOAL_CHARS_MAX = 2_000  # it is a sentence; longer text belongs in the context
 
 
@@ -105,12 +109,19 @@ def begin_run(
     except NotCanonical as error:  # of all arguments, only the context may not be canonical
         return InputRefused(error.pointer, error.reason)
 
-    def attempt() -> decide.PlannedReply | RunRefusal:
-        stream = app.log.stream(session) if session else None
-        new_run = _new_run(app, request, stream, root, resolved_references)
+    def attempt(reading: tuple[Stream | None, list[RunHead]]) -> decide.PlannedReply | RunRefusal:
+        new_run = _new_run(app, request, reading, root, resolved_references)
         return start_run.start(new_run, pinned, key=app.keyring.current(), at_ms=app.clock.now_ms())
 
-    return run_once(app, call, attempt, root)
+    return run_once(app, call, _session_reading(session), attempt, root)
+
+
+def _session_reading(session: SessionId | None) -> Query[tuple[Stream | None, list[RunHead]]]:
+    """The session in which a run begins, and its latest runs; nothing of a new one."""
+    if session is None:
+        return Query((), lambda _: (None, []))
+    latest_runs = queries.latest_runs(session, limit=LATEST_RUNS_MAX)
+    return both(queries.end_of_stream(session), latest_runs)
 
 
 def _session_for(app: App, request: StartRequest) -> SessionId | CallerUnknown | None:
@@ -134,10 +145,11 @@ def default_preferences(app: App, workspace: Path) -> Preferences:
 def _new_run(
     app: App,
     request: StartRequest,
-    stream: Stream | None,
+    reading: tuple[Stream | None, list[RunHead]],
     root: NodeId,
     resolved_references: tuple[ResolvedReference, ...],
 ) -> NewRun:
+    stream, latest_runs = reading
     if stream is None:
         stream = Stream(ids.session_id(app.entropy(ids.RANDOM_BYTES)))
     default, warnings = default_preferences(app, request.workspace), ()
@@ -162,13 +174,12 @@ def _new_run(
             Path(stream.head.workspace) if stream.head else request.workspace
         ),
         references=resolved_references,
-        warnings=(*warnings, *_finished_work(stream)),
+        warnings=(*warnings, *_finished_work(latest_runs)),
     )
 
 
-def _finished_work(stream: Stream) -> Iterator[str]:
+def _finished_work(runs: Sequence[RunHead]) -> Iterator[str]:
     """The runs that were finished in this session: what they found need not be found again."""
-    runs = stream.head.runs if stream.head else ()
     finished = [run for run in runs if run.status in ("complete", "complete_with_gaps")]
     for run in finished[-FINISHED_RUNS_MAX:]:
         yield (

@@ -27,9 +27,9 @@ from interlock.core.session.events import (
     decode_envelope,
 )
 from interlock.core.session.fact_events import gap_key, gap_resolved_key
-from interlock.core.session.head import RunHead
 from interlock.core.session.plan import EventDraft, Plan, Stream, plan
-from interlock.store.log import LogReader
+from interlock.core.session.run_head import RunHead
+from interlock.store.log_reader import LogReader
 
 
 class UnresolvedGap(msgspec.Struct, frozen=True):
@@ -46,10 +46,9 @@ def find_run(reader: LogReader, run_prefix: str) -> tuple[RunHead, Stream] | NoS
     if len(matches) != 1:
         return NoSuchRun(run_prefix, tuple(run for run, _ in matches))
     run, session = matches[0]
-    stream = reader.stream(session)
+    stream = reader.stream(session, run)
     assert stream is not None, "a run is in a session"
-    assert stream.head is not None, "a stored stream has a head"
-    return stream.head.run(run), stream
+    return stream.runs[run], stream
 
 
 def set_preferences(app: App, run_prefix: str, wish: Wish) -> Preferences | NoSuchRun:
@@ -140,7 +139,7 @@ def _append_event(
     """Append one event. An event that may recur gets the stream's version into its key."""
 
     def decide() -> Plan:
-        stream = app.log.stream(session)
+        stream = app.log.stream(session, run)
         assert stream is not None, f"{session} is there"
         event_key = key if is_unique else f"{key}:{stream.version}"
         draft = EventDraft(event_key, event, run)

@@ -12,17 +12,18 @@ import msgspec
 from interlock.app.context import App
 from interlock.app.runs import approvals, user_actions
 from interlock.app.runs.approvals import PendingApproval
-from interlock.app.sessions import session_views, stored_node
-from interlock.app.sessions.lookup import SessionFilter, session_page
+from interlock.app.sessions import stored_node
 from interlock.core.ids import NodeId, RunId, SessionId
 from interlock.core.session.answer import decode_stored_answer
 from interlock.core.session.events import GapRecorded
-from interlock.core.session.head import Head, RunHead
 from interlock.core.session.nodes import node_of
+from interlock.core.session.run_head import RunHead
 from interlock.core.views.status import Status, session_status
+from interlock.store import queries
 from interlock.store.failures import StoreFailure
+from interlock.store.records import ListedSession, WaitingRunRow
 
-SESSIONS_MAX = 1_000
+RUNS_MAX = 1_000
 
 
 class WaitingRun(msgspec.Struct, frozen=True, rename="camel"):
@@ -81,14 +82,14 @@ def list_waiting(app: App) -> WaitingForUser:
     questions: list[WaitingRun] = []
     stopped: list[WaitingRun] = []
     gaps: list[CriticalGap] = []
-    for session, head in _sessions(app):
-        for run, status in _statuses(app, head):
-            if status.code == "asks_you":
-                questions.append(_waiting_run(app, session, run))
-            elif status.code == "waits_for_you":
-                stopped.append(_waiting_run(app, session, run))
-        if any(run.gaps_critical for run in head.runs):
-            gaps += _critical_gaps(app, session, head)
+    for row in _waiting_rows(app):
+        status = session_status(row.head, row.run)
+        if status.code == "asks_you":
+            questions.append(_waiting_run(app, row.session, row.run))
+        elif status.code == "waits_for_you":
+            stopped.append(_waiting_run(app, row.session, row.run))
+        if row.run.gaps_critical:
+            gaps += _critical_gaps(app, row.session, row.run)
     return WaitingForUser(
         pending,
         tuple(sorted(questions, key=lambda run: run.since_ms)),
@@ -98,37 +99,38 @@ def list_waiting(app: App) -> WaitingForUser:
 
 
 def count_waiting(app: App) -> int:
-    """The length of `list_waiting`, with overdue approvals, from heads and tips alone."""
+    """The length of `list_waiting`, with overdue approvals, from the heads alone."""
     count = approvals.count_pending(app)
-    for _, head in _sessions(app):
-        count += sum(run.gaps_critical for run in head.runs)
-        count += sum(
-            status.code in ("asks_you", "waits_for_you") for _, status in _statuses(app, head)
-        )
+    for row in _waiting_rows(app):
+        status = session_status(row.head, row.run)
+        count += row.run.gaps_critical + (status.code in ("asks_you", "waits_for_you"))
     return count
 
 
-def wait_in_session(app: App, head: Head) -> SessionWait:
+def wait_in_session(listed: ListedSession) -> SessionWait:
     """Return what waits in one session."""
-    statuses = [status for _, status in _statuses(app, head)]
-    newest = statuses[-1] if statuses else session_status(head)
-    older_runs = sum(status.needs_you for status in statuses[:-1])
-    return SessionWait(newest, older_runs, sum(run.gaps_critical for run in head.runs))
+    latest = listed.latest_run
+    older_statuses = [
+        session_status(listed.head, run)
+        for run in listed.waiting_runs
+        if latest is None or run.run != latest.run
+    ]
+    return SessionWait(
+        session_status(listed.head, latest),
+        sum(status.needs_you for status in older_statuses),
+        sum(run.gaps_critical for run in listed.waiting_runs),
+    )
 
 
-def _sessions(app: App) -> Iterator[tuple[SessionId, Head]]:
-    page = session_page(app, SessionFilter(), after="", limit=SESSIONS_MAX)
-    return ((summary.session, summary.head) for summary in page.sessions)
-
-
-def _statuses(app: App, head: Head) -> Iterator[tuple[RunHead, Status]]:
-    for run in head.runs:
-        yield run, session_status(head, run, next_intent=session_views.next_intent(app, run))
+def _waiting_rows(app: App) -> Iterator[WaitingRunRow]:
+    rows = app.reader.waiting_runs(limit=RUNS_MAX)
+    return (row for row in rows if not row.head.is_archived)
 
 
 def _waiting_run(app: App, session: SessionId, run: RunHead) -> WaitingRun:
     assert run.tip is not None, "a step is pending"
-    (envelope,) = app.reader.line_to(run.tip, steps=0)
+    envelope = app.reader.ask(queries.creation_event(run.tip))
+    assert envelope is not None, "a run stands at a node"
     node = node_of(envelope)
     try:
         prompt = stored_node.prompt_of(app.reader, node)
@@ -148,8 +150,7 @@ def _waiting_run(app: App, session: SessionId, run: RunHead) -> WaitingRun:
     )
 
 
-def _critical_gaps(app: App, session: SessionId, head: Head) -> Iterator[CriticalGap]:
+def _critical_gaps(app: App, session: SessionId, run: RunHead) -> Iterator[CriticalGap]:
     for found in user_actions.open_gaps(app, session):
-        if found.gap.severity == "critical":
-            run = head.run(found.run)
+        if found.run == run.run and found.gap.severity == "critical":
             yield CriticalGap(session, run.run, run.workflow_id, run.goal, found.gap, found.at_ms)

@@ -15,7 +15,9 @@ from interlock.core.ids import BlobRef, SessionId
 from interlock.core.session import bundle, secrets
 from interlock.core.session.bundle import BundleContent, BundleRefused
 from interlock.core.session.events import blob_refs_of, decode_envelope
-from interlock.core.session.head import Head, apply_event
+from interlock.core.session.head import Head
+from interlock.core.session.plan import Stream, fold
+from interlock.core.session.run_head import RunHead
 from interlock.core.session.secrets import SuspectedSecret
 
 
@@ -37,6 +39,7 @@ class ImportPreview(msgspec.Struct, frozen=True):
     events: int
     blobs: int
     head: Head
+    runs: tuple[RunHead, ...]
     suspects: tuple[SuspectedSecret, ...]
 
 
@@ -75,10 +78,8 @@ def preview_import(document: bytes) -> ImportPreview | BundleBroken:
     content = verify(document)
     if isinstance(content, BundleBroken):
         return content
-    head: Head | None = None
-    for event in content.events:
-        head = apply_event(head, decode_envelope(event.body))
-    assert head is not None, "a sound bundle has events"
+    envelopes = [decode_envelope(event.body) for event in content.events]
+    head, runs = fold(Stream(content.session), envelopes)
     label = bundle.label(document)
     return ImportPreview(
         content.session,
@@ -87,6 +88,7 @@ def preview_import(document: bytes) -> ImportPreview | BundleBroken:
         len(content.events),
         len(content.blobs),
         head,
+        tuple(runs.values()),
         _suspects([bytes(event.body).decode() for event in content.events], content.blobs),
     )
 

@@ -14,11 +14,13 @@ from interlock.core.session import chain
 from interlock.core.session.chain import Health
 from interlock.core.session.events import Envelope, SessionEvent, blob_refs_of, decode_envelope
 from interlock.core.session.head import Head
+from interlock.core.session.run_head import RunHead
 from interlock.core.views.graph import RunGraph, run_graph
 from interlock.core.views.status import QUIET, session_status
 from interlock.core.views.step_notes import StepNotes, step_notes
 from interlock.store.failures import StoreFailure
-from interlock.store.log import LogReader, ResumeRow, SessionFilter, Stats
+from interlock.store.log_reader import LogReader
+from interlock.store.records import ListedSession, ResumeRow, SessionFilter, Stats
 from interlock.workspace.git import state
 from interlock.workspace.machine.clients import look_for_clients
 from interlock.workspace.projects import project
@@ -27,16 +29,12 @@ RUNS_MAX = 10_000
 _CURSOR = re.compile(r"([0-9]{1,15})-([0-9]{1,15})")  # longer ones do not fit into the store
 
 
-class SessionSummary(msgspec.Struct, frozen=True):
-    session: SessionId
-    head: Head
-
-
 class SessionView(msgspec.Struct, frozen=True):
     """A session and its events, as far as they are sound."""
 
     session: SessionId
     head: Head
+    runs: tuple[RunHead, ...]
     health: Health
     events: tuple[Envelope, ...]
 
@@ -72,30 +70,25 @@ def list_sessions(app: App, *, limit: int, archived: bool = False) -> list[Sessi
     page = session_page(app, session_filter, after="", limit=limit)
     presence, now_ms = look_for_clients(app.home), app.clock.now_ms()
     return [
-        _session_row(
-            summary.session,
-            summary.head,
-            is_quiet=is_quiet(summary.head, presence, now_ms=now_ms),
-        )
-        for summary in page.sessions
+        _session_row(listed, is_quiet=is_quiet(listed.head, presence, now_ms=now_ms))
+        for listed in page.sessions
     ]
 
 
-def title_of(head: Head) -> str:
-    """The title of the session in a list."""
-    if not head.runs:
+def title_of(latest_run: RunHead | None) -> str:
+    """The title of a session in a list."""
+    if latest_run is None:
         return "Attended session"
-    run = head.runs[-1]
-    return run.goal or run.workflow_id
+    return latest_run.goal or latest_run.workflow_id
 
 
-def _session_row(session: SessionId, head: Head, *, is_quiet: bool) -> SessionRow:
-    run = head.runs[-1] if head.runs else None
+def _session_row(listed: ListedSession, *, is_quiet: bool) -> SessionRow:
+    head, run = listed.head, listed.latest_run
     status = session_status(head)
     status = QUIET if is_quiet and status.code == "attended" else status
     return SessionRow(
-        session,
-        title_of(head),
+        listed.session,
+        title_of(run),
         run.workflow_id if run else "",
         run.status if run else status.code,
         (run.pending_title or "") if run else "",
@@ -131,7 +124,7 @@ def list_runs(app: App, directory: Path | None) -> list[ResumeRow]:
 
 
 class SessionPage(msgspec.Struct, frozen=True):
-    sessions: tuple[SessionSummary, ...]
+    sessions: tuple[ListedSession, ...]
     next: str
     """The cursor of the next page; empty on the last one."""
 
@@ -140,19 +133,14 @@ def session_page(app: App, session_filter: SessionFilter, *, after: str, limit: 
     """Return sessions that match, with or without runs, newest first, after the cursor `after`."""
     cursor = _CURSOR.fullmatch(after)
     before = (int(cursor[1]), int(cursor[2])) if cursor else None
-    listed = app.reader.list_sessions(session_filter, before=before, limit=limit + 1)
-    summaries: list[SessionSummary] = []
-    for row in listed[:limit]:
-        assert row.stream.head is not None, "a stored stream has a head"
-        summaries.append(SessionSummary(row.stream.session, row.stream.head))
-    last = listed[limit - 1].cursor if len(listed) > limit else None
-    return SessionPage(tuple(summaries), f"{last[0]}-{last[1]}" if last else "")
+    listed = app.reader.list_sessions(session_filter, before=before, limit=limit)
+    return SessionPage(listed.sessions, f"{listed.next[0]}-{listed.next[1]}" if listed.next else "")
 
 
 def is_workspace(app: App, directory: str) -> bool:
     """Whether a session was ever recorded in this directory."""
     session_filter = SessionFilter(workspace=directory, is_archived=None)
-    return bool(app.reader.list_sessions(session_filter, before=None, limit=1))
+    return bool(app.reader.list_sessions(session_filter, before=None, limit=1).sessions)
 
 
 def stats(app: App) -> Stats:
@@ -170,7 +158,7 @@ def show_session(app: App, id_or_prefix: str) -> SessionView | NoSuchSession:
     health = check_stream(app.reader, session)
     sound = (link for link in app.reader.links(session) if link.seq < health.valid)
     events = tuple(decode_envelope(link.body) for link in sound)
-    return SessionView(session, stream.head, health, events)
+    return SessionView(session, stream.head, tuple(app.reader.runs(session)), health, events)
 
 
 def find_session(reader: LogReader, id_or_prefix: str) -> SessionId | NoSuchSession:
@@ -217,7 +205,7 @@ def check_stream(reader: LogReader, session: SessionId) -> Health:
 def _missing_blob(reader: LogReader, event: SessionEvent) -> str:
     for ref in blob_refs_of(event):
         try:
-            reader.blob(ref)
+            reader.stored_blob(ref)
         except StoreFailure as failure:
             return str(failure)
     return ""

@@ -9,13 +9,12 @@ import msgspec
 
 from interlock.app.context import App
 from interlock.app.refusals import NoSuchNode, NoSuchRun, NoSuchSession
-from interlock.app.sessions import stored_node
 from interlock.app.sessions.lookup import find_session
 from interlock.core.canonical import Json
 from interlock.core.ids import BlobRef, NodeId, SessionId
-from interlock.core.session.answer import NextIntent, decode_stored_answer
 from interlock.core.session.events import Envelope, decode_envelope
-from interlock.core.session.head import Head, RunHead
+from interlock.core.session.head import Head
+from interlock.core.session.run_head import RunHead
 from interlock.core.views import node_panel
 from interlock.core.views.decisions import titles_of
 from interlock.core.views.events import EventRow, event_row
@@ -34,10 +33,10 @@ class ViewedSession(msgspec.Struct, frozen=True):
     session: SessionId
     head: Head
     version: int
+    runs: tuple[RunHead, ...]
+    """All of its runs, in the order in which they were started."""
     run: RunHead | None
     """The requested one, or the newest."""
-    next_intent: NextIntent | None
-    """The intent that the agent was given at the tip of that run."""
     status: Status
 
 
@@ -56,25 +55,13 @@ def view_session(
     stream = app.reader.stream(session)
     assert stream is not None, "it was found a moment ago"
     assert stream.head is not None, "a stored stream has a head"
-    head = stream.head
-    run_head = next((candidate for candidate in head.runs if candidate.run == run), None)
+    head, runs = stream.head, tuple(app.reader.runs(session))
+    run_head = next((candidate for candidate in runs if candidate.run == run), None)
     if run and run_head is None:
-        return NoSuchRun(run, tuple(candidate.run for candidate in head.runs))
-    run_head = run_head or (head.runs[-1] if head.runs else None)
-    intent = next_intent(app, run_head)
-    status = session_status(head, run_head, next_intent=intent)
-    return ViewedSession(session, head, stream.version, run_head, intent, status)
-
-
-def next_intent(app: App, run: RunHead | None) -> NextIntent | None:
-    """The intent that the agent was given at the tip of the run."""
-    if run is None or run.tip is None or run.status != "open":
-        return None
-    try:
-        created = stored_node.load_node(app.reader, run.tip).created
-        return decode_stored_answer(app.reader.blob(created.answer)).answer.next_intent
-    except StoreFailure:
-        return None
+        return NoSuchRun(run, tuple(candidate.run for candidate in runs))
+    run_head = run_head or (runs[-1] if runs else None)
+    status = session_status(head, run_head)
+    return ViewedSession(session, head, stream.version, runs, run_head, status)
 
 
 def history(app: App, viewed: ViewedSession) -> Sequence[Envelope]:
@@ -89,7 +76,6 @@ def path(app: App, viewed: ViewedSession, envelopes: Sequence[Envelope]) -> Path
     return path_of(
         viewed.run,
         envelopes,
-        next_intent=viewed.next_intent,
         titles=_step_titles(app, viewed.run),
     )
 
@@ -110,7 +96,8 @@ def node(
             blobs[ref] = app.reader.blob(ref)
         except StoreFailure:
             continue  # the panel shows it as missing
-    return node_panel.panel(surroundings, blobs, titles=_step_titles(app, viewed.head.run(run)))
+    run_head = next(candidate for candidate in viewed.runs if candidate.run == run)
+    return node_panel.panel(surroundings, blobs, titles=_step_titles(app, run_head))
 
 
 def events(

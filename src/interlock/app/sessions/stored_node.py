@@ -3,15 +3,11 @@
 from interlock.core import ids
 from interlock.core.ids import AttemptId, NodeId
 from interlock.core.session.answer import OtherBranch
-from interlock.core.session.events import ApprovalRequested, ApprovalResolved, OutputAppended
-from interlock.core.session.nodes import (
-    Node,
-    approval_key,
-    approval_resolved_key,
-    node_of,
-    output_key,
-)
-from interlock.store.log import LogReader
+from interlock.core.session.events import ApprovalRequested, Envelope, OutputAppended
+from interlock.core.session.nodes import Node, approval_key, node_of, output_key
+from interlock.store import queries
+from interlock.store.log_reader import LogReader
+from interlock.store.records import BranchBelow
 
 BRANCHES_MAX = 5
 FIRST_WORDS_CHARS_MAX = 160
@@ -19,7 +15,9 @@ FIRST_WORDS_CHARS_MAX = 160
 
 def load_node(reader: LogReader, node: NodeId) -> Node:
     """Return a node that is known to exist."""
-    return node_of(reader.line_to(node, steps=0)[0])
+    envelope = reader.ask(queries.creation_event(node))
+    assert envelope is not None, f"{node} is there"
+    return node_of(envelope)
 
 
 def prompt_of(reader: LogReader, node: Node) -> str:
@@ -38,31 +36,20 @@ def approval_at(reader: LogReader, node: Node) -> ApprovalRequested | None:
     return envelope.event
 
 
-def approval_answer_at(reader: LogReader, node: Node) -> ApprovalResolved | None:
-    """The answer to the approval at `node`, if it is an approval and was answered."""
-    if node.created.node_kind != "approval":
-        return None
-    envelope = reader.event_with_key(node.session, approval_resolved_key(ids.approval_id(node.id)))
-    if envelope is None:
-        return None
-    assert isinstance(envelope.event, ApprovalResolved), "its key is used by an answer"
-    return envelope.event
-
-
 def notes_at(reader: LogReader, node: Node, attempt: AttemptId) -> str:
     """The notes that were handed in at `node` with `attempt`."""
-    envelope = reader.event_with_key(node.session, output_key(node.id, attempt))
+    return _notes(reader.event_with_key(node.session, output_key(node.id, attempt)))
+
+
+def describe_branch(branch: BranchBelow) -> OtherBranch:
+    """A branch on which a step was handed in before: where it stands, and how it began."""
+    created = node_of(branch.created).created
+    assert created.parent is not None, "an advance led to it"
+    assert created.attempt is not None, "an advance has an attempt"
+    notes = _notes(branch.outputs.get(output_key(created.parent, created.attempt)))
+    first_line = notes.strip().partition("\n")[0][:FIRST_WORDS_CHARS_MAX]
+    return OtherBranch(branch.newest, first_line or "without notes")
+
+
+def _notes(envelope: Envelope | None) -> str:
     return envelope.event.notes if envelope and isinstance(envelope.event, OutputAppended) else ""
-
-
-def other_branches(reader: LogReader, node: Node) -> tuple[OtherBranch, ...]:
-    """The branches on which the step at `node` was handed in before, the newest first."""
-    branches: list[OtherBranch] = []
-    for child in reader.next_steps(node.id, limit=BRANCHES_MAX):
-        created = load_node(reader, child).created
-        assert created.parent is not None, "an advance led to it"
-        assert created.attempt is not None, "an advance has an attempt"
-        notes = notes_at(reader, load_node(reader, created.parent), created.attempt)
-        first_line = notes.strip().partition("\n")[0][:FIRST_WORDS_CHARS_MAX]
-        branches.append(OtherBranch(reader.newest_below(child), first_line or "without notes"))
-    return tuple(branches)
