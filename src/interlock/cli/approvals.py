@@ -11,6 +11,7 @@ from interlock.cli.authority import SERVED, require_person
 from interlock.cli.terminal import QUOTE_MARK, print_json, print_lines, print_text, refuse
 from interlock.core.session.approve import ApprovalVerdict
 from interlock.core.views.ages import time_ago
+from interlock.core.views.status import self_attested_text
 
 
 @click.group()
@@ -40,6 +41,8 @@ def list_command(*, as_json: bool) -> None:
             minutes = max(0, approval.deadline_ms - now_ms) // 60_000
             verdict = {"deny": "denied", "grant": "granted"}[approval.on_timeout]
             print_lines(f"  counts as {verdict} in {minutes} min")
+        if mark := self_attested_text(approval.self_attested):
+            print_lines(f"  {mark}")
         if approval.notes.strip():
             print_text(approval.notes.strip(), prefix=QUOTE_MARK)
         print_lines(

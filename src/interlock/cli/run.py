@@ -19,9 +19,10 @@ from interlock.cli.terminal import (
     print_text,
     refuse,
 )
-from interlock.core.session.head import RunHead
+from interlock.core.session.run_head import RunHead
 from interlock.core.views.ages import time_ago
 from interlock.core.views.counting import pluralise, progress_text
+from interlock.core.views.status import self_attested_text
 from interlock.core.views.step_notes import StepNotes
 from interlock.core.views.text_tree import draw_tree
 
@@ -160,6 +161,7 @@ def print_run(app: App, head: RunHead, *, as_json: bool) -> None:
         f"{progress_text(head.steps_done, head.steps_skipped, head.step_count)}, {head.status},"
         f" {preferences.autonomy}, {preferences.risk_policy},"
         f" {head.gaps_open} gaps open ({head.gaps_critical} critical)",
+        *filter(None, (self_attested_text(head.self_attested),)),
         "",
         *draw_tree(graph),
     )

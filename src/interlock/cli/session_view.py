@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from interlock.app.sessions.lookup import SessionView
 from interlock.cli.terminal import print_lines, print_table
 from interlock.core.session.events import Envelope
-from interlock.core.session.head import RunHead
+from interlock.core.session.run_head import RunHead
 from interlock.core.views.counting import pluralise, progress_text
 from interlock.core.views.events import event_summary
 from interlock.core.views.path import PathStep, path_of
+from interlock.core.views.status import self_attested_text
 from interlock.core.workflow.operators import clip
 
 NOTES_CHARS_MAX = 80  # a glance at them; `run notes` prints them whole
@@ -22,7 +23,7 @@ def print_session_view(view: SessionView) -> None:
         print_lines(
             f"{view.health.state}: {view.health.reason}; {view.health.valid} events are sound"
         )
-    for run in view.head.runs:
+    for run in view.runs:
         _print_run(run, view.events)
     own_events = [event for event in view.events if event.run is None]
     print_lines("")
@@ -42,6 +43,7 @@ def _print_run(run: RunHead, events: Sequence[Envelope]) -> None:
         "",
         f"{run.run}  {run.workflow_id} {run.workflow_version}  {run.goal}",
         f"{progress}, {run.status.replace('_', ' ')}{at}{gaps}",
+        *filter(None, (self_attested_text(run.self_attested),)),
     )
     print_table(
         [

@@ -67,6 +67,10 @@ def verify(*, as_json: bool) -> None:
                 print_lines(
                     f"{session}: {health.state}: {health.reason} ({health.valid} events sound)"
                 )
+    for project, damage in app.reader.project_damage():
+        unsound.append({"project": project, "reason": damage})
+        if not as_json:
+            print_lines(f"project {project}: {damage}")
     clear_progress()
     if as_json:
         print_json({"sessions": checked, "events": events, "unsound": unsound})

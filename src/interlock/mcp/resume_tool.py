@@ -10,7 +10,7 @@ from interlock.app.callers import session_record
 from interlock.app.callers.caller import own_conversation
 from interlock.app.context import App
 from interlock.app.protocol import gated_sessions
-from interlock.app.protocol.presence import holders
+from interlock.app.protocol.presence import sessions_in_use
 from interlock.app.runs.resume import ResumableRun, ResumeQuery, find_resumable_runs
 from interlock.core.canonical import Json
 from interlock.core.ids import RunId, SessionId
@@ -62,8 +62,7 @@ class ResumeAnswer(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def _resume_session(app: App, arguments: ResumeArguments) -> ToolResult:
-    own = own_conversation(app)
-    own_session = app.reader.session_of_conversation(own.host, own.id) if own else None
+    in_use = sessions_in_use(app, own_conversation(app))
     query = ResumeQuery(
         workspace=workspace_of(arguments.workspace_path),
         query=arguments.query or "",
@@ -72,19 +71,21 @@ def _resume_session(app: App, arguments: ResumeArguments) -> ToolResult:
         git_branch=arguments.git_branch,
         git_head=arguments.git_head_sha,
         limit=min(max(arguments.limit or 5, 1), LIMIT_MAX),
-        own_session=own_session,
+        own_session=in_use.own,
         is_only_here=arguments.workspace_path is not None,
-        holders=holders(app, own),
+        holders=in_use.holders,
     )
     candidates = find_resumable_runs(app.reader, app.keyring, query)
-    sessions = {candidate.row.session for candidate in candidates}
+    sessions = {candidate.row.session: candidate.row.workspace for candidate in candidates}
     named_id = arguments.session_id or arguments.run_id
+    sessions_to_join = gated_sessions.sessions_to_move_to(
+        app, query.workspace, sessions, in_use.own
+    )
+    join_message = ""
     if named_id:
-        join_message = _join_session(app, query.workspace, sessions)
-        sessions_to_join: set[SessionId] = set()
-    else:
-        join_message = ""
-        sessions_to_join = gated_sessions.sessions_to_move_to(app, query.workspace, sessions)
+        if len(sessions) == len(sessions_to_join) == 1:
+            join_message = _join_session(app, query.workspace, sessions_to_join.pop())
+        sessions_to_join.clear()
     answer = ResumeAnswer(
         tuple(_resume_candidate(candidate, sessions_to_join) for candidate in candidates),
         " ".join(filter(None, (join_message, _hint(candidates, named_id)))),
@@ -92,16 +93,11 @@ def _resume_session(app: App, arguments: ResumeArguments) -> ToolResult:
     return ToolResult(answer, _answer_text(answer))
 
 
-def _join_session(app: App, workspace: Path, sessions: set[SessionId]) -> str:
+def _join_session(app: App, workspace: Path, session: SessionId) -> str:
     """Make the conversation part of the named session, if it may be; return a message about it."""
-    if len(sessions) != 1:
-        return ""
-    (session,) = sessions
     outcome = gated_sessions.move_conversation(app, workspace, session)
     if isinstance(outcome, session_record.StartedSession):
         return f"This conversation is now part of {session} (mode {outcome.state.current_mode})."
-    if outcome is None:
-        return ""
     explanation = outcome.explain()
     return f"{explanation.error}; this conversation stays in its session. {explanation.hint}"
 

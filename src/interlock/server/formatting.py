@@ -9,6 +9,7 @@ import msgspec
 
 from interlock.core.views.ages import time_ago
 from interlock.core.views.counting import progress_text
+from interlock.core.views.status import self_attested_text
 from interlock.core.visible_text import make_visible
 
 CHANGE_MESSAGES = {
@@ -118,4 +119,5 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "tail": path_tail,
     "pretty": pretty_json,
     "progress": format_progress,
+    "self_attested": self_attested_text,
 }

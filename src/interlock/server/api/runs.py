@@ -21,7 +21,7 @@ from interlock.app.runs.approvals import ApprovalAnswer, PendingApproval
 from interlock.app.runs.start import GOAL_CHARS_MAX, StartRequest, start
 from interlock.app.runs.waiting import WaitingForUser, list_waiting
 from interlock.app.sessions import event_pages
-from interlock.app.sessions.lookup import SessionFilter, find_session, load_run_graph, session_page
+from interlock.app.sessions.lookup import find_session, load_run_graph
 from interlock.core.canonical import Json
 from interlock.core.explanation import Explanation
 from interlock.core.ids import GapId, RunId, SessionId, WorkflowId
@@ -30,7 +30,7 @@ from interlock.core.refusal import Refusal
 from interlock.core.session.answer import Answer, RenderedAnswer
 from interlock.core.session.approve import REASON_CHARS_MAX, ApprovalVerdict
 from interlock.core.session.events import GapRecorded
-from interlock.core.session.head import RunHead
+from interlock.core.session.run_head import RunHead
 from interlock.core.views.graph import RunGraph
 from interlock.server.api.operation import (
     Body,
@@ -193,10 +193,7 @@ def _list_gaps(app: App, at: GapListParameters) -> GapList | NoSuchSession | Unh
             return session
         sessions.append(session)
     else:
-        page = session_page(app, SessionFilter(), after="", limit=SESSIONS_MAX)
-        sessions += [
-            row.session for row in page.sessions if any(run.gaps_open for run in row.head.runs)
-        ]
+        sessions += app.reader.sessions_with_gaps(limit=SESSIONS_MAX)
     open_gaps: list[OpenGap] = []
     for session in sessions:
         gaps = event_pages.read_if_sound(

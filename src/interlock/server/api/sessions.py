@@ -28,7 +28,8 @@ from interlock.core.protocol.gated_session import SessionNotAttended
 from interlock.core.refusal import Refusal
 from interlock.core.session.chain import Health
 from interlock.core.session.events import SessionEvent
-from interlock.core.session.head import Head, RunStatus
+from interlock.core.session.head import Head
+from interlock.core.session.run_head import RunHead, RunStatus
 from interlock.core.session.state import SessionState
 from interlock.core.views.node_panel import NodePanel
 from interlock.server.api.operation import (
@@ -104,6 +105,7 @@ class EventListParameters(SessionParameters, frozen=True):
 class SessionDetail(msgspec.Struct, frozen=True):
     session: SessionId
     head: Head
+    runs: tuple[RunHead, ...]
     health: Health
 
 
@@ -163,7 +165,8 @@ def _show_session(app: App, session: SessionId, _: SessionParameters) -> Session
     stream = app.reader.stream(session)
     assert stream is not None, "it was found in the same moment"
     assert stream.head is not None, "a stored stream has a head"
-    return SessionDetail(session, stream.head, check_stream(app.reader, session))
+    runs = tuple(app.reader.runs(session))
+    return SessionDetail(session, stream.head, runs, check_stream(app.reader, session))
 
 
 def _list_events(

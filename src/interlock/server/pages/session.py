@@ -172,7 +172,7 @@ def _session_page(
             return panel.explain()
 
     place = place_in_view(request, viewed.session, tab)
-    run, runs = viewed.run, viewed.head.runs
+    run, runs = viewed.run, viewed.runs
     has_gaps = any(one.gaps_open for one in runs)
     title = (run.goal or run.workflow_id) if run else "Attended session"
     whole: dict[str, Any] = {

@@ -13,7 +13,7 @@ from interlock.app.runs import resume_at_node, user_actions
 from interlock.app.sessions.lookup import find_session
 from interlock.core.explanation import Explanation
 from interlock.core.gate.state import MODES, mode_named
-from interlock.core.ids import GapId, RunId, SessionId
+from interlock.core.ids import GapId, SessionId
 from interlock.core.preferences import (
     AUTONOMIES,
     RISK_POLICIES,
@@ -24,8 +24,9 @@ from interlock.core.preferences import (
 )
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.events import GapRecorded
-from interlock.core.session.head import Head, RunHead
+from interlock.core.session.head import Head
 from interlock.core.session.refusals import NoPendingStep
+from interlock.core.session.run_head import RunHead
 from interlock.core.session.state import SessionState
 from interlock.server.console import Console, Page, PageRedirect, PageRequest
 from interlock.server.formatting import short_id
@@ -49,16 +50,17 @@ class FoundSession(msgspec.Struct, frozen=True):
     session: SessionId
     events: int
     head: Head
+    runs: tuple[RunHead, ...]
 
     @property
     def path(self) -> str:
         return f"/sessions/{self.session}"
 
-    def run(self, run_id: str) -> RunId | Explanation:
+    def run(self, run_id: str) -> RunHead | Explanation:
         """The run of that very name, in this session."""
-        for run in self.head.runs:
+        for run in self.runs:
             if run.run == run_id:
-                return run.run
+                return run
         return NoSuchRun(run_id, ()).explain()
 
 
@@ -137,10 +139,10 @@ def set_preferences(
         return _no_such("autonomy", wanted, AUTONOMIES)
     if risked and risk is None:
         return _no_such("risk policy", risked, RISK_POLICIES)
-    current = target.head.run(run).preferences.autonomy
+    current = run.preferences.autonomy
     if autonomy and (question := _question_before(request, autonomy, current)):
         return _confirm_page(request, target, question, "preferences")
-    done = user_actions.set_preferences(request.app, run, Wish(autonomy, risk))
+    done = user_actions.set_preferences(request.app, run.run, Wish(autonomy, risk))
     return (
         redirect_back(request, target.session, "preferences")
         if isinstance(done, Preferences)
@@ -166,7 +168,7 @@ def unblock(request: PageRequest, target: FoundSession) -> PageRedirect | Explan
     run = target.run(request.params["run"])
     if isinstance(run, Explanation):
         return run
-    done = user_actions.unblock(request.app, run)
+    done = user_actions.unblock(request.app, run.run)
     return (
         redirect_back(request, target.session, "unblocked")
         if isinstance(done, RunHead)
@@ -176,11 +178,11 @@ def unblock(request: PageRequest, target: FoundSession) -> PageRedirect | Explan
 
 def checkpoint(request: PageRequest, target: FoundSession) -> PageRedirect | Explanation:
     """Fields: `notes`; `run`, at whose newest step it is kept, and otherwise the newest run."""
-    newest = target.head.runs[-1].run if target.head.runs else ""
+    newest = target.head.latest_run
     run = target.run(request.word("run") or newest) if newest else None
     if isinstance(run, Explanation):
         return run
-    tip = target.head.run(run).tip if run else None
+    tip = run.tip if run else None
     done = resume_at_node.add_checkpoint(
         request.app, target.session, tip or "", request.word("notes")
     )
@@ -217,7 +219,8 @@ def _with_session(
     stream = request.app.reader.stream(session)
     assert stream is not None, "it was found a moment ago"
     assert stream.head is not None, "a stored stream has a head"
-    return answer(request, FoundSession(session, stream.version, stream.head))
+    runs = tuple(request.app.reader.runs(session))
+    return answer(request, FoundSession(session, stream.version, stream.head, runs))
 
 
 def _delete_page(target: FoundSession, *, wrong: bool) -> Page:

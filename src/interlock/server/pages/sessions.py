@@ -3,10 +3,10 @@
 import msgspec
 from starlette.routing import Route
 
-from interlock.app.context import App
 from interlock.app.runs.waiting import SessionWait, wait_in_session
-from interlock.app.sessions.lookup import SessionFilter, session_page, title_of
-from interlock.core.session.head import Head, RunHead
+from interlock.app.sessions.lookup import ListedSession, SessionFilter, session_page, title_of
+from interlock.core.session.head import Head
+from interlock.core.session.run_head import RunHead
 from interlock.server.console import Console, Page, PageRequest
 
 PER_PAGE = 50
@@ -38,7 +38,7 @@ def sessions(request: PageRequest) -> Page:
         is_archived=status == "archived",
     )
     page = session_page(request.app, wanted, after=request.word("after"), limit=PER_PAGE)
-    rows = [_row(request.app, one.session, one.head) for one in page.sessions]
+    rows = [_row(listed) for listed in page.sessions]
     return Page(
         "sessions.html",
         "Sessions",
@@ -54,13 +54,13 @@ def sessions(request: PageRequest) -> Page:
     )
 
 
-def _row(app: App, session: str, head: Head) -> SessionListRow:
-    run = head.runs[-1] if head.runs else None
+def _row(listed: ListedSession) -> SessionListRow:
+    head, run = listed.head, listed.latest_run
     return SessionListRow(
-        session,
+        listed.session,
         head,
         run,
-        title_of(head),
-        max(0, len(head.runs) - 1),
-        wait_in_session(app, head),
+        title_of(run),
+        max(0, head.run_count - 1),
+        wait_in_session(listed),
     )

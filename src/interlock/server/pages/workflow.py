@@ -23,7 +23,7 @@ from interlock.app.sessions.lookup import SessionFilter, session_page
 from interlock.core.explanation import Explanation
 from interlock.core.ids import WorkflowHash, WorkflowId
 from interlock.core.preferences import Preferences
-from interlock.core.session.head import RunHead
+from interlock.core.session.run_head import RunHead
 from interlock.core.views.status import Status, run_status
 from interlock.core.workflow import builtins, json_locations, outline, packs
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow, PinnedWorkflow
@@ -304,7 +304,7 @@ def _usage_facts(request: PageRequest, file: WorkflowFile) -> Facts:
     rows = [
         WorkflowRunRow(one.session, one.head.workspace, one.head.updated_ms, run, run_status(run))
         for one in page.sessions
-        for run in reversed(one.head.runs)
+        for run in reversed(request.app.reader.runs(one.session))
         if run.workflow_id == file.workflow
     ]
     usage = usage_of_all(request.app).get(file.workflow)
