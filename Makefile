@@ -8,7 +8,7 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev up demo quick test long test-postgres chromium check lint types layers e2e-clients prove bench docs lock clean
+.PHONY: help setup dev up demo quick test long test-postgres programs check lint types layers e2e-clients prove bench docs lock clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -49,10 +49,10 @@ PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscop
 quick: dev  ## Run the core, the adapters and the use cases in a minute, without PostgreSQL
 	@INTERLOCK_TEST_EFFORT=quick $(PYTEST) --dist worksteal --quiet tests/core tests/store tests/workspace tests/app tests/test_*.py
 
-test: dev chromium $(CLIENTS)  ## Install what the tests need and run them all, with fixed seeds
+test: dev programs $(CLIENTS)  ## Install what the tests need and run them all, with fixed seeds
 	@$(PYTEST)
 
-long: dev chromium $(CLIENTS)  ## Run them with ten times the examples and rounds, and other seeds
+long: dev programs $(CLIENTS)  ## Run them with ten times the examples and rounds, and other seeds
 	@INTERLOCK_TEST_EFFORT=long $(PYTEST) --timeout 7200
 	@$(MAKE) -s test-postgres
 
@@ -64,11 +64,12 @@ test-postgres: dev  ## Run the tests of the surfaces once more, with their store
 		tests/store tests/app tests/mcp tests/hooks tests/cli tests/server/test_live_changes.py tests/server/test_mcp_http.py \
 		tests/server/test_processes.py tests/server/test_worker.py tests/server/test_group_commit.py
 
-# The browser tests need Chromium; without it they say so and are skipped.
-chromium:  ## Install Debian's Chromium for the browser tests, if it is missing
-	@if ! command -v chromium >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
-		(apt-get update -qq && apt-get install -y -qq chromium) >/dev/null 2>&1 || true; fi
+# The browser tests need Chromium, and those of poolers pgbouncer; without them they say so and are skipped.
+programs:  ## Install Debian's Chromium and pgbouncer for the tests, if they are missing
+	@if ! (command -v chromium && command -v pgbouncer) >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+		(apt-get update -qq && apt-get install -y -qq chromium pgbouncer) >/dev/null 2>&1 || true; fi
 	@command -v chromium >/dev/null || echo 'NOT TESTED: Chromium is not here, so the console is not seen in a browser' >&2
+	@command -v pgbouncer >/dev/null || echo 'NOT TESTED: pgbouncer is not here, so the store is not tried behind a pooler' >&2
 
 # npm may be missing, or may not answer: the tests that need it then say so and are skipped.
 NPM := npm install --silent --no-save --ignore-scripts --no-fund --no-audit --fetch-retries=1

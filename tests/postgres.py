@@ -41,7 +41,7 @@ def binaries() -> Path | None:
     for candidate in _candidates():
         with contextlib.suppress(OSError):
             command = [str(candidate / "postgres"), "--version"]
-            if subprocess.call(command, stdout=subprocess.DEVNULL, **_as()) == 0:
+            if subprocess.call(command, stdout=subprocess.DEVNULL, **as_nobody()) == 0:
                 return candidate
     return None
 
@@ -56,7 +56,7 @@ def _candidates() -> Iterator[Path]:
     yield from sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
 
 
-def _as() -> dict[str, Any]:
+def as_nobody() -> dict[str, Any]:
     """PostgreSQL refuses to run as root: somebody who owns nothing runs it then."""
     if os.geteuid() != 0:
         return {}
@@ -93,7 +93,7 @@ class Cluster:
             check=True,
             capture_output=True,
             cwd=self.directory,
-            **_as(),
+            **as_nobody(),
         )
         hba = self._data / "pg_hba.conf"
         # A user who needs a password, among those who need none.
@@ -132,7 +132,7 @@ class Cluster:
                 stderr=log,
                 cwd=self.directory,
                 preexec_fn=_end_with_parent,  # noqa: PLW1509 (it takes no lock)
-                **_as(),
+                **as_nobody(),
             )
         self._wait()
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import msgspec
 
 from interlock.store.keyring import Keyring
-from interlock.store.log import Log, LogReader
+from interlock.store.log import Log
+from interlock.store.log_reader import LogReader
 from interlock.store.open_store import STORE_FILE, Store, open_store
 from interlock.store.sqlite.database import SqliteDatabase
 
@@ -30,7 +31,8 @@ class Place(msgspec.Struct, frozen=True):
         if self.url:
             import psycopg  # noqa: PLC0415 (only where there is a PostgreSQL)
 
-            with psycopg.connect(self.url, options="-c search_path=interlock") as connection:
+            with psycopg.connect(self.url) as connection:
+                connection.execute("SET search_path = interlock")
                 connection.execute(sql.replace("?", "%s").encode(), values)
         else:
             db = SqliteDatabase.read_write(self.home / STORE_FILE)

@@ -25,8 +25,9 @@ from interlock.core.session.events import NodeCreated, OutputAppended
 from interlock.core.session.plan import Plan, Stream
 from interlock.store.failures import StoreFailure, StoreFull, StoreUnusable
 from interlock.store.keyring import FileKeyring
+from interlock.store.log_reader import LogReader
 from interlock.store.sqlite.database import SqliteDatabase
-from interlock.store.sqlite.reader import SqliteReader
+from interlock.store.sqlite.log_database import open_reader
 from interlock.store.sqlite.writer import SqliteLog
 from tests.crash.disks import (
     Change,
@@ -39,7 +40,7 @@ from tests.crash.disks import (
     none_kept,
     some_kept,
 )
-from tests.scenes import SESSION, after, handed_in, noting, opening, started
+from tests.scenes import RUN, SESSION, after, handed_in, noting, opening, started
 
 FAILURES: dict[Fault, type[StoreFailure]] = {
     "error": StoreUnusable,
@@ -69,9 +70,10 @@ def is_refused(call: Callable[[], object], fault: Fault) -> bool:
 
 def holds(path: Path, plan: Plan) -> bool:
     """Whether a newcomer with a good disk finds `plan`: all of it or nothing, in a sound store."""
-    with closing(SqliteReader(SqliteDatabase.read_only(path))) as reader:
-        assert reader._db.scalar("PRAGMA integrity_check") == "ok"
-        stream = reader.stream(SESSION)
+    with closing(SqliteDatabase.read_only(path)) as db:
+        assert db.scalar("PRAGMA integrity_check") == "ok"
+    with closing(open_reader(path)) as reader:
+        stream = reader.stream(SESSION, RUN)
         assert stream
         links = reader.links(SESSION)
         health = chain.verify(SESSION, links, version=stream.version, end=stream.end)
@@ -84,7 +86,7 @@ def holds(path: Path, plan: Plan) -> bool:
     return found.pop()
 
 
-def has_blob(reader: SqliteReader, ref: BlobRef) -> bool:
+def has_blob(reader: LogReader, ref: BlobRef) -> bool:
     try:
         return bool(reader.blob(ref))
     except StoreUnusable:

@@ -1,6 +1,6 @@
 """The adapters of the event log. Every contract test runs on each of them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +9,22 @@ import pytest
 from interlock.store.log import Log
 from interlock.store.notes.index import NoteIndex
 from interlock.store.postgres.database import PostgresDatabase
+from interlock.store.sql import Statement
+from tests.pooler import MISSING, Pooler, program
 from tests.postgres import Cluster
 from tests.store.notes.note_rows import opened
 from tests.stores import Place
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(scope="session")
+def pool(cluster: Cluster) -> Iterator[Pooler]:
+    if program() is None:
+        pytest.skip(MISSING)
+    with Pooler(cluster, "session") as pooler:
+        yield pooler
+
+
+@pytest.fixture(params=["sqlite", "postgres", "pooled"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     """Where a store is, for tests that open it more than once."""
     if request.param == "sqlite":
@@ -22,7 +32,8 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
         return
     cluster = request.getfixturevalue("cluster")
     url = cluster.fresh()
-    yield Place(tmp_path, url)
+    is_pooled = request.param == "pooled"
+    yield Place(tmp_path, request.getfixturevalue("pool").url_of(url) if is_pooled else url)
     cluster.give_back(url)
 
 
@@ -59,13 +70,13 @@ def index(tmp_path: Path) -> Iterator[NoteIndex]:
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the server is asked, and so how often each thing is tried."""
+    """What the server is asked, each round trip as one text, and so how often a thing is tried."""
     asked: list[str] = []
     tried = PostgresDatabase._execute_once  # pyright: ignore[reportPrivateUsage]
 
-    def noted(self: PostgresDatabase, sql: str, values: Any) -> Any:
-        asked.append(sql)
-        return tried(self, sql, values)
+    def noted(self: PostgresDatabase, statements: Sequence[Statement], **more: bool) -> Any:
+        asked.append("; ".join(sql for sql, _ in statements))
+        return tried(self, statements, **more)
 
     monkeypatch.setattr(PostgresDatabase, "_execute_once", noted)
     return asked

@@ -9,8 +9,9 @@ from interlock.core import canonical
 from interlock.core.ids import NodeId, SessionId
 from interlock.core.tokens import SigningKey
 from interlock.store.failures import StoreUnusable
-from interlock.store.log import EarlierRequest, Log
+from interlock.store.log import Log
 from interlock.store.open_store import open_target
+from interlock.store.records import EarlierRequest
 from tests.scenes import ROOT, after, noting, opening
 from tests.stores import Place
 

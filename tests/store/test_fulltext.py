@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from interlock.store.fulltext import to_tsquery, to_tsvector
 from interlock.store.postgres.address import parse_address
-from interlock.store.postgres.fulltext import to_tsquery, to_tsvector
 from interlock.store.postgres.writer import PostgresLog
-from interlock.store.sqlite.reader import _match_expression  # pyright: ignore[reportPrivateUsage]
+from interlock.store.sqlite.log_database import match_expression
 from tests.effort import scale
 from tests.postgres import Cluster
 
@@ -43,9 +43,7 @@ def is_found_by_sqlite(
 ) -> bool:
     fts.execute("DELETE FROM t")
     fts.execute("INSERT INTO t VALUES (?, ?)", [text.replace("\0", "\ufffd") for text in texts])
-    sought = _match_expression(
-        [word.replace("\0", "\ufffd") for word in words], " AND " if all_of else " OR "
-    )
+    sought = match_expression([word.replace("\0", "\ufffd") for word in words], all_of=all_of)
     return bool(list(fts.execute("SELECT 1 FROM t WHERE t MATCH ?", (sought,))))
 
 

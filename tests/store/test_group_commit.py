@@ -8,7 +8,7 @@ import pytest
 from interlock.core.session.plan import NodeIndexEntry
 from interlock.store.failures import PlanPartlyRecorded, StoreFailure, StreamMoved
 from interlock.store.log import Log
-from tests.scenes import ROOT, SESSION, after, noting, opening, random_session
+from tests.scenes import ROOT, RUN, SESSION, after, noting, opening, random_session
 from tests.stores import Place
 
 
@@ -21,10 +21,10 @@ def test_they_see_each_other_at_once_and_others_see_them_in_the_end(place: Place
             assert log.append(first)
             assert log.append(second)
             assert not log.append(second), "it is there already"
-            assert log.stream(SESSION) == after(second)
+            assert log.stream(SESSION, RUN) == after(second)
             assert other.stream(SESSION) is None
 
-        assert other.stream(SESSION) == after(second)
+        assert other.stream(SESSION, RUN) == after(second)
         assert log.append(noting(after(second), "goes on"))
 
 
@@ -43,7 +43,7 @@ def test_what_is_refused_among_them_leaves_the_others_alone(log: Log) -> None:
             log.append(noting(after(noting(after(first), "one")), "one", "more"))
         assert log.append(opening(sessions[1]))
 
-    assert log.stream(SESSION) == after(noting(after(first), "one"))
+    assert log.stream(SESSION, RUN) == after(noting(after(first), "one"))
     assert all(log.stream(session) for session in sessions)
 
 
@@ -51,7 +51,7 @@ def test_what_is_refused_among_them_leaves_the_others_alone(log: Log) -> None:
 def test_what_fails_half_way_is_taken_back_and_the_others_are_not(log: Log) -> None:
     """Two nodes of one name: the events were written when that is noticed."""
     first = opening()
-    place = NodeIndexEntry(ROOT, 0, "step", None)
+    place = NodeIndexEntry(ROOT, 0, "step", None, RUN)
     broken = msgspec.structs.replace(noting(after(first), "half"), nodes=(place, place))
     other = random_session()
     with log.group_commit():
@@ -60,7 +60,7 @@ def test_what_fails_half_way_is_taken_back_and_the_others_are_not(log: Log) -> N
             log.append(broken)
         assert log.append(opening(other))
 
-    assert log.stream(SESSION) == after(first)
+    assert log.stream(SESSION, RUN) == after(first)
     assert len(list(log.links(SESSION))) == len(first.links)
     assert log.event_with_key(SESSION, broken.keys[0]) is None
     assert log.stream(other)

@@ -59,11 +59,16 @@ def test_the_first_key_is_asked_for_in_a_transaction_and_is_no_part_of_it(unmade
 @pytest.mark.invariant("keyring-is-shared")
 def test_what_another_process_changes_is_seen_at_once(place: Place) -> None:
     """A token may be signed with a key that was made a moment ago, by somebody else."""
-    here, there = place.keyring(), place.keyring()
+    store, there = place.open(), place.keyring()
+    here = store.keyring
     first = here.current()
 
-    for _ in range(3):
+    for number in range(3):
         fresh = there.rotate()
+        if number:
+            store.reader.position()  # whatever is read
+        else:
+            here.refresh()
         assert here.current() == fresh
         assert list(here.keys().values())[-1] == fresh, "in the order they were made"
         assert here.keys()[first.id].state == "retired"
@@ -71,6 +76,7 @@ def test_what_another_process_changes_is_seen_at_once(place: Place) -> None:
     assert not here.revoke(70_000), "none"
     assert here.revoke(first.id)
     assert not here.revoke(first.id), "again"
+    there.refresh()
     assert there.keys()[first.id].state == "revoked"
     states = [key.state for key in there.keys().values()]
     assert sorted(states) == ["current", "retired", "retired", "revoked"]

@@ -9,23 +9,24 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from interlock.core import canonical, ids
-from interlock.core.ids import NodeId, SessionId, WorkflowId
+from interlock.core.ids import NodeId, SessionId
 from interlock.core.session import chain
 from interlock.core.session.events import (
-    ObservationRecorded,
     OutputAppended,
-    RunStarted,
-    SessionCreated,
     SessionEvent,
     StoredArtifact,
     decode_envelope,
 )
+from interlock.core.session.nodes import advance_key, advance_prefix
 from interlock.core.session.plan import EventDraft, Plan, RequestRecord, Stream, plan
+from interlock.store import queries
 from interlock.store.failures import PlanPartlyRecorded, StoreUnusable, StreamMoved
-from interlock.store.log import EarlierRequest, Log, ResumeRow
+from interlock.store.log import Log
+from interlock.store.records import EarlierRequest, RunSearch
 from tests.core.session.test_decide import Play
 from tests.effort import scale
-from tests.scenes import ROOT, RUN, SESSION, after, noting, opening, pinned, random_session, run_in
+from tests.scenes import ROOT, RUN, SESSION, after, noting, opening, random_session, run_in
+from tests.store.session_plans import titled
 
 
 def contents(log: Log) -> object:
@@ -50,28 +51,13 @@ def test_what_was_appended_is_read_back(log: Log) -> None:
     log.append(second)
 
     assert tuple(log.links(SESSION)) == (*first.links, *second.links)
-    assert log.stream(SESSION) == after(second)
-    assert log.tail(after(second)) == second.links
-
-
-@pytest.mark.invariant("one-outcome-per-attempt")
-def test_the_end_of_a_stream_is_read_as_it_was_though_others_go_on(log: Log) -> None:
-    """Otherwise a call that races with another would take a sound stream for a damaged one."""
-    first = started(log)
-    read = log.stream(SESSION)
-    assert read is not None
-
-    log.append(noting(after(first), "meanwhile", "and more"))
-
-    tail = log.tail(read)
-    assert tail == first.links
-    assert chain.verify_tail(tail, version=read.version, end=read.end).state == "healthy"
+    assert log.stream(SESSION, RUN) == after(second)
 
 
 def test_a_session_that_was_never_made_is_not_there(log: Log) -> None:
     assert log.stream(SESSION) is None
     assert list(log.links(SESSION)) == []
-    assert log.locate(ROOT) is None
+    assert log.ask(queries.node_location(ROOT)) is None
     assert log.event_with_key(SESSION, "note:one") is None
 
 
@@ -151,12 +137,22 @@ def test_a_node_is_found_with_its_stream(log: Log) -> None:
     play = Play()
     log.append(play.plan)
 
-    located = log.locate(ROOT)
+    located = log.ask(queries.node_location(ROOT, prefix=f"node:{ROOT[:-3]}:", keys=[f"run:{RUN}"]))
 
     assert located is not None
     assert located.stream == play.stream
     assert located.link == play.plan.links[-1]
     assert located.previous_digest == play.plan.links[-2].digest
+    assert located.tail == play.plan.links[-2:]
+    assert list(located.events) == [f"run:{RUN}"]
+    assert located.children == ()
+    play.hand_in("done")
+    log.append(play.plan)
+    later = log.ask(queries.node_location(ROOT, prefix=advance_prefix(ROOT)))
+    assert later is not None
+    assert list(later.events) == [advance_key(ROOT, ids.first_attempt(ROOT))]
+    assert [child.node for child in later.children] == [play.node.id]
+    assert (later.tail, later.stream) == (play.plan.links[-2:], play.stream)
 
 
 def test_a_blocked_attempt_is_not_a_branch(log: Log) -> None:
@@ -177,9 +173,9 @@ def test_a_blocked_attempt_is_not_a_branch(log: Log) -> None:
     renamed = [msgspec.structs.replace(one, node=blocked, key="node:blocked") for one in drafts]
     log.append(plan(first.stream, renamed, blobs={}, at_ms=3))
 
-    assert log.next_steps(ROOT, limit=5) == [first.node.id]
-    assert log.next_steps(first.node.id, limit=5) == []
-    assert [log.newest_below(one) for one in (ROOT, first.node.id)] == [blocked, first.node.id]
+    (branch,) = log.ask(queries.branches_below(ROOT, limit=5))
+    assert (branch.created.node, branch.newest) == (first.node.id, first.node.id)
+    assert log.ask(queries.branches_below(first.node.id, limit=5)) == []
 
 
 def node_event(made: Plan, node: NodeId) -> SessionEvent:
@@ -234,113 +230,6 @@ def test_a_missing_blob_is_said_to_be_missing(log: Log) -> None:
         log.blob(canonical.blob_ref(b"never stored"))
 
 
-def test_runs_are_listed_newest_first(log: Log) -> None:
-    older, newer = random_session(), random_session()
-    started(log, newer)
-    plan = started(log, older)
-    log.append(noting(after(opening(newer)), "found it"))
-
-    rows = log.newest_runs(limit=10)
-
-    assert [row.session for row in rows] == [newer, older]
-    assert rows[0] == ResumeRow(
-        newer,
-        "Try it",
-        "line",
-        "open",
-        "",
-        0,
-        0,
-        3,
-        "found it",
-        "/work",
-        updated_ms=2_000,
-        run=run_in(newer),
-        tip=NodeId(""),
-        git_branch=None,
-        git_head=None,
-        is_archived=False,
-    )
-    assert log.newest_runs(limit=1) == rows[:1]
-    assert plan.session == older
-
-
-def test_sessions_are_found_by_the_start_of_their_id(log: Log) -> None:
-    names = [SessionId(f"ses_{name}") for name in ("aa11", "aa22", "bb33")]
-    for name in names:
-        started(log, name)
-
-    assert log.find_session("ses_aa") == names[:2]
-    assert log.find_session("ses_bb33") == names[2:]
-    assert log.find_session("ses_%") == []
-
-
-def titled(session: SessionId, title: str, notes: str) -> Plan:
-    started = RunStarted(WorkflowId("line"), "1.0.0", pinned().hash, 3, title)
-    drafts = (
-        EventDraft(f"session:{session}", SessionCreated("/work")),
-        EventDraft(f"run:{session}", started, run_in(session)),
-        EventDraft(f"seen:{session}", ObservationRecorded("main", "c0ffee"), run_in(session)),
-        EventDraft(
-            f"note:{session}", OutputAppended(ids.first_attempt(ROOT), notes), run_in(session), ROOT
-        ),
-    )
-    return plan(Stream(session), drafts, blobs={}, at_ms=1_000)
-
-
-def test_sessions_are_found_by_their_words_in_any_script(log: Log) -> None:
-    sessions = [random_session() for _ in range(3)]
-    texts = [("Mend the parser", "a loop"), ("Разбор ошибок", "цикл"), ("修复 解析器", "循环")]
-    for session, (title, notes) in zip(sessions, texts, strict=True):
-        log.append(titled(session, title, notes))
-
-    def found(*words: str, all_of: bool = True) -> list[SessionId]:
-        return [row.session for row in log.runs_with_words(words, all_of=all_of, limit=9)]
-
-    assert found("parser", "loop") == [sessions[0]]
-    assert found("pars") == [sessions[0]]
-    assert found("разбор") == [sessions[1]]
-    assert found("修复") == [sessions[2]]
-    assert found("parser", "цикл") == []
-    assert set(found("parser", "цикл", all_of=False)) == set(sessions[:2])
-    assert found() == []
-
-
-@pytest.mark.parametrize("word", ['"', "a OR b", "NEAR(", "*", "title:x", "-", "^", "'; DROP"])
-def test_what_is_typed_is_never_query_syntax(log: Log, word: str) -> None:
-    log.append(titled(SESSION, "Mend the parser", "a loop"))
-
-    assert log.runs_with_words((word,), all_of=True, limit=9) == []
-
-
-def test_changed_notes_are_found_by_their_new_words_only(log: Log) -> None:
-    first = titled(SESSION, "Mend", "apples")
-    log.append(first)
-    log.append(noting(after(first), "pears"))
-
-    assert log.runs_with_words(("apples",), all_of=True, limit=9) == []
-    assert [row.session for row in log.runs_with_words(("pears",), all_of=True, limit=9)] == [
-        SESSION
-    ]
-
-
-def test_sessions_are_found_by_branch_and_commit(log: Log) -> None:
-    log.append(titled(SESSION, "Mend", "x"))
-
-    assert [row.session for row in log.runs_at_git(branch="main", head=None, limit=9)] == [SESSION]
-    assert [row.session for row in log.runs_at_git(branch=None, head="c0ffee", limit=9)] == [
-        SESSION
-    ]
-    assert log.runs_at_git(branch="other", head="other", limit=9) == []
-
-
-def test_runs_are_found_by_the_start_of_their_id(log: Log) -> None:
-    started(log)
-
-    assert log.find_run(RUN[:8]) == [(RUN, SESSION)]
-    assert log.find_run("run_none") == []
-
-
 def test_a_deleted_session_takes_with_it_what_only_it_named(log: Log) -> None:
     kept, gone = Play(), random_session()
     log.append(kept.plan)
@@ -363,7 +252,7 @@ def test_a_deleted_session_takes_with_it_what_only_it_named(log: Log) -> None:
 
     assert contents(log) != before
     assert log.stream(gone) is None
-    assert log.runs_with_words(("secret",), all_of=True, limit=9) == []
+    assert log.find_runs(RunSearch(("secret",)), limit=9) == []
     with pytest.raises(StoreUnusable):
         log.blob(artifact)
     assert all(log.blob(ref) == content for ref, content in kept.plan.blobs.items())
@@ -380,7 +269,7 @@ def test_whatever_is_appended_the_stream_stays_a_chain(log: Log, plans: list[lis
     log.append(opening(session))
     taken: set[int] = set()
     for numbers in plans:
-        stream = log.stream(session)
+        stream = log.stream(session, run_in(session))
         assert stream is not None
         plan = noting(stream, *map(str, numbers))
         append: Callable[[], bool] = lambda plan=plan: log.append(plan)  # noqa: E731

@@ -18,10 +18,9 @@ from interlock.store.open_store import open_store, open_target
 from interlock.store.postgres import database, schema
 from interlock.store.postgres.address import parse_address
 from interlock.store.postgres.failures import ConnectionLost, missing_create_right
-from interlock.store.postgres.reader import PostgresReader
 from interlock.store.postgres.writer import PostgresLog
 from tests.postgres import Cluster, connected
-from tests.scenes import SESSION, after, noting, opening
+from tests.scenes import RUN, SESSION, after, noting, opening
 
 SECRET = "s3cret/word"
 
@@ -65,7 +64,7 @@ def test_the_url_may_name_another_schema(cluster: Cluster) -> None:
 @pytest.mark.parametrize("word", ["user", "order"])
 def test_a_schema_may_have_a_name_that_means_something_in_sql(cluster: Cluster, word: str) -> None:
     url = f"{cluster.empty()}&options=-csearch_path%3D{word}"
-    log, reader = connected(url), PostgresReader.open_at(parse_address(url))
+    log, reader = connected(url), connected(url)
     before = reader.change_marker()
     log.append(opening())
 
@@ -87,8 +86,6 @@ def test_a_store_of_a_newer_interlock_is_refused_and_left_alone(cluster: Cluster
 
     with pytest.raises(StoreUnusable, match="newer Interlock"):
         connected(url)
-    with pytest.raises(StoreUnusable, match="newer Interlock"):
-        PostgresReader.open_at(parse_address(url)).position()
 
 
 def test_an_older_store_is_brought_forward_and_keeps_what_it_has(
@@ -104,7 +101,7 @@ def test_an_older_store_is_brought_forward_and_keeps_what_it_has(
 
     newer = connected(url)
 
-    assert newer.stream(SESSION) == after(opening())
+    assert newer.stream(SESSION, RUN) == after(opening())
     assert newer.db.scalar("SELECT count(*) FROM more") == 0
     monkeypatch.undo()
     with pytest.raises(StoreUnusable, match="newer Interlock"):
@@ -136,15 +133,13 @@ def test_somebody_elses_tables_are_not_touched(cluster: Cluster) -> None:
     assert tables(cluster, url) == {"interlock.event"}
 
 
-def test_a_reader_cannot_write_and_makes_no_store(cluster: Cluster, log: PostgresLog) -> None:
-    reader = PostgresReader.open_at(log.db.at)
-    with pytest.raises(StoreUnusable, match="read-only"):
-        reader.db.run("DELETE FROM stream")
+def test_reading_cannot_write(log: PostgresLog) -> None:
+    log.append(opening())
 
-    url = cluster.empty()
-    with pytest.raises(StoreUnusable, match="no store"):
-        PostgresReader.open_at(parse_address(url)).position()
-    assert tables(cluster, url) == set()
+    with pytest.raises(StoreUnusable, match="read-only"):
+        log.db.read("DELETE FROM stream")
+
+    assert log.stream(SESSION, RUN) == after(opening())
 
 
 @pytest.mark.parametrize(
@@ -209,7 +204,7 @@ def test_nothing_that_is_shown_of_an_address_has_the_password() -> None:
 
     assert at.name == "postgresql://me@db.example:5433/team"
     assert "hidden" not in repr(at)
-    assert at.settings["sslmode"] == "require"
+    assert at.parameters["sslmode"] == "require"
 
 
 def test_a_store_is_the_same_one_after_its_server_was_started_again(
@@ -223,7 +218,6 @@ def test_a_store_is_the_same_one_after_its_server_was_started_again(
     cluster.start()
 
     assert log.identity() == was
-    assert PostgresReader.open_at(parse_address(url)).identity() == was
     other = connected(f"{url}&options=-csearch_path%3Dteam_b")
     assert other.identity() != was
     log.close()
@@ -256,7 +250,7 @@ def test_a_server_that_drops_us_right_after_connecting_is_not_asked_for_ever(url
     def dropped(db: database.PostgresDatabase) -> None:
         db.run("SELECT pg_terminate_backend(pg_backend_pid())")
 
-    db = database.PostgresDatabase(parse_address(url), is_read_only=False, on_connected=dropped)
+    db = database.PostgresDatabase(parse_address(url), on_connected=dropped)
 
     with pytest.raises(ConnectionLost, match="was lost"):
         db.scalar("SELECT 1")
@@ -301,39 +295,12 @@ def test_only_who_copies_may_stand_still_in_a_transaction(url: str, log: Postgre
     asked = "SHOW idle_in_transaction_session_timeout"
     assert (target.log.db.scalar(asked), log.db.scalar(asked)) == ("0", "8s")
     # What is copied from is held still, too, while the target is written.
-    reader = PostgresReader.open_at(parse_address(url))
-    with reader.snapshot():
-        assert reader.db.scalar(asked) == "8s"
-    with reader.snapshot(is_long=True):
-        assert reader.db.scalar(asked) == "0"
-    assert reader.db.scalar(asked) == "8s"
+    with log.snapshot():
+        assert log.db.scalar(asked) == "8s"
+    with log.snapshot(is_long=True):
+        assert log.db.scalar(asked) == "0"
+    assert log.db.scalar(asked) == "8s"
     target.close()
-    reader.close()
-
-
-@pytest.mark.parametrize("search_path", ["public", "interlock"])
-def test_settings_that_did_not_reach_the_server_are_noticed(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, search_path: str
-) -> None:
-    """As behind a pooler that drops them. What is simulated here is only the missing options."""
-    url = cluster.empty()
-    connected(url).close()
-    name = url.partition("@/")[2].partition("?")[0]
-    cluster.run(f"ALTER DATABASE {name} SET search_path = {search_path}")
-    made = database.make_conninfo
-
-    def without_options(**settings: str) -> str:
-        return made(**{**settings, "options": ""})
-
-    monkeypatch.setattr(database, "make_conninfo", without_options)
-
-    with pytest.raises(StoreUnusable, match="settings") as failed:
-        PostgresReader.open_at(parse_address(url)).position()
-    assert "pooler" in failed.value.hint
-    if search_path == "public":
-        with pytest.raises(StoreUnusable, match="search_path"):
-            connected(url)
-        assert {table.partition(".")[0] for table in tables(cluster, url)} == {"interlock"}
 
 
 def test_what_is_too_long_for_an_index_is_not_to_be_repeated(log: PostgresLog) -> None:
@@ -351,7 +318,7 @@ def test_what_a_text_cannot_hold_is_kept_all_the_same(log: PostgresLog) -> None:
     log.append(opening())
     log.append(noting(after(opening()), "a\0b"))
 
-    assert [row.recap for row in log.newest_runs(limit=1)] == ["a\ufffdb"]
+    assert [row.recap for row in log.newest_runs(limit=1)] == ["a\0b"]
     assert b"a\\u0000b" in list(log.links(SESSION))[-1].body
     assert log.event_with_key(SESSION, "note:a\0b")
     assert log.find_session("ses_\0") == []

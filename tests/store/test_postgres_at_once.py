@@ -14,10 +14,9 @@ from interlock.store.failures import StoreBusy, StoreUnusable
 from interlock.store.postgres import database
 from interlock.store.postgres.address import parse_address
 from interlock.store.postgres.failures import ConnectionLost
-from interlock.store.postgres.reader import PostgresReader
 from interlock.store.postgres.writer import PostgresLog
 from tests.postgres import Cluster, connected
-from tests.scenes import SESSION, after, noting, opening, random_session
+from tests.scenes import RUN, SESSION, after, noting, opening, random_session, run_in
 
 
 @pytest.fixture
@@ -41,7 +40,7 @@ def test_after_a_lost_connection_the_next_call_makes_another(
     log.append(opening())
     end_all(cluster)
 
-    assert log.stream(SESSION) == after(opening())
+    assert log.stream(SESSION, RUN) == after(opening())
     end_all(cluster)
     assert log.append(noting(after(opening()), "goes on"))
     end_all(cluster)
@@ -72,7 +71,7 @@ def test_what_was_begun_when_the_connection_was_lost_is_said_not_to_be_certain(
 
     with pytest.raises(ConnectionLost):  # another connection would show another moment
         read()
-    assert log.stream(SESSION) == after(opening())
+    assert log.stream(SESSION, RUN) == after(opening())
 
 
 @pytest.mark.slow
@@ -99,7 +98,7 @@ def test_who_stands_still_in_a_transaction_does_not_hold_up_the_others_for_long(
 
     with pytest.raises(ConnectionLost):
         stand_still()
-    assert stopped.stream(SESSION) == after(noting(after(opening()), "goes on"))
+    assert stopped.stream(SESSION, RUN) == after(noting(after(opening()), "goes on"))
 
 
 def test_waiting_for_another_process_ends(url: str) -> None:
@@ -113,7 +112,7 @@ def test_waiting_for_another_process_ends(url: str) -> None:
             other.append(noting(after(opening()), "second"))
 
     assert "Nothing was written" in failed.value.hint
-    assert other.stream(SESSION) == after(noting(after(opening()), "first"))
+    assert other.stream(SESSION, RUN) == after(noting(after(opening()), "first"))
 
 
 def test_a_server_that_has_stopped_is_not_waited_for_for_ever(
@@ -130,7 +129,9 @@ def test_a_server_that_has_stopped_is_not_waited_for_for_ever(
         with pytest.raises(StoreBusy, match="has not answered for 1 s"):
             log.stream(SESSION)
         assert time.monotonic() - began > 1
-        assert log.stream(SESSION) == after(opening()), "another connection finds another server"
+        assert log.stream(SESSION, RUN) == after(opening()), (
+            "another connection finds another server"
+        )
     finally:
         os.kill(server, signal.SIGCONT)
     log.close()
@@ -161,7 +162,7 @@ def test_an_append_is_one_statement(log: PostgresLog, sent: list[str]) -> None:
 def test_looking_for_changes_asks_the_server_nothing_while_there_are_none(
     url: str, log: PostgresLog, sent: list[str]
 ) -> None:
-    reader = PostgresReader.open_at(parse_address(url))
+    reader = connected(url)
     first = reader.change_marker()
     sent.clear()
     assert [reader.change_marker() for _ in range(20)] == [first] * 20
@@ -178,7 +179,7 @@ def test_looking_for_changes_asks_the_server_nothing_while_there_are_none(
     told_of(reader, third)
 
 
-def told_of(reader: PostgresReader, mark: int) -> int:
+def told_of(reader: PostgresLog, mark: int) -> int:
     """Another mark than that one."""
     deadline = time.monotonic() + 30
     while (now := reader.change_marker()) == mark:
@@ -194,7 +195,7 @@ def deaf(_channel: str) -> bool:
 def test_a_lost_notice_is_made_up_for(
     cluster: Cluster, url: str, log: PostgresLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reader = PostgresReader.open_at(parse_address(url))
+    reader = connected(url)
     first = reader.change_marker()
     end_all(cluster)
     log.append(opening())
@@ -206,14 +207,14 @@ def test_a_lost_notice_is_made_up_for(
     second = reader.change_marker()
     log.append(noting(after(opening()), "more"))
     assert reader.change_marker() == second
-    monkeypatch.setattr(reader, "_ask_at", 0.0)
+    monkeypatch.setattr(reader.db, "_ask_at", 0.0)
     assert reader.change_marker() != second
 
 
 @pytest.mark.invariant("positions-miss-nothing")
 def test_a_position_is_seen_only_after_all_lower_ones(url: str, log: PostgresLog) -> None:
     """Whoever has looked up to a position never misses what others wrote below it, later."""
-    other, reader = PostgresLog(parse_address(url)), PostgresReader.open_at(parse_address(url))
+    other, reader = connected(url), connected(url)
     slow, quick = random_session(), random_session()
     with log.group_commit():
         log.append(opening(slow))  # begun first, ended last
@@ -253,7 +254,7 @@ def test_content_that_is_named_just_when_it_is_removed_stays(
     db.commit()
     naming.join()
 
-    assert other.stream(late) == after(noting(after(opening(late)), "two"))
+    assert other.stream(late, run_in(late)) == after(noting(after(opening(late)), "two"))
     assert log.blob(canonical.blob_ref(content)) == content
 
 

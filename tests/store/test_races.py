@@ -11,7 +11,7 @@ from interlock.core.ids import SessionId
 from interlock.core.session import chain
 from interlock.store.failures import StreamMoved
 from tests.effort import scale
-from tests.scenes import SESSION, noting, opening, random_session
+from tests.scenes import RUN, SESSION, noting, opening, random_session
 from tests.stores import Place
 
 PROCESSES, APPENDS = 8, scale(50, at_least=20)
@@ -22,7 +22,7 @@ def append_many(place: Place, writer: int) -> None:
     log = place.log()
     for number in range(APPENDS):
         while True:
-            stream = log.stream(SESSION)
+            stream = log.stream(SESSION, RUN)
             assert stream is not None
             try:
                 assert log.append(noting(stream, f"{writer}-{number}"))

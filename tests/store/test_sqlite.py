@@ -13,9 +13,9 @@ from interlock.store import lock
 from interlock.store.failures import StoreBusy, StoreFull, StoreUnusable
 from interlock.store.sqlite import schema
 from interlock.store.sqlite.database import SqliteDatabase
-from interlock.store.sqlite.reader import SqliteReader
+from interlock.store.sqlite.log_database import SqliteLogDatabase, open_reader
 from interlock.store.sqlite.writer import SqliteLog
-from tests.scenes import SESSION, after, noting, opening
+from tests.scenes import RUN, SESSION, after, noting, opening
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_opening_again_changes_nothing(path: Path) -> None:
 
     again = SqliteLog(path)
 
-    assert again.stream(SESSION) == after(opening())
+    assert again.stream(SESSION, RUN) == after(opening())
 
 
 @pytest.mark.invariant("newer-store-refused")
@@ -52,7 +52,7 @@ def test_a_file_of_a_newer_interlock_is_refused_and_left_alone(path: Path) -> No
     with pytest.raises(StoreUnusable, match="newer Interlock"):
         SqliteLog(path)
     with pytest.raises(StoreUnusable, match="newer Interlock"):
-        SqliteReader(SqliteDatabase.read_only(path))
+        open_reader(path)
 
 
 def test_somebody_elses_database_is_not_touched(path: Path) -> None:
@@ -75,10 +75,10 @@ def test_a_file_that_is_no_database_is_said_to_be_damaged(path: Path) -> None:
 
 def test_a_reader_cannot_write(path: Path) -> None:
     SqliteLog(path).close()
-    reader = SqliteReader(SqliteDatabase.read_only(path))
+    db = SqliteLogDatabase.read_only(path)
 
     with pytest.raises(StoreUnusable):
-        reader._db.run("DELETE FROM stream")
+        list(db.read("DELETE FROM stream"))
 
 
 def test_a_commit_is_synced_before_it_is_acknowledged(path: Path) -> None:
@@ -120,8 +120,11 @@ def test_a_damaged_blob_is_noticed_when_it_is_read(path: Path) -> None:
     log.append(noting(after(opening()), "one", blobs={ref: b"prompt"}))
     log._db.run("UPDATE blob SET content = zeroblob(3)")
 
+    assert log.blob(ref) == b"prompt", "what was written a moment ago is still known"
     with pytest.raises(StoreUnusable, match="damaged"):
-        log.blob(ref)
+        log.stored_blob(ref)
+    with pytest.raises(StoreUnusable, match="damaged"):
+        open_reader(path).blob(ref)
 
 
 def test_the_linked_sqlite_does_not_have_the_wal_reset_bug() -> None:
