@@ -149,7 +149,7 @@ def _is_quick(item: pytest.Item) -> bool:
     return (
         item.get_closest_marker("slow") is None
         and not {"cluster", "durable"} & set(item.fixturenames)
-        and not any(isinstance(value, str) and value == "postgres" for value in parameters)
+        and not any(value in ("postgres", "pooled") for value in parameters)
     )
 
 

@@ -99,7 +99,8 @@ def opening(session: SessionId = SESSION) -> Plan:
 def after(previous: Plan) -> Stream:
     """The stream as it is once `previous` has been written."""
     version = previous.expected_version + len(previous.links)
-    return Stream(previous.session, version, previous.end, previous.head)
+    runs = {run.run: run for run in previous.runs}
+    return Stream(previous.session, version, previous.end, previous.head, runs)
 
 
 def noting(stream: Stream, *notes: str, blobs: dict[BlobRef, bytes] | None = None) -> Plan:

@@ -202,7 +202,7 @@ def test_a_folder_that_cannot_be_written_stops_nobody(home: Path, tmp_path: Path
         session_record.session_of(app, Conversation("claude-code", "host-2"))
         Desk(place / "home", project, "host-2").begin()
         texts = [
-            note_of(project, found).read_text()
+            note_of(project, found.session).read_text()
             for found in app.reader.attended_sessions_in(str(project))
         ]
         app.close()
@@ -254,10 +254,7 @@ def test_a_session_is_handed_off_as_a_file(app: App, typed: Terminal, tmp_path: 
 
     printed = typed("session", "handoff", session)
 
-    stream = app.reader.stream(session)
-    assert stream is not None
-    assert stream.head is not None
-    goal = f"“{stream.head.runs[0].goal}”"
+    goal = f"“{app.reader.runs(session)[0].goal}”"
     read = parse_handoff(printed.out)
     assert read.feature == "Dark mode"
     assert read.progress == (HandoffStep(f"{goal} (line, 1 of 3 done)", is_done=False),)

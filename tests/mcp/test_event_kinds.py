@@ -44,7 +44,7 @@ def attended_session(app: App, project: Path) -> SessionView:
     assert commands.run_cli(["session", "set-state", "--task", "T-1"]) == 0
     assert commands.run_cli(["session", "pause"]) == 0
     (found,) = app.reader.attended_sessions_in(str(project))
-    view = show_session(app, found)
+    view = show_session(app, found.session)
     assert isinstance(view, SessionView)
     return view
 

@@ -26,7 +26,7 @@ from interlock.app.context import open_app
 from interlock.app.sessions.lookup import check_stream, load_run_graph
 from interlock.core import bech32m
 from interlock.core.ids import RunId, SessionId
-from interlock.core.session.head import BLOCKED_IN_ROW_MAX
+from interlock.core.session.run_head import BLOCKED_IN_ROW_MAX
 from interlock.core.tokens import LENGTH, PREFIX
 from interlock.core.views.graph import GraphNode
 from tests.effort import scale

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from interlock.app.context import open_app
 from interlock.app.gate import opt_in
 from interlock.core.protocol.gated_session import Conversation
-from interlock.core.session.head import BLOCKED_IN_ROW_MAX
+from interlock.core.session.run_head import BLOCKED_IN_ROW_MAX
 from tests.app.runs.test_approvals import at_approval
 from tests.scenes import advance, handed_in, output, started
 from tests.sessions import begin_recorded
@@ -36,13 +36,10 @@ def filled(home: Path, project: Path) -> Filled:
     gated.mkdir()
     opt_in.opt_in(gated, "standard")
     attended = begin_recorded(app, gated, Conversation("claude-code", "conversation-1"))
-    stream = app.reader.stream(first.session)
-    assert stream is not None
-    assert stream.head is not None
-    tip = stream.head.runs[0].tip
-    gaps = stream.head.runs[0].gaps_open
+    run = app.reader.runs(first.session)[0]
+    tip = run.tip
     assert tip is not None
-    assert gaps == 1
+    assert run.gaps_open == 1
     app.close()
     return Filled(
         project,

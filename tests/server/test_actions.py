@@ -22,7 +22,7 @@ from interlock.app.sessions.lookup import SessionView, load_run_graph, show_sess
 from interlock.core.ids import RunId, SessionId
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.events import ModeChanged, PreferencesChanged
-from interlock.core.session.head import BLOCKED_IN_ROW_MAX, RunHead
+from interlock.core.session.run_head import BLOCKED_IN_ROW_MAX, RunHead
 from interlock.server.formatting import short_id
 from interlock.server.guard import Guard
 from interlock.server.site import build_site
@@ -53,7 +53,7 @@ class Here:
         return found
 
     def run(self, session: str) -> RunHead:
-        return self.view(session).head.runs[-1]
+        return self.view(session).runs[-1]
 
 
 @pytest.fixture
@@ -203,19 +203,19 @@ def test_what_takes_a_safeguard_away_is_asked_about_first(
         asked = signed_in.post(path, {"csrf": csrf(signed_in), **fields})
         assert asked.status == 200
         assert "Are you sure?" in asked.text
-        head = here.view(session).head
-        assert head.attended is not None
-        assert in_force not in (head.attended.mode, head.runs[-1].preferences.autonomy)
+        view = here.view(session)
+        assert view.head.attended is not None
+        assert in_force not in (view.head.attended.mode, view.runs[-1].preferences.autonomy)
 
         done = signed_in.send(signed_in.form(asked, path))
         back = f"/sessions/{session}/graph?forks=all&said={action}#control"
         assert (done.status, done.headers["location"]) == (303, back)
         again = signed_in.post(path, {"csrf": csrf(signed_in), **fields})
         assert again.status == 303, "it is in force already"
-    head = here.view(session).head
-    assert head.attended is not None
-    assert (head.attended.mode, head.attended.task) == ("disabled", "T-1")
-    assert head.runs[-1].preferences.autonomy == "full_auto_never_stop"
+    view = here.view(session)
+    assert view.head.attended is not None
+    assert (view.head.attended.mode, view.head.attended.task) == ("disabled", "T-1")
+    assert view.runs[-1].preferences.autonomy == "full_auto_never_stop"
 
 
 def test_a_config_that_cannot_be_read_is_said(

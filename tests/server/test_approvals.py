@@ -1,6 +1,9 @@
 """Approvals in the console: an answer is to what was shown, and is given once."""
 
 import json
+import os
+import subprocess
+import sys
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -255,3 +258,46 @@ def test_a_new_one_is_seen_without_losing_what_was_typed(
     expect(page.locator(f"#{second['approval']['id']}")).to_be_visible(timeout=3_000)
     expect(page.locator("#pages .badge")).to_contain_text("2")
     assert page.input_value(f"#reason-{asked['approval']}") == "Half a thou"
+
+
+def test_what_only_the_agent_says_has_passed_is_marked_wherever_it_is_approved(
+    stage: Staged, project: Path, signed_in: SignedIn
+) -> None:
+    proven = {"id": "prove", "title": "Prove", "prompt": "Do it."}
+    proven |= {"verification": {"command": "make <b>test</b>"}}
+    asks: dict[str, Any] = {
+        "id": "ask",
+        "title": "Ask",
+        "prompt": "Ask.",
+        "requireConfirmation": {"kind": "human_approval"},
+    }
+    document = {"id": "attested", "name": "Attested", "description": "Prove, then ask"}
+    document |= {"version": "1.0.0", "steps": [proven, asks, {**asks, "id": "end"}]}
+    (project / ".interlock" / "workflows" / "attested.json").write_text(json.dumps(document))
+    report = {"kind": "verification", "command": "make <b>test</b>", "exitCode": 0}
+    app = open_app(stage.home)
+    agent = Stage(app, project)
+    first = agent.start("attested", "Attest it")
+    answer = agent.go_on(first, "Done")
+    answer = agent.go_on(answer, "Passed", artifacts=[{**report, "summary": "It ran"}])
+    agent.go_on(answer, "Please approve")
+    app.close()
+    session = first["introduction"]["session"]
+
+    told = [
+        subprocess.run(
+            [sys.executable, "-m", "interlock", *words],
+            env={**os.environ, "INTERLOCK_HOME": str(stage.home)},
+            cwd=project,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for words in (("approvals", "list"), ("session", "show", session))
+    ]
+    pages = [signed_in.get(path).text for path in ("/waiting", f"/sessions/{session}")]
+
+    for text in told:
+        assert "only the agent says that this passed: `make <b>test</b>`" in text
+    for page in pages:
+        assert "only the agent says that this passed: `make &lt;b&gt;test&lt;/b&gt;`" in page

@@ -340,22 +340,30 @@ def test_damage_and_bugs_are_told_and_bind_the_browser_too(tmp_path: Path) -> No
     with Process(tmp_path / "interlock") as server:
         found = filled(server.home, tmp_path).ids
         broken = (("/sessions", "page"), ("/api/v2/sessions", "api"))
-        told_of(server, broken, "{", 503, "store_failed")
-        # Heads that have lost their runs, which nothing in the store does.
-        session, node = found["session"], found["node"]
-        broken = ((f"/sessions/{session}?node={node}", "page"), ("/api/v2/approvals", "api"))
-        head = '{"workspace":"/","createdMs":1,"updatedMs":1}'
-        told_of(server, broken, head, 500, "internal_error")
+        altered(server, "UPDATE stream SET head = x'7b'")
+        told_of(server, broken, 503, "store_failed")
+        # What nothing in the store does: nodes and runs are gone whose events are there.
+        altered(server, f"UPDATE stream SET head = CAST('{HEAD}' AS BLOB)")
+        altered(server, "DELETE FROM node")
+        told_of(server, (("/api/v2/approvals", "api"),), 500, "internal_error")
+        altered(server, "DELETE FROM run")
+        page = f"/sessions/{found['session']}?node={found['node']}"
+        told_of(server, ((page, "page"),), 500, "internal_error")
         assert "Traceback" in server.log
         assert server.plain("GET", "/healthz").status == 200
 
 
-def told_of(
-    server: Process, paths: Iterable[tuple[str, str]], head: str, status: int, code: str
-) -> None:
-    """With such heads of its sessions, these cannot be shown."""
+HEAD = '{"workspace":"/","createdMs":1,"updatedMs":1}'
+
+
+def altered(server: Process, sql: str) -> None:
+    """Change the store behind the server's back."""
     with closing(sqlite3.connect(server.home / "interlock.db")) as db, db:
-        db.execute("UPDATE stream SET head = ?", (head.encode(),))
+        db.execute(sql)
+
+
+def told_of(server: Process, paths: Iterable[tuple[str, str]], status: int, code: str) -> None:
+    """These cannot be shown as the store is now."""
     for path, kind in paths:
         said = server.plain("GET", path, headers=server.signed())
         assert said.status == status, path

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from interlock.app.context import open_app
-from interlock.core.session.head import BLOCKED_IN_ROW_MAX
+from interlock.core.session.run_head import BLOCKED_IN_ROW_MAX
 from tests.server.browser_visitor import Visitor
 from tests.server.server_process import Server
 from tests.server.stage import HOSTILE, Stage

@@ -72,7 +72,8 @@ def test_a_run_that_was_started_here_is_taken_up_with_its_token(
     stream = store.reader.stream(shown.session)
     assert stream is not None
     assert stream.head is not None
-    assert (stream.head.workspace, stream.head.runs[0].goal) == (str(flows.shop), "Started here")
+    (run,) = store.reader.runs(shown.session)
+    assert (stream.head.workspace, run.goal) == (str(flows.shop), "Started here")
 
 
 @pytest.mark.parametrize(

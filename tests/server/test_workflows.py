@@ -36,10 +36,7 @@ def shown_lines(page: Answer) -> list[str]:
 
 
 def pinned_in(store: App, session: str) -> str:
-    stream = store.reader.stream(SessionId(session))
-    assert stream is not None
-    assert stream.head is not None
-    return stream.head.runs[-1].workflow_hash
+    return store.reader.runs(SessionId(session))[-1].workflow_hash
 
 
 def test_the_catalogue_says_where_a_workflow_is_from_and_how_much_it_was_used(

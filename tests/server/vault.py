@@ -124,10 +124,7 @@ class Vault:
         app = open_app(self.home)
         for project in (self.empty, self.site, self.shop):
             self.session = started(app, "hello", f"Goal in {project.name}", project)
-        stream = app.reader.stream(SessionId(self.session))
-        assert stream is not None
-        assert stream.head is not None
-        self.node = stream.head.runs[-1].tip or ""
+        self.node = app.reader.runs(SessionId(self.session))[-1].tip or ""
         app.close()
         for path, text in NOTES.items():
             filled = text.replace("{session}", self.session).replace("{node}", self.node)

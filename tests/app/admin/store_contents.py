@@ -9,7 +9,7 @@ import pytest
 from interlock.app.admin.store_copy import CopyReport, copy
 from interlock.app.context import App, open_app
 from interlock.core.session.events import HostBound, blob_refs_of, decode_envelope
-from interlock.store.log import SessionFilter
+from interlock.store.records import SessionFilter
 from tests.stores import Place
 
 
@@ -39,18 +39,20 @@ def contents(app: App) -> dict[str, Any]:
         "order": sessions,
         "links": links,
         "streams": {session: reader.stream(session) for session in sessions},
+        "runs": {session: reader.runs(session) for session in sessions},
         "blobs": {ref: reader.blob(ref) for _, event in events for ref in blob_refs_of(event)},
         "rows": {
             session: sorted(reader.rows([session]), key=lambda row: row.run) for session in sessions
         },
         "newest": [
-            one.stream.session
+            one.session
             for one in reader.list_sessions(
                 SessionFilter(is_archived=None), before=None, limit=1_000
-            )
+            ).sessions
         ],
         "usage": reader.usage(),
-        "approvals": [row.run for row in reader.runs_with_approvals(limit=1_000)],
+        "shared": reader.shared_tables(),
+        "waiting": [row.run for row in reader.waiting_runs(limit=1_000)],
         "attended": {
             place: reader.attended_sessions_in(place) for place in reader.workspaces(limit=1_000)
         },

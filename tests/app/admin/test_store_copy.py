@@ -29,9 +29,11 @@ from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.chain import ChainLink
 from interlock.store.failures import StoreUnusable
+from interlock.store.log_reader import LogReader
 from interlock.store.open_store import STORE_FILE
-from interlock.store.sqlite.database import SqliteDatabase
-from interlock.store.sqlite.reader import SqliteReader
+from interlock.store.records import RunSearch
+from interlock.store.sqlite import schema
+from interlock.store.sqlite.log_database import SqliteLogDatabase
 from tests.app.admin.store_contents import contents, contents_at, copied, opened, to
 from tests.effort import scale
 from tests.postgres import Cluster
@@ -96,10 +98,7 @@ def test_tokens_that_were_handed_out_before_work_after(
 
 
 def start_again(app: App, workspace: Path, first: RenderedAnswer) -> RenderedAnswer:
-    stream = app.reader.stream(first.session)
-    assert stream is not None
-    assert stream.head is not None
-    return begun_in(app, workspace, stream.head.runs[0].goal)
+    return begun_in(app, workspace, app.reader.runs(first.session)[0].goal)
 
 
 def test_what_was_said_is_found_by_its_words(
@@ -112,15 +111,16 @@ def test_what_was_said_is_found_by_its_words(
 
     with closing(opened(monkeypatch, target.home, target.url)) as there:
         for words in (["parrot"], ["grossenwahn"], ["croiss"], ["line", "parrot"], ["nothing"]):
-            found = there.reader.runs_with_words(words, all_of=True, limit=9)
-            assert found == app.reader.runs_with_words(words, all_of=True, limit=9), words
-        assert there.reader.runs_with_words(["parrot"], all_of=True, limit=9)
+            search = RunSearch(tuple(words))
+            found = there.reader.find_runs(search, limit=9)
+            assert found == app.reader.find_runs(search, limit=9), words
+        assert there.reader.find_runs(RunSearch(("parrot",)), limit=9)
 
 
 def test_each_run_of_a_session_keeps_its_own_time(
     app: App, target: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also in an imported session, which was written at once and owns no conversation."""
+    """Also in an imported session, which owns no conversation."""
     project = tmp_path / "gated"
     project.mkdir()
     opt_in.opt_in(project, "standard")
@@ -137,7 +137,7 @@ def test_each_run_of_a_session_keeps_its_own_time(
     imported = bundle.import_as_new(app, exported.document)
     was = contents(app)
     assert len({row.updated_ms for row in was["rows"][session]}) == 3
-    assert len({row.updated_ms for row in was["rows"][imported]}) == 1
+    assert len({row.updated_ms for row in was["rows"][imported]}) == 3
     assert set(was["conversations"].values()) == {session}
 
     copied(app, to(target))
@@ -250,24 +250,24 @@ def test_what_is_written_meanwhile_is_not_lost(
     assert contents_at(monkeypatch, target.home, target.url) == contents(app)
 
 
-TABLES = ("request", "event_key", "event", "node", "resume", "blob", "stream")
+TABLES = ("request", "event_key", "event", "node", "run", "blob", "stream")
 
 
-class Losing(SqliteReader):
+class Losing(LogReader):
     """In the middle of what is read, somebody deletes it."""
 
     home = Path()
     lose_at = calls = 0
 
-    def blob(self, ref: BlobRef) -> bytes:
+    def stored_blob(self, ref: BlobRef) -> bytes:
         self.calls += 1
         if self.calls == self.lose_at:
             for table in TABLES:
                 Place(self.home).run(f"DELETE FROM {table}")
-        return super().blob(ref)
+        return super().stored_blob(ref)
 
 
-class Moving(SqliteReader):
+class Moving(LogReader):
     """Between two questions, the agent goes on."""
 
     def go_on(self) -> None: ...
@@ -281,7 +281,7 @@ def test_a_session_that_goes_on_while_it_is_read_is_not_taken_for_a_damaged_one(
     app: App, home: Path, target: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = [started(app, tmp_path, steps=50)]
-    moving = Moving(SqliteDatabase.read_only(home / STORE_FILE))
+    moving = Moving(SqliteLogDatabase.read_only(home / STORE_FILE), schema_version=schema.VERSION)
     monkeypatch.setattr(moving, "go_on", lambda: answers.append(handed_in(app, answers[-1])))
 
     copied(msgspec.structs.replace(app, reader=moving), to(target))
@@ -296,7 +296,7 @@ def test_a_session_that_is_deleted_while_it_is_read_is_not_taken_for_a_damaged_o
     app: App, home: Path, target: Place, tmp_path: Path, what: str
 ) -> None:
     started(app, tmp_path)
-    losing = Losing(SqliteDatabase.read_only(home / STORE_FILE))
+    losing = Losing(SqliteLogDatabase.read_only(home / STORE_FILE), schema_version=schema.VERSION)
     losing.home = home
     assert [health.state for _, health in check_streams(losing, losing.all_sessions())] == [
         "healthy"

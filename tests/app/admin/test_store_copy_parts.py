@@ -16,26 +16,27 @@ from interlock.app.sessions.lookup import check_streams
 from interlock.core.ids import BlobRef
 from interlock.core.session.answer import RenderedAnswer
 from interlock.store.failures import StoreUnusable
+from interlock.store.log_reader import LogReader
 from interlock.store.open_store import STORE_FILE, open_target
-from interlock.store.sqlite.database import SqliteDatabase
-from interlock.store.sqlite.reader import SqliteReader
+from interlock.store.sqlite import schema
+from interlock.store.sqlite.log_database import SqliteLogDatabase
 from tests.app.admin.store_contents import contents, contents_at, copied, quiet
 from tests.scenes import output, started
 
 pytestmark = pytest.mark.sqlite  # which store is where is what these are about
 
 
-class Slow(SqliteReader):
+class Slow(LogReader):
     """Contents take their time, and one of them cannot be read."""
 
     fails_at = calls = 0
 
-    def blob(self, ref: BlobRef) -> bytes:
+    def stored_blob(self, ref: BlobRef) -> bytes:
         self.calls += 1
         if self.calls == self.fails_at:
             raise StoreUnusable("The disk is away", "Bring it back.")
         time.sleep(0.03)
-        return super().blob(ref)
+        return super().stored_blob(ref)
 
 
 def test_a_session_with_much_content_is_brought_in_parts_that_stay(
@@ -49,7 +50,7 @@ def test_a_session_with_much_content_is_brought_in_parts_that_stay(
         answered = advance(app, answer.answer.continue_token, content)
         assert isinstance(answered, RenderedAnswer)
         answer = answered
-    slow = Slow(SqliteDatabase.read_only(home / STORE_FILE))
+    slow = Slow(SqliteLogDatabase.read_only(home / STORE_FILE), schema_version=schema.VERSION)
     assert [health.state for _, health in check_streams(slow, slow.all_sessions())] == ["healthy"]
     impatient = f"{url}&options=-cidle_in_transaction_session_timeout%3D700"
     slow.fails_at = 2 * slow.calls + 30

@@ -58,9 +58,7 @@ def test_a_head_that_does_not_follow_from_the_events_is_noticed(
     app: App, home: Path, target: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun = started(app, tmp_path)
-    Place(home).run(
-        "UPDATE stream SET head = CAST(replace(CAST(head AS TEXT), 'Try', 'Cry') AS BLOB)"
-    )
+    Place(home).run("UPDATE run SET head = CAST(replace(CAST(head AS TEXT), 'Try', 'Cry') AS BLOB)")
 
     refused = copy(app, to(target), quiet)
 

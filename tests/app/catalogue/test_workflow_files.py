@@ -171,10 +171,7 @@ def test_use_is_counted_in_sessions_and_workspaces_are_those_of_sessions(
 
 def test_what_is_pinned_is_read_back_only_under_its_own_workflow(app: App, tmp_path: Path) -> None:
     answer = started(app, tmp_path)
-    stream = app.reader.stream(answer.session)
-    assert stream is not None
-    assert stream.head is not None
-    name = stream.head.runs[0].workflow_hash
+    name = app.reader.runs(answer.session)[0].workflow_hash
 
     pinned = pinned_workflow(app, "line", name)
 

@@ -27,7 +27,9 @@ def test_the_gate_follows_a_conversation_to_an_older_session(
 ) -> None:
     old, new = begun(app, root, "before", "planning"), begun(app, root, "now")
     app = in_client(app, child, "now")
-    assert gated_sessions.sessions_to_move_to(app, root, (old, new)) == {old}
+    assert gated_sessions.sessions_to_move_to(app, root, {old: str(root), new: str(root)}, new) == {
+        old
+    }
 
     taken = gated_sessions.move_conversation(app, root, old)
 
@@ -38,7 +40,6 @@ def test_the_gate_follows_a_conversation_to_an_older_session(
     assert mode_at_gate(home, "now") == f"{old} planning", "the session that was left has no say"
     gated_sessions.change_mode(app, old, "analysis", by="user")
     assert mode_at_gate(home, "now") == f"{old} analysis"
-    assert gated_sessions.move_conversation(app, root, old) is None, "it is there already"
     assert isinstance(gated_sessions.move_conversation(app, root, new), ChangeNotAllowed)
     gated_sessions.change_mode(app, new, "analysis", by="user")
     assert isinstance(gated_sessions.move_conversation(app, root, new), StartedSession)
@@ -114,8 +115,9 @@ def test_a_session_of_another_project_is_not_joined(
     begun(app, root, "now")
     app = in_client(app, child, "now")
 
-    assert gated_sessions.sessions_to_move_to(app, root, (elsewhere,)) == set()
-    assert gated_sessions.move_conversation(app, root, elsewhere) is None
+    directories = {elsewhere: str(tmp_path / "elsewhere")}
+    assert gated_sessions.sessions_to_move_to(app, root, directories, None) == set()
+    assert isinstance(gated_sessions.move_conversation(app, root, elsewhere), ChangeNotAllowed)
     refused = gated_sessions.start(app, root, elsewhere)
     assert isinstance(refused, ChangeNotAllowed)
     assert str(tmp_path / "elsewhere") in refused.reason

@@ -27,8 +27,8 @@ from interlock.core.session import bundle as bundles
 from interlock.core.session import chain
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.events import decode_envelope
-from interlock.core.session.head import BLOCKED_IN_ROW_MAX
 from interlock.core.session.refusals import InputRefused, RunWaitsForUser
+from interlock.core.session.run_head import BLOCKED_IN_ROW_MAX
 from interlock.store.failures import StoreUnusable
 from tests.scenes import handed_in, install, linear, output, started
 from tests.stores import place_of

@@ -17,8 +17,8 @@ from interlock.core.ids import GapId
 from interlock.core.preferences import Preferences, Wish
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.answer import RenderedAnswer
-from interlock.core.session.head import BLOCKED_IN_ROW_MAX
 from interlock.core.session.refusals import RunWaitsForUser
+from interlock.core.session.run_head import BLOCKED_IN_ROW_MAX
 from interlock.core.tokens import RevokedKey
 from interlock.store import gate_rows
 from interlock.store.failures import StoreUnusable

@@ -11,7 +11,8 @@ from interlock.app.runs import approvals, user_actions
 from interlock.app.runs.waiting import WaitingForUser, count_waiting, list_waiting, wait_in_session
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.approve import ApprovalVerdict
-from interlock.core.session.head import BLOCKED_IN_ROW_MAX
+from interlock.core.session.run_head import BLOCKED_IN_ROW_MAX
+from interlock.store.records import ListedSession, SessionFilter
 from tests.core.views.driven_runs import GAP, Driven, step
 from tests.scenes import started
 from tests.sessions import begin_recorded
@@ -28,12 +29,19 @@ def waiting(app: App) -> WaitingForUser:
     return found
 
 
+def listed(app: App) -> ListedSession:
+    """The only session."""
+    every = SessionFilter(is_archived=None)
+    (session,) = app.reader.list_sessions(every, before=None, limit=2).sessions
+    return session
+
+
 def test_an_ordinary_step_and_a_few_refusals_wait_for_nobody(app: App, tmp_path: Path) -> None:
     run = Driven(app, tmp_path, step("one"), step("two"))
     run.hand_in("").hand_in("", GAP)
 
     assert waiting(app) == WaitingForUser((), (), (), ())
-    assert not wait_in_session(app, run.head).status.needs_you
+    assert not wait_in_session(listed(app)).status.needs_you
 
 
 def test_an_approval_waits_until_it_is_answered(app: App, tmp_path: Path) -> None:
@@ -42,7 +50,7 @@ def test_an_approval_waits_until_it_is_answered(app: App, tmp_path: Path) -> Non
     run.hand_in("The plan")
     (found,) = waiting(app).approvals
     assert found.question == "Is the plan good?"
-    assert wait_in_session(app, run.head).status.word == "waits for approval"
+    assert wait_in_session(listed(app)).status.word == "waits for approval"
 
     approvals.answer(app, found.approval, ApprovalVerdict("granted", "user"))
 
@@ -57,7 +65,7 @@ def test_a_step_that_asks_the_user_waits_with_what_the_agent_was_given(
 
     assert (found.run, found.node, found.step) == (run.run.run, run.run.tip, "Choose")
     assert "Do choose." in found.prompt
-    assert wait_in_session(app, run.head).status.word == "asks you"
+    assert wait_in_session(listed(app)).status.word == "asks you"
 
 
 def test_a_run_that_was_stopped_waits_with_the_reason_until_it_is_let_go_on(
@@ -69,7 +77,7 @@ def test_a_run_that_was_stopped_waits_with_the_reason_until_it_is_let_go_on(
     (found,) = waiting(app).stopped
     assert (found.run, found.step) == (run.run.run, "One")
     assert found.problems
-    assert wait_in_session(app, run.head).status.word == "waits for you"
+    assert wait_in_session(listed(app)).status.word == "waits for you"
 
     user_actions.unblock(app, run.run.run)
 
@@ -86,7 +94,7 @@ def test_a_critical_gap_waits_whether_the_run_is_open_or_complete_until_it_is_cl
     run.hand_in("done")
     assert run.run.status == "complete_with_gaps"
     assert waiting(app).gaps == (found,)
-    assert wait_in_session(app, run.head).critical_gaps == 1
+    assert wait_in_session(listed(app)).critical_gaps == 1
 
     user_actions.resolve_gap(app, run.session, found.gap.gap, "Tried it")
 
@@ -98,9 +106,9 @@ def test_an_older_run_of_a_session_waits_too(app: App, tmp_path: Path) -> None:
     begin_recorded(app, tmp_path, Conversation("claude-code", "c1"))
     older = Driven(app, tmp_path, step("choose", **ASKS))
     newer = started(app, tmp_path)
-    assert (older.session, len(older.head.runs)) == (newer.session, 2)
+    assert (older.session, older.head.run_count) == (newer.session, 2)
 
-    found = wait_in_session(app, older.head)
+    found = wait_in_session(listed(app))
 
     assert [run.run for run in waiting(app).questions] == [older.run.run]
     assert (found.status.word, found.older_runs) == ("open", 1)
@@ -119,4 +127,4 @@ def test_a_session_that_was_put_away_asks_nobody(app: App, tmp_path: Path, how: 
         gated_sessions.change_status(app, run.session, "paused", "the user says so")
 
     assert waiting(app).count == 0
-    assert wait_in_session(app, run.head).status.word == how
+    assert wait_in_session(listed(app)).status.word == how
