@@ -102,37 +102,26 @@ def creation_event(node: NodeId) -> Query[Envelope | None]:
 
 def line_to(node: NodeId, *, steps: int, checkpoints: int = CHECKPOINTS_MAX) -> Query[RunLine]:
     """The nodes on the way to `node`, with at most `steps` steps, and what was handed in there."""
-    raw = ids.raw_bytes(node)
 
     def decode(results: Sequence[Rows]) -> RunLine:
-        nodes, checkpoint_rows, outputs = results
-        return RunLine(
-            tuple(_envelopes(nodes)),
-            tuple(_envelopes(checkpoint_rows)),
-            _by_key(outputs),
+        rows = sorted(results[0], key=lambda row: row[:2])
+        nodes, checkpoint_nodes, outputs = (
+            tuple(decode_envelope(body) for which, _, body in rows if which == part)
+            for part in range(3)
         )
+        return RunLine(nodes, checkpoint_nodes, {output.key: output for output in outputs})
 
-    return Query(
-        (
-            (
-                f"{_LINE} SELECT e.body FROM line"
-                " JOIN event e ON e.stream = line.stream AND e.seq = line.seq ORDER BY line.depth",
-                (raw, steps),
-            ),
-            (
-                f"{_LINE}, {_CHECKPOINTS} SELECT e.body FROM checkpoint"
-                " JOIN event e ON e.stream = checkpoint.stream AND e.seq = checkpoint.seq"
-                " ORDER BY e.seq DESC",
-                (raw, steps, checkpoints),
-            ),
-            (
-                f"{_LINE}, {_CHECKPOINTS} {_outputs_of('line')}"
-                f" UNION ALL {_outputs_of('checkpoint')}",
-                (raw, steps, checkpoints),
-            ),
-        ),
-        decode,
+    # One statement, so that the way is walked once.
+    statement = (
+        f"{_LINE}, {_CHECKPOINTS} SELECT 0, line.depth, e.body FROM line"
+        " JOIN event e ON e.stream = line.stream AND e.seq = line.seq"
+        " UNION ALL SELECT 1, -e.seq, e.body FROM checkpoint"
+        " JOIN event e ON e.stream = checkpoint.stream AND e.seq = checkpoint.seq"
+        f" UNION ALL SELECT 2, 0, {_outputs_of('line')}"
+        f" UNION ALL SELECT 2, 0, {_outputs_of('checkpoint')}",
+        (ids.raw_bytes(node), steps, checkpoints),
     )
+    return Query((statement,), decode)
 
 
 def branches_below(node: NodeId, *, limit: int) -> Query[list[BranchBelow]]:
@@ -161,7 +150,7 @@ def branches_below(node: NodeId, *, limit: int) -> Query[list[BranchBelow]]:
                 " JOIN event e ON e.stream = n.stream AND e.seq = n.seq ORDER BY n.seq DESC",
                 (raw, limit),
             ),
-            (f"{_TRIES} {_outputs_of('tries')}", (raw,)),
+            (f"{_TRIES} SELECT {_outputs_of('tries')}", (raw,)),
             (
                 f"{_TRIES}, {_NEXT_STEPS}, below (root, id, seq) AS ("
                 " SELECT id, id, seq FROM upcoming"
@@ -275,7 +264,7 @@ def blob_ref(digest: bytes) -> BlobRef:
 def _outputs_of(nodes: str) -> str:
     """The outputs that were handed in at these nodes, accepted or not."""
     return (
-        f"SELECT k.body FROM {nodes} {LEFT_FIRST} keyed_event k ON k.stream = {nodes}.stream"
+        f"k.body FROM {nodes} {LEFT_FIRST} keyed_event k ON k.stream = {nodes}.stream"
         f" AND k.key >= 'output:node_' || encode({nodes}.id, 'hex') || ':'"
         f" AND k.key < 'output:node_' || encode({nodes}.id, 'hex') || ';'"
     )

@@ -5,6 +5,7 @@ budget: those that are cited most come first, then the newest. Notes that do not
 that they can be read one by one.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
@@ -14,6 +15,7 @@ from interlock.core.session.answer import LeftOutNotes
 
 CHARS_MAX = 12_000  # of the notes that are not kept
 VALUE_CHARS_MAX = 8_000  # of one value; a larger one is cut, and read with all that was handed in
+_WORD = re.compile(r"\w+")
 ALL = "all"
 """The step to ask for to read the values and the notes of all steps."""
 
@@ -59,7 +61,7 @@ def compose(memory: RunMemory, *, chars_max: int = CHARS_MAX) -> tuple[str, list
     """Return the recap, and the notes that it leaves out, the oldest first."""
     kept = [past for past in memory.newest_first if past.is_kept]
     others = [past for past in memory.newest_first if not past.is_kept]
-    chosen = _choose(others, _citations(memory), chars_max)
+    chosen = _choose(others, memory.newest_first, chars_max)
     # An entry of `values` that was cut is read with everything else.
     values, cut = _values_text(memory.values)
     older = LeftOutNotes(ALL, f"the {memory.older_count} oldest steps", 0)
@@ -88,31 +90,40 @@ def compose(memory: RunMemory, *, chars_max: int = CHARS_MAX) -> tuple[str, list
 
 
 def _choose(
-    newest_first: list[PastNotes], citations: Mapping[str, int], chars_max: int
+    newest_first: list[PastNotes], all_notes: Sequence[PastNotes], chars_max: int
 ) -> list[PastNotes]:
     """Return the notes that fit, the newest first. The newest ones always fit."""
-    by_need = sorted(newest_first[1:], key=lambda past: -citations[past.step])  # a stable sort
-    chosen = newest_first[:1]
-    room = chars_max - sum(len(past.text) for past in chosen)
-    for past in by_need:
-        if len(past.text) > room:
-            continue
-        chosen.append(past)
-        room -= len(past.text)
-    return [past for past in newest_first if past in chosen]
+    sizes = [len(past.text) for past in newest_first]
+    if sum(sizes) <= chars_max:
+        return newest_first
+    citations = _citations(all_notes)
+    by_need = sorted(range(1, len(sizes)), key=lambda at: -citations[newest_first[at].step])
+    chosen = {0}
+    room = chars_max - sizes[0]
+    for at in by_need:  # those that are cited as often: the newest first
+        if sizes[at] <= room:
+            chosen.add(at)
+            room -= sizes[at]
+    return [past for at, past in enumerate(newest_first) if at in chosen]
 
 
-def _citations(memory: RunMemory) -> dict[str, int]:
-    """Return how many other notes speak of each step, by its id or its title."""
-    texts = [(past.step, past.notes.casefold()) for past in memory.newest_first]
-    return {
-        past.step: sum(
-            past.step.casefold() in text or past.title.casefold() in text
-            for step, text in texts
-            if step != past.step
-        )
-        for past in memory.newest_first
-    }
+def _citations(all_notes: Sequence[PastNotes]) -> dict[str, int]:
+    """Return of how many other steps the notes speak of each step, by its id or its title."""
+    texts = [(past.step, _spaced_words(past.notes)) for past in all_notes]
+    vocabulary = {word for _, text in texts for word in text.split()}
+    citations: dict[str, int] = {}
+    for past in all_notes:
+        names = {_spaced_words(name) for name in (past.step, past.title)}
+        # Most notes speak of few steps, and looking through all of them takes long.
+        known = [name for name in names if vocabulary.issuperset(name.split())]
+        citing = {step for name in known for step, text in texts if name in text}
+        citations[past.step] = len(citing - {past.step})
+    return citations
+
+
+def _spaced_words(text: str) -> str:
+    """Return the words of a text, each with a space before and after it."""
+    return f" {' '.join(_WORD.findall(text.casefold()))} "
 
 
 def _left_out(newest_first: list[PastNotes]) -> Iterator[LeftOutNotes]:
