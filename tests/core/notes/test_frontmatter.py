@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.core.canonical import Json
-from interlock.core.notes import frontmatter
+from interlock.core.notes import frontmatter, frontmatter_entries
 from interlock.core.notes.frontmatter import UnwritableFrontmatter
 from interlock.core.notes.note import Frontmatter, Metadata
 
@@ -172,6 +172,33 @@ def test_a_text_that_yaml_would_take_for_something_else_is_quoted(word: str) -> 
 
 
 MARKS = [*"-.:#\n\r \t\ufeffab[]{}&*!|>'\"%@`?,\udc80\0", "---\n", ": ", "\n  "]
+
+
+@given(
+    st.lists(
+        st.from_regex(r"[a-z]{1,3}: [\"a1. :/_-]{0,6}\r?", fullmatch=True)
+        | st.sampled_from(["type: note", 'version: "18"', "a: 1", "a: yes", "a: ~", "- a: b"]),
+        max_size=4,
+    )
+)
+def test_plain_lines_mean_what_yaml_takes_them_for(lines: list[str]) -> None:
+    text = "".join(f"{line}\n" for line in lines)
+
+    plain = frontmatter.parse_plain_values(text)
+
+    if plain:
+        entries = frontmatter_entries.parse_entries(text)
+        assert plain == {entry.key: entry.value for entry in entries}
+
+
+def test_the_frontmatter_of_our_own_notes_is_plain() -> None:
+    text = 'title: Session 2026-11-17 ses_1\npermalink: sessions/ses_1\nversion: "18"\n'
+
+    assert frontmatter.parse_plain_values(text) == {
+        "title": "Session 2026-11-17 ses_1",
+        "permalink": "sessions/ses_1",
+        "version": "18",
+    }
 
 
 @given(st.lists(st.sampled_from(MARKS)).map("".join))

@@ -13,9 +13,13 @@ if TYPE_CHECKING:
     from interlock.core.notes.frontmatter_entries import FrontmatterEntry
 
 BYTE_ORDER_MARK = "\ufeff"
+PLAIN_CHARS_MAX = 4_096  # YAML has limits of its own for what is very long
 
 _NEWLINE = re.compile(r"\r\n|\n|\r")
 _OPENING = re.compile(r"---[ \t]*(?:\r\n|\n|\r)")
+_PLAIN_LINE = re.compile(
+    r"""([A-Za-z][\w-]{0,60}): (?:([A-Za-z0-9](?:[\w ./-]*[\w./-])?)|"([\w ./:-]*)")""", re.ASCII
+)
 _CLOSING = re.compile(r"[\r\n](?:---|\.\.\.)[ \t]*(?:\r\n|\n|\r|\Z)")
 _UNCLOSED_PROBLEM = "there is no `---` at its end; put one below the last of its lines"
 # A line of dashes alone is no frontmatter: a key must follow it.
@@ -98,12 +102,26 @@ def _split_fences(text: str, start: int) -> tuple[str, str, str] | None:
 def _parse_values(inner: str) -> tuple[Metadata, str]:
     if not inner.strip():
         return {}, ""
+    if plain := parse_plain_values(inner):
+        return plain, ""
     from interlock.core.notes import frontmatter_entries  # noqa: PLC0415 (see there)
 
     try:
         return {entry.key: entry.value for entry in frontmatter_entries.parse_entries(inner)}, ""
     except frontmatter_entries.InvalidFrontmatter as error:
         return {}, str(error)
+
+
+def parse_plain_values(inner: str) -> Metadata:
+    """Return the values of lines that surely mean what they look like; none if one may not.
+
+    Most frontmatter is like this, that of our own notes too, and then YAML need not be imported.
+    """
+    *lines, end = inner.split("\n")
+    matches = [_PLAIN_LINE.fullmatch(line) for line in lines]
+    values: Metadata = {match[1]: match[2] or match[3] or "" for match in matches if match}
+    is_plain = not end and len(values) == len(lines) and len(inner) <= PLAIN_CHARS_MAX
+    return values if is_plain else {}
 
 
 def _differs(front: Frontmatter, key: str, value: Json) -> bool:
