@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from interlock.app.clock import SystemClock
-from interlock.app.gate import tool_calls
-from interlock.app.gate.tool_calls import OVERRIDE_FILE, OVERRIDE_MS, GateOverride
+from interlock.app.gate import overrides
+from interlock.app.gate.overrides import OVERRIDE_FILE, OVERRIDE_MS, GateOverride
 from tests.cli.conftest import Terminal
 from tests.hooks.desk import Desk
 
@@ -46,10 +46,10 @@ def test_it_needs_no_session(typed: Terminal, home: Path) -> None:
     assert off.code == 0
     assert off.err.startswith("The gate is off until ")
     assert "No session was changed: " in off.err
-    assert tool_calls.active_override(home)
+    assert overrides.active_override(home)
     on = typed("mode", "analysis")
     assert (on.code, "The gate is on again." in on.err) == (0, True)
-    assert not tool_calls.active_override(home)
+    assert not overrides.active_override(home)
     assert typed("mode", "analysis").code == 1, "now there was nothing to change"
 
 
@@ -61,7 +61,7 @@ def test_another_mode_that_the_user_sets_ends_it(desk: Desk, typed: Terminal) ->
 
     assert ended.err == "The gate is on again.\n"
     assert is_on(desk)
-    tool_calls.start_override(desk.home)
+    overrides.start_override(desk.home)
     desk.mode("planning")
     assert is_on(desk), "and so does what the user types into the client"
 
@@ -69,7 +69,7 @@ def test_another_mode_that_the_user_sets_ends_it(desk: Desk, typed: Terminal) ->
 def test_an_agent_does_not_end_it_and_is_told_that_it_lasts(
     desk: Desk, typed: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tool_calls.start_override(desk.home)
+    overrides.start_override(desk.home)
     monkeypatch.setenv("CLAUDECODE", "1")
 
     said = typed("mode", "planning")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from interlock.app.context import App
-from interlock.app.gate import tool_calls
+from interlock.app.gate import gate_journal
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.presence import end_departed_sessions
@@ -19,7 +19,7 @@ from tests.sessions import begin_recorded
 def ended(app: App, root: Path, name: str) -> str:
     """A session of a conversation that is over."""
     session = begin_recorded(app, root, Conversation("claude-code", name)).session
-    tool_calls.journal_event(app.home, "claude-code", "session-end", name, detail="other")
+    gate_journal.journal_event(app.home, "claude-code", "session-end", name, detail="other")
     return session
 
 
@@ -83,7 +83,7 @@ def test_the_commands_of_a_session_are_listed_with_their_outcomes(
         ("other", "make up", "success"),
         ("mine", "make test", "success"),
     ):
-        tool_calls.journal_event(
+        gate_journal.journal_event(
             *(app.home, "claude-code", "post-tool", name),
             tool="Bash",
             detail=command,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from interlock.app.gate import tool_calls
+from interlock.app.gate import overrides
 from interlock.app.gate.opt_in import opt_in
 from interlock.core.gate.state import MODES, Mode
 from tests.cli.conftest import Terminal
@@ -112,7 +112,7 @@ def test_the_user_gets_on_and_an_agent_does_not(
         agent.setenv("CLAUDECODE", "1")
         assert typed("mode", "disabled", "--force").code == 1
         assert mode == "disabled" or typed("mode", "disabled").code == 1
-    assert not (desk.home / tool_calls.OVERRIDE_FILE).exists()
+    assert not (desk.home / overrides.OVERRIDE_FILE).exists()
 
     to_coding = typed("mode", "coding", "--task", "T-1")
     if harm is store_corrupt:

@@ -16,7 +16,8 @@ from interlock.app.protocol import gated_sessions
 from interlock.core.gate.state import Mode
 from interlock.core.ids import SessionId
 from interlock.core.protocol.gated_session import Conversation
-from interlock.hooks.full_hook import HookEvent, HookResult, run_hook
+from interlock.hooks.full_hook import run_hook
+from interlock.hooks.hook_result import HookEvent, HookResult
 from interlock.workspace.machine import processes
 from interlock.workspace.machine.processes import Process
 from tests.sessions import begin_recorded
@@ -140,9 +141,9 @@ class Client:
 
     def mode(self) -> str:
         """The mode of the session."""
-        from interlock.app.gate import tool_calls  # noqa: PLC0415 (only some ask)
+        from interlock.app.gate import bound_conversations  # noqa: PLC0415 (only some ask)
 
-        state = tool_calls.state_of(self.home, self.host.name, self.conversation)
+        state = bound_conversations.state_of(self.home, self.host.name, self.conversation)
         return state.mode if state else ""
 
 

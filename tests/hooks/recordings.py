@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from interlock.agents.hosts.registry import host_named
-from interlock.hooks.full_hook import EVENTS, HookEvent
+from interlock.hooks.hook_result import EVENTS, HookEvent
 
 PAYLOADS = Path(__file__).parents[1] / "payloads"
 PREFIXES = {"claude-code": "claude"}

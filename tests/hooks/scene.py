@@ -14,7 +14,8 @@ from interlock.core.gate.state import Mode
 from interlock.core.gate.tools import class_of
 from interlock.core.protocol.gated_session import Conversation
 from interlock.hooks import fast
-from interlock.hooks.full_hook import HookEvent, HookResult, run_hook
+from interlock.hooks.full_hook import run_hook
+from interlock.hooks.hook_result import HookEvent, HookResult
 from tests.sessions import begin_recorded
 
 HOST = "claude-code"

@@ -11,7 +11,7 @@ import pytest
 from interlock.agents.hosts.claude_code import HOST
 from interlock.agents.hosts.claude_code_shell import CALLER_VARIABLE, SESSION_VARIABLE
 from interlock.app.context import open_app
-from interlock.app.gate import tool_calls
+from interlock.app.gate import overrides
 from interlock.app.gate.confined_commands import reach_of
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.hosts import install
@@ -114,7 +114,7 @@ def test_what_cannot_be_known_allows_nothing(shell: Shell) -> None:
 def test_nothing_is_confined_where_no_gate_is(shell: Shell) -> None:
     assert shell.run("touch made").returncode == 0
     opt_in(shell.project, "standard")
-    tool_calls.start_override(shell.home)
+    overrides.start_override(shell.home)
     assert shell.run("touch made2").returncode == 0
     assert {path.name for path in shell.project.glob("made*")} == {"made", "made2"}
 

@@ -13,18 +13,13 @@ from interlock.agents.hosts.claude_code import HOST
 from interlock.app.admin.access import load_secret, publish_agent_bearer
 from interlock.app.callers import session_record
 from interlock.app.context import App
-from interlock.app.gate import tool_calls
+from interlock.app.gate import gate_journal, overrides
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
 from interlock.core.gate.state import MODES, Mode
 from interlock.core.protocol.gated_session import Conversation, SessionNotAttended
-from interlock.hooks.full_hook import (
-    BLOCKING_EXIT_CODE,
-    EVENTS,
-    HookEvent,
-    HookResult,
-    run_hook,
-)
+from interlock.hooks.full_hook import run_hook
+from interlock.hooks.hook_result import BLOCKING_EXIT_CODE, EVENTS, HookEvent, HookResult
 from tests.effort import scale
 from tests.hooks import recordings
 from tests.sessions import begin_recorded
@@ -149,13 +144,13 @@ def test_a_denial_names_the_way_out_and_is_kept(hook: Hook, home: Path, project:
     reason = json.loads(outcome.out)["hookSpecificOutput"]["permissionDecisionReason"]
     assert "`/mode analysis`" in reason
     assert "interlock mode disabled --force" in reason
-    (line,) = tool_calls.journal_lines(home)
+    (line,) = gate_journal.journal_lines(home)
     assert line.id in reason
     assert (line.rule, line.mode) == ("state.unknown", "unknown")
 
 
 def test_the_user_can_always_switch_the_gate_off(hook: Hook, home: Path, project: Path) -> None:
-    tool_calls.start_override(home)
+    overrides.start_override(home)
 
     assert answer(hook(tool("Write", project, file_path="a"))) == "allow"
 

@@ -9,7 +9,8 @@ import pytest
 from interlock.agents.hosts.registry import NAMES, host_named
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
-from interlock.hooks.full_hook import HookEvent, HookResult, run_hook
+from interlock.hooks.full_hook import run_hook
+from interlock.hooks.hook_result import HookEvent, HookResult
 from interlock.workspace.machine import spool
 from tests.hooks.clients import TOOLS, Client
 from tests.hooks.recordings import payload_names, recorded

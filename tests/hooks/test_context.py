@@ -13,7 +13,7 @@ from interlock.app.context import App
 from interlock.app.runs.start import StartRequest, start
 from interlock.core.ids import SessionId, WorkflowId
 from interlock.core.session.answer import RenderedAnswer
-from interlock.hooks.full_hook import HookEvent, HookResult
+from interlock.hooks.hook_result import HookEvent, HookResult
 from tests.hooks.clients import Client
 from tests.scenes import install, linear
 

@@ -10,7 +10,8 @@ import pytest
 from interlock.agents.hosts.registry import NAMES, host_named
 from interlock.app.context import App
 from interlock.core.gate.state import MODES, Mode
-from interlock.hooks.full_hook import BLOCKING_EXIT_CODE, HookResult, run_hook
+from interlock.hooks.full_hook import run_hook
+from interlock.hooks.hook_result import BLOCKING_EXIT_CODE, HookResult
 from tests.hooks.clients import ASKING, TOOLS, Client, attend
 
 SILENCE = HookResult()

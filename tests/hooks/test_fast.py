@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from interlock.agents.hosts.registry import NAMES
-from interlock.app.gate import tool_calls
+from interlock.app.gate import overrides
 from interlock.core.gate.paths import ALWAYS_PROTECTED
 from interlock.core.gate.secret_files import SECRETS
 from interlock.core.gate.state import MODES, Mode
 from interlock.core.gate.tools import OWN_PREFIXES, OWN_TOOLS
 from interlock.hooks import fast
-from interlock.hooks.full_hook import HookResult
+from interlock.hooks.hook_result import HookResult
 from tests.hooks.scene import HOST, INPUTS, PLAIN_HOSTS, UNLISTED, Scene, inputs_of, tools_of
 
 FULL_HOOK_PREFIXES = ("MCP:", "interlock-")
@@ -89,12 +89,12 @@ CONDITIONS: dict[str, Callable[[Scene], object]] = {
     "a strict project": lambda s: s.asks('[project]\nprofile = "strict"\n'),
     "a project with rules of its own": lambda s: s.asks('[gate]\nprotected = ["a.py"]\n'),
     "a project that lists tools": lambda s: s.asks('[gate]\nreading_tools = ["Brandnew"]\n'),
-    "the gate is off": lambda s: tool_calls.start_override(s.home),
-    "the gate was off": lambda s: (s.home / tool_calls.OVERRIDE_FILE).write_text(
+    "the gate is off": lambda s: overrides.start_override(s.home),
+    "the gate was off": lambda s: (s.home / overrides.OVERRIDE_FILE).write_text(
         '{"who": "", "untilMs": 1}'
     ),
     "the gate is off in no way that is known": lambda s: (
-        s.home / tool_calls.OVERRIDE_FILE
+        s.home / overrides.OVERRIDE_FILE
     ).write_text("off"),
     "the config says more by now": lambda s: s.config.write_text('[gate]\nprotected = ["a.py"]\n'),
     "the config is broken by now": lambda s: s.config.write_text("[project\n"),

@@ -12,7 +12,7 @@ from interlock.agents.hosts import claude_code_shell, host, registry
 from interlock.agents.hosts.launcher import STANDALONE
 from interlock.agents.hosts.registry import NAMES
 from interlock.hooks import fast, gate_state
-from interlock.hooks.full_hook import HookEvent, HookResult
+from interlock.hooks.hook_result import HookEvent, HookResult
 from interlock.workspace.machine import spool
 from interlock.workspace.machine.spool import JournalLine
 from tests.hooks.scene import INPUTS, NOTED, PLAIN_HOSTS, Scene, inputs_of

@@ -16,7 +16,7 @@ from interlock.agents.hosts.launcher import STANDALONE, Program, launcher_text
 from interlock.app.gate.opt_in import opt_in
 from interlock.core.gate.state import Mode
 from interlock.hooks import fast
-from interlock.hooks.full_hook import HookEvent, HookResult
+from interlock.hooks.hook_result import HookEvent, HookResult
 from interlock.workspace.machine import spool
 from tests.hooks.scene import INPUTS, NOTED, Scene, inputs_of
 
@@ -273,14 +273,14 @@ def test_lines_that_are_left_at_the_same_time_are_whole(scene: Scene) -> None:
 
 SLOW = """
 import sys, time
-from interlock.app.gate import tool_calls
+from interlock.app.gate import bound_conversations
 from interlock.cli import commands, hook
 from interlock.hooks import fast
 fast.BUDGET_SECONDS = hook.BUDGET_SECONDS = 1
 """
 SLOW_HOOKS = {
     "fast": "fast.run = lambda *_: time.sleep(60)\nfast.main('claude-code', 'pre-tool', '/none')",
-    "full": "tool_calls.governing_project = lambda *_: time.sleep(60)\n"
+    "full": "bound_conversations.governing_project = lambda *_: time.sleep(60)\n"
     "sys.exit(commands.run_cli(['hook', '--host=claude-code', '--event=pre-tool']))",
 }
 

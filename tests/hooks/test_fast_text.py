@@ -14,7 +14,7 @@ from interlock.core.gate.decide import decide
 from interlock.core.gate.secret_files import SECRETS
 from interlock.core.gate.state import GateRow, Policy
 from interlock.hooks import fast
-from interlock.hooks.full_hook import HookResult
+from interlock.hooks.hook_result import HookResult
 from tests.core.gate.host_calls import tool_call
 from tests.core.gate.test_shell import COMMANDS, PREFIXES, SHELLS
 from tests.effort import scale

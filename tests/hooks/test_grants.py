@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from interlock.app.clock import SystemClock
-from interlock.app.gate import bypasses, policy, tool_calls, trust
+from interlock.app.gate import bypasses, gate_journal, policy, trust
 from interlock.app.gate.opt_in import opt_in
 from interlock.core.gate.rules import Bypass
 from interlock.workspace.machine import grants
@@ -203,7 +203,7 @@ def test_a_bypass_lets_pass_and_each_time_is_kept_with_its_name(plain: Desk) -> 
 
     assert plain.tool("Write", file_path="a") == ("allow", "")
     assert plain.tool("Read", file_path="a").answer == "allow"
-    denied, let_through = tool_calls.journal_lines(plain.home)
+    denied, let_through = gate_journal.journal_lines(plain.home)
     assert (denied.answer, denied.opened) == ("deny", "")
     assert (let_through.answer, let_through.rule) == ("allow", "mode.analysis")
     assert let_through.opened == f"{made.id}: a good reason"
@@ -265,7 +265,7 @@ def test_a_rule_that_the_user_made_advisory_tells_and_is_kept(plain: Desk) -> No
 
     assert written.answer == "allow"
     assert "in which nothing is edited (`Write`)" in written.text
-    (line,) = tool_calls.journal_lines(plain.home)
+    (line,) = gate_journal.journal_lines(plain.home)
     assert (line.answer, line.opened) == ("allow", "advisory")
     assert line.id in written.text
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from interlock.app.context import App
-from interlock.app.gate import tool_calls
+from interlock.app.gate import bound_conversations
 from interlock.core.gate.state import Mode
-from interlock.hooks.full_hook import HookResult
+from interlock.hooks.hook_result import HookResult
 from interlock.workspace.machine import spool
 from tests.hooks.clients import Client, attend
 from tests.hooks.recordings import recorded
@@ -232,4 +232,4 @@ def test_gemini_does_not_tell_that_it_plans_so_a_name_alone_is_a_file_of_the_pro
     assert said.answer == "deny"
     for tool in ("enter_plan_mode", "exit_plan_mode"):
         assert client.send("pre-tool", tool_name=tool, tool_input={}) == SILENCE
-    assert tool_calls.state_of(client.home, "gemini", client.conversation)
+    assert bound_conversations.state_of(client.home, "gemini", client.conversation)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from interlock.app.clock import SystemClock
-from interlock.app.gate import tool_calls
+from interlock.app.gate import gate_journal
 from interlock.app.gate.opt_in import opt_in
 from interlock.workspace.machine import spool
 from interlock.workspace.machine.spool import JournalLine
@@ -42,7 +42,7 @@ def denied(desk: Desk, at_ms: int, **changes: str) -> None:
 
 def test_the_fifth_equal_denial_raises_one_notice(desk: Desk) -> None:
     assert tried(desk, 12) == [False] * 4 + [True] + [False] * 7
-    lines = [line for line in tool_calls.journal_lines(desk.home) if line.notice]
+    lines = [line for line in gate_journal.journal_lines(desk.home) if line.notice]
     assert [(line.notice, line.root) for line in lines] == [(NOTICE, str(desk.project))]
 
 
@@ -62,7 +62,7 @@ def test_what_was_asked_or_let_through_is_no_denial(desk: Desk) -> None:
     (desk.home / "config.toml").write_text('[gate.rules]\n"mode.analysis" = "advisory"\n')
     for _ in range(8):
         assert "denied" not in desk.tool("Write", file_path="a").text
-    assert not any(line.notice for line in tool_calls.journal_lines(desk.home))
+    assert not any(line.notice for line in gate_journal.journal_lines(desk.home))
 
 
 def test_what_is_long_ago_does_not_count_and_a_notice_is_said_again_later(desk: Desk) -> None:
@@ -88,7 +88,7 @@ def test_a_project_cannot_silence_them(desk: Desk) -> None:
 
 def test_the_next_start_tells_the_user(desk: Desk) -> None:
     tried(desk, 5)
-    (line,) = [line for line in tool_calls.journal_lines(desk.home) if line.notice]
+    (line,) = [line for line in gate_journal.journal_lines(desk.home) if line.notice]
 
     told = Desk(desk.home, desk.project, "host-2").begin()
 

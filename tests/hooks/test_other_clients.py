@@ -12,7 +12,8 @@ from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.hosts.markers import mark_installed
 from interlock.hooks import fast
-from interlock.hooks.full_hook import HookEvent, HookResult, run_hook
+from interlock.hooks.full_hook import run_hook
+from interlock.hooks.hook_result import HookEvent, HookResult
 from tests.hooks.recordings import payload_names, recorded
 
 SILENCE = HookResult()

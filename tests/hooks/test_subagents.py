@@ -8,7 +8,8 @@ import pytest
 
 from interlock.app.clock import SystemClock
 from interlock.app.context import App
-from interlock.hooks.full_hook import HookResult, run_hook
+from interlock.hooks.full_hook import run_hook
+from interlock.hooks.hook_result import HookResult
 from interlock.workspace.machine import coding_questions, spool
 from tests.hooks.clients import ASKING, Client, attend
 from tests.hooks.recordings import recorded

@@ -17,7 +17,7 @@ from interlock.agents.hosts.registry import all_hosts
 from interlock.app.admin import data_inventory
 from interlock.app.admin.access import load_secret
 from interlock.app.context import open_app
-from interlock.app.gate import tool_calls, trust
+from interlock.app.gate import gate_journal, overrides, trust
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.hosts import install
 from interlock.core.protocol.gated_session import Conversation
@@ -102,7 +102,7 @@ def test_preferences_are_shown_with_where_they_are_set(served: SignedIn, home: P
 
 def test_a_gate_that_is_switched_off_is_said(served: SignedIn, home: Path) -> None:
     before = served.get("/settings").text
-    tool_calls.start_override(home)
+    overrides.start_override(home)
     after = served.get("/settings").text
 
     assert "switched off everywhere" not in before
@@ -134,8 +134,8 @@ def test_every_kind_of_thing_is_told_with_its_place_and_its_end(
 def test_everything_that_interlock_makes_in_its_home_is_of_a_known_kind(
     served: SignedIn, home: Path, tmp_path: Path
 ) -> None:
-    tool_calls.start_override(home)
-    tool_calls.journal_event(home, "claude-code", "stop", "talk")
+    overrides.start_override(home)
+    gate_journal.journal_event(home, "claude-code", "stop", "talk")
     opt_in(tmp_path, "light")
     trust.trust_checkout(home, tmp_path, at_ms=1)
     program = Program(sys.executable, (), str(home), shell="/bin/bash")

@@ -9,6 +9,7 @@ from interlock.agents.hosts.hook_payload import decode_payload
 from interlock.agents.hosts.registry import NAMES, host_named
 from interlock.app.clock import SystemClock
 from interlock.app.data_home import data_home
+from interlock.app.gate import gate_journal
 from interlock.app.gate import tool_calls as use
 from interlock.app.gate.integrity import governed_root
 from interlock.app.gate.policy import policy_remarks
@@ -39,7 +40,9 @@ gate.add_command(bypass)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def log_command(limit: int, *, as_json: bool) -> None:
     """List what was denied, asked about or let through, newest last"""
-    lines = [line for line in use.journal_lines(data_home()) if line.event == "pre-tool"][-limit:]
+    lines = [line for line in gate_journal.journal_lines(data_home()) if line.event == "pre-tool"][
+        -limit:
+    ]
     if as_json:
         print_json(lines)
         return
@@ -59,7 +62,7 @@ def log_command(limit: int, *, as_json: bool) -> None:
 def explain(gate_id: str, *, as_json: bool) -> None:
     """Say why a call was denied or let through; GATE_ID stands in the denial and in the log"""
     matching_lines = [
-        line for line in use.journal_lines(data_home()) if line.id.startswith(gate_id)
+        line for line in gate_journal.journal_lines(data_home()) if line.id.startswith(gate_id)
     ]
     if not matching_lines:
         print_error(

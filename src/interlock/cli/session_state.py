@@ -16,7 +16,7 @@ from interlock.app.clock import SystemClock
 from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
 from interlock.app.failures import StoreFailure
-from interlock.app.gate import integrity, opt_in, tool_calls
+from interlock.app.gate import integrity, opt_in, overrides
 from interlock.app.gate.policy import policy_remarks
 from interlock.app.gate.trust import trust_checkout
 from interlock.app.protocol import gated_sessions
@@ -91,7 +91,7 @@ def mode(
     # Whether a session is here or not, and even if the store is broken.
     is_override_changed = force or (wanted not in (None, "disabled") and _end_override())
     if force:
-        until = tool_calls.start_override(data_home())
+        until = overrides.start_override(data_home())
         print_message(f"The gate is off until {_clock_time(until)}, in every project.")
     try:
         app = open_app(data_home())
@@ -142,7 +142,7 @@ def _change_mode(
 
 def _end_override() -> bool:
     """End an override, unless an agent asks for it; True if there was one."""
-    if evidence_of_agent() or not tool_calls.end_override(data_home()):
+    if evidence_of_agent() or not overrides.end_override(data_home()):
         return False
     print_message("The gate is on again.")
     return True
@@ -242,7 +242,7 @@ def _print_state(state: SessionState | AttendanceRefusal, *, as_json: bool) -> N
     print_lines(f"feature {state.active_feature or '-'}, task {state.active_task or '-'}")
     for changed in integrity.differences(data_home(), Path(state.worktree)):
         print_message(f"note: only reading is allowed, because {integrity.explain(changed)}")
-    if override := tool_calls.active_override(data_home()):
+    if override := overrides.active_override(data_home()):
         until = _clock_time(override.until_ms)
         print_message(
             f"note: {override.who} has switched the gate off until {until}, in every project,"

@@ -11,7 +11,7 @@ from interlock.agents.hosts.hook_payload import decode_payload
 from interlock.app.context import has_store, open_app
 from interlock.app.data_home import data_home
 from interlock.app.failures import StoreFailure
-from interlock.app.gate import tool_calls
+from interlock.app.gate import bound_conversations, overrides
 from interlock.app.gate.integrity import governed_root
 from interlock.cli.terminal import print_lines
 from interlock.core.views.counting import progress_text
@@ -26,12 +26,12 @@ def statusline() -> None:
     except ValueError:
         return
     host, conversation = claude_code.HOST.name, payload.session_id
-    state = tool_calls.state_of(home, host, conversation)
+    state = bound_conversations.state_of(home, host, conversation)
     if state is None:
         is_governed = governed_root(home, Path(payload.cwd or ".")) is not None
         print_lines(*(["interlock: no hook was heard of, so nothing is enforced"] * is_governed))
         return
-    parts = [(tool_calls.active_override(home) and "gate off") or state.mode, state.task]
+    parts = [(overrides.active_override(home) and "gate off") or state.mode, state.task]
     print_lines(" · ".join(filter(None, (*parts, _step(home, host, conversation)))))
 
 

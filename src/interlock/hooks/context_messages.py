@@ -15,7 +15,7 @@ from interlock.app.callers.caller import CallerClues, remember_client, resolve_c
 from interlock.app.callers.session_record import session_of
 from interlock.app.context import App, has_store, open_app
 from interlock.app.failures import StoreFailure
-from interlock.app.gate import tool_calls
+from interlock.app.gate import bound_conversations, gate_journal
 from interlock.app.gate.policy import policy_remarks
 from interlock.app.hosts.transcript import count_marks
 from interlock.app.protocol import gated_sessions
@@ -91,7 +91,7 @@ def forget_conversation(home: Path, host: Host, payload: HookPayload) -> None:
 
 def brief_subagent(home: Path, host: Host, payload: HookPayload) -> str:
     """Tell a subagent the mode that it works in, and for which session."""
-    state = tool_calls.state_of(home, host.name, payload.session_id)
+    state = bound_conversations.state_of(home, host.name, payload.session_id)
     if state is None:
         return ""
     shell = _describe_shell(host, os.environ, home)
@@ -193,7 +193,7 @@ def remind_of_open_runs(home: Path, host: Host, payload: HookPayload) -> str:
     if not open_rows or session is None:
         return ""
     digest = hashlib.sha256("\n".join(sorted(row.run for row in open_rows)).encode()).hexdigest()
-    if not tool_calls.is_new_reminder(home, session, digest):
+    if not gate_journal.is_new_reminder(home, session, digest):
         return ""
     runs = "; ".join(f"{row.workflow} is at “{row.step}” ({row.title})" for row in open_rows)
     return (

@@ -21,7 +21,7 @@ from interlock.app.callers.caller import (
     session_to_show,
 )
 from interlock.app.context import App
-from interlock.app.gate import tool_calls
+from interlock.app.gate import gate_journal
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.deletion import delete
 from interlock.app.refusals import (
@@ -325,4 +325,4 @@ def test_what_the_user_types_in_an_unknown_conversation_changes_no_other(
     state = session_record.state_of(app, session)
     assert not isinstance(state, SessionNotAttended)
     assert state.current_mode == "analysis"
-    assert tool_calls.journal_lines(home) == []
+    assert gate_journal.journal_lines(home) == []

@@ -17,7 +17,7 @@ from interlock.agents.hosts.launcher import STANDALONE, Program
 from interlock.agents.hosts.own_entries import home_in
 from interlock.app.clock import SystemClock
 from interlock.app.context import open_app
-from interlock.app.gate import tool_calls
+from interlock.app.gate import overrides
 from interlock.app.hosts import clients, doctor, proofs
 from interlock.app.hosts import install as installing
 from interlock.app.hosts.check import Check
@@ -164,9 +164,9 @@ FAULTS: dict[str, tuple[Callable[[Scene], object], str]] = {
         lambda s: s.answers(s.stand_in.replace("""*'"Write"'*)""", "*)")),
         "pass",
     ),
-    "a gate that was switched off": (lambda s: tool_calls.start_override(s.home), "gate"),
+    "a gate that was switched off": (lambda s: overrides.start_override(s.home), "gate"),
     "a gate that was switched off in no way that is known": (
-        lambda s: (s.home / tool_calls.OVERRIDE_FILE).write_text("off"),
+        lambda s: (s.home / overrides.OVERRIDE_FILE).write_text("off"),
         "gate",
     ),
     "a config that nobody has trusted": (
@@ -211,7 +211,7 @@ def test_a_hook_or_a_server_that_hangs_is_not_waited_for(
 
 
 def test_a_gate_that_is_off_explains_why_nothing_was_denied(scene: Scene) -> None:
-    tool_calls.start_override(scene.home)
+    overrides.start_override(scene.home)
     scene.answers(scene.stand_in.replace(f"echo '{scene.denial}'", ":"))
 
     problems = scene.problems()

@@ -14,7 +14,7 @@ import pytest
 from interlock.agents.hosts.registry import NAMES, host_named
 from interlock.app.clock import SystemClock
 from interlock.app.context import open_app
-from interlock.app.gate import tool_calls
+from interlock.app.gate import gate_journal
 from interlock.app.hosts import doctor
 from interlock.app.hosts.proofs import PROBE_SESSION_PREFIX
 from interlock.workspace.machine import clients, processes
@@ -164,18 +164,18 @@ HEARD: dict[str, Callable[[Scene], None]] = {
     "a client that began": lambda scene: remember(
         scene, Process(1, "then", "client"), at_ms=SystemClock().now_ms()
     ),
-    "a call that was denied": lambda scene: tool_calls.journal_event(
+    "a call that was denied": lambda scene: gate_journal.journal_event(
         scene.home, scene.host.name, "pre-tool", "talk", tool="Write"
     ),
-    "a command that was run": lambda scene: tool_calls.journal_event(
+    "a command that was run": lambda scene: gate_journal.journal_event(
         scene.home, scene.host.name, "post-tool", "talk", tool="Bash", outcome="success"
     ),
 }
 NOT_HEARD: dict[str, Callable[[Scene], None]] = {
-    "a probe of ours": lambda scene: tool_calls.journal_event(
+    "a probe of ours": lambda scene: gate_journal.journal_event(
         scene.home, scene.host.name, "pre-tool", f"{PROBE_SESSION_PREFIX}1", tool="Write"
     ),
-    "a command of another client": lambda scene: tool_calls.journal_event(
+    "a command of another client": lambda scene: gate_journal.journal_event(
         scene.home, "emacs", "post-tool", "talk", tool="Bash", outcome="success"
     ),
     "a client that began long ago": lambda scene: remember(

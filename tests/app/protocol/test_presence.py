@@ -9,7 +9,7 @@ import pytest
 
 from interlock.app.callers.session_record import attended_head, session_of
 from interlock.app.context import App
-from interlock.app.gate import tool_calls
+from interlock.app.gate import gate_journal
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.presence import end_departed_sessions
@@ -34,7 +34,7 @@ def root(tmp_path: Path) -> Path:
 def left(app: App, reason: str, conversation: Conversation = TALK) -> None:
     """The hook at the end of a conversation."""
     host, name = conversation.host, conversation.id
-    tool_calls.journal_event(app.home, host, "session-end", name, detail=reason)
+    gate_journal.journal_event(app.home, host, "session-end", name, detail=reason)
 
 
 def status(app: App, conversation: Conversation = TALK) -> str:

@@ -12,8 +12,8 @@ from interlock.app.admin import data_inventory
 from interlock.app.admin.data_inventory import HomeEntry
 from interlock.app.admin.server_process import RunningServer, find_server
 from interlock.app.context import App
-from interlock.app.gate import tool_calls
-from interlock.app.gate.tool_calls import GateOverride
+from interlock.app.gate import overrides
+from interlock.app.gate.overrides import GateOverride
 from interlock.core.preferences import Preferences, apply_wish
 from interlock.store.records import Stats
 from interlock.workspace.failures import SettingsBroken
@@ -69,7 +69,7 @@ def installation_overview(app: App) -> InstallationOverview:
         stats=app.reader.stats(),
         keys=tuple(KeyState(key.id, key.state) for key in app.keyring.keys().values()),
         chosen=_load_user_preferences(app.home / "config.toml"),
-        glass=tool_calls.active_override(app.home),
+        glass=overrides.active_override(app.home),
         server=server if isinstance(server, RunningServer) else None,
     )
 

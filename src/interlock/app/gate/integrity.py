@@ -17,8 +17,7 @@ import msgspec
 from interlock.agents.hosts.own_entries import own_entries
 from interlock.agents.hosts.registry import host_named
 from interlock.workspace.failures import SettingsBroken
-from interlock.workspace.files import file_replacement, json_patch
-from interlock.workspace.files.json_patch import UnusableJson
+from interlock.workspace.files import file_replacement
 from interlock.workspace.files.regular_file import stamp_of
 from interlock.workspace.git import state as git
 from interlock.workspace.machine import grants, install_manifest
@@ -189,8 +188,10 @@ def _content_of(path: Path) -> bytes | None:
 
 def _digest_of_entries(host: str, content: bytes) -> str:
     """The digest of our entries in settings; empty if they cannot be read."""
+    from interlock.workspace.files import json_patch  # noqa: PLC0415 (files are seldom touched)
+
     text = json_patch.decode(content)
-    values = text if isinstance(text, UnusableJson) else json_patch.read(text)
-    if isinstance(values, UnusableJson | str):
+    values = text if isinstance(text, json_patch.UnusableJson) else json_patch.read(text)
+    if isinstance(values, json_patch.UnusableJson | str):
         return ""
     return install_manifest.digest_entries(values, own_entries(host_named(host), values))

@@ -1,4 +1,7 @@
-"""Ask the gate whether a tool call may happen, journal the answer, and override the gate."""
+"""Ask the gate whether a tool call may happen, and journal the answer.
+
+Importing the reader of commands takes as long as starting Python: only who asks imports this.
+"""
 
 import hashlib
 import os
@@ -9,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from interlock.app.clock import SystemClock
-from interlock.app.gate import integrity, policy
+from interlock.app.gate import integrity, overrides, policy
 from interlock.app.gate.policy import EffectivePolicy
 from interlock.core.gate import notice
 from interlock.core.gate.decide import GateDecision, decide
@@ -20,15 +23,9 @@ from interlock.core.gate.tool_call import ToolCall
 from interlock.store import gate_rows
 from interlock.store.failures import StoreUnusable
 from interlock.workspace.failures import SettingsBroken
-from interlock.workspace.files.private_file import write_private_file
-from interlock.workspace.files.regular_file import read_regular_file
 from interlock.workspace.machine import coding_questions, spool
 from interlock.workspace.machine.spool import JournalLine
 from interlock.workspace.projects import project
-
-OVERRIDE_FILE = "gate-off"
-OVERRIDE_BYTES_MAX = 4096
-OVERRIDE_MS = 3_600_000  # an hour, then the gate is on again by itself
 
 
 class GateVerdict(msgspec.Struct, frozen=True):
@@ -39,30 +36,6 @@ class GateVerdict(msgspec.Struct, frozen=True):
     root: Path
     watched: str
     """The stamps of the files that make the gate work, if they are as they were left."""
-
-
-class GateOverride(msgspec.Struct, frozen=True, rename="camel"):
-    """The gate is switched off everywhere: by whom, and until when."""
-
-    who: str
-    until_ms: int
-
-
-def governing_project(home: Path, host: str, host_session: str, cwd: Path) -> Path | None:
-    """The project whose gate governs a conversation; None if there is none.
-
-    Who comes before where: a bound conversation stays in its project wherever it goes.
-    """
-    state = gate_rows.read_state(home, host, host_session)
-    if isinstance(state, GateRow):
-        return Path(state.root)
-    return integrity.governed_root(home, cwd)
-
-
-def state_of(home: Path, host: str, host_session: str) -> GateRow | None:
-    """The state of a conversation as the gate knows it; None if it does not."""
-    state = gate_rows.read_state(home, host, host_session)
-    return state if isinstance(state, GateRow) else None
 
 
 def judge(
@@ -133,7 +106,7 @@ def _judge_in_project(
         state = UnknownState(f"`{first.path}` {first.what}", f"{integrity.REPAIR}.")
         if any(difference.path != root / project.CONFIG for difference in changed):
             call = msgspec.structs.replace(call, is_confined=False)  # the shell may not be ours
-    if active_override(home):
+    if overrides.active_override(home):
         state = GateRow("", "disabled", is_started=True)
     decide_by = partial(
         decide,
@@ -217,101 +190,3 @@ def _due_notice(home: Path, limit: notice.NoticeLimit, line: JournalLine) -> str
     denied_ms = [earlier.at_ms for earlier in equal]
     noticed_ms = [earlier.at_ms for earlier in equal if earlier.notice]
     return notice.due_notice(denied_ms, noticed_ms, limit, now_ms=line.at_ms)
-
-
-def journal_lines(home: Path) -> list[JournalLine]:
-    """The lines that hooks have journaled, oldest first.
-
-    Raises:
-        StoreFailure: they cannot be read.
-    """
-    try:
-        return list(spool.lines(home))
-    except OSError as error:
-        raise StoreUnusable(
-            f"`{home / 'spool'}` cannot be read: {error.strerror}",
-            "Check that it belongs to you, or move it away.",
-        ) from error
-
-
-def is_new_reminder(home: Path, session: str, digest: str) -> bool:
-    """Whether a session was not reminded of this before; from now on it was."""
-    return spool.replace_reminder(home, session, digest)
-
-
-def start_override(home: Path) -> int:
-    """Switch the gate off for an hour, whatever state the store is in. Returns when that ends.
-
-    Raises:
-        StoreFailure: the override cannot be written.
-    """
-    override = GateOverride(os.environ.get("USER", "unknown"), SystemClock().now_ms() + OVERRIDE_MS)
-    try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_private_file(home / OVERRIDE_FILE, msgspec.json.encode(override))
-    except OSError as error:
-        raise StoreUnusable(
-            f"The gate is still on: `{home / OVERRIDE_FILE}` cannot be written ({error.strerror})",
-            "Make room, or make the directory writable, and repeat the command. Without it, take"
-            ' Interlock\'s hooks out of Claude Code by setting `"disableAllHooks": true` in its'
-            " settings.",
-        ) from error
-    return override.until_ms
-
-
-def end_override(home: Path) -> bool:
-    """Switch the gate on again; False if nobody had switched it off.
-
-    Raises:
-        StoreFailure: the override cannot be removed.
-    """
-    is_off = active_override(home) is not None
-    try:
-        (home / OVERRIDE_FILE).unlink(missing_ok=True)
-    except OSError as error:
-        raise StoreUnusable(
-            f"The gate is still off: `{home / OVERRIDE_FILE}` cannot be removed ({error.strerror})",
-            "Make the directory writable, and repeat the command.",
-        ) from error
-    return is_off
-
-
-def active_override(home: Path) -> GateOverride | None:
-    """The override, as long as it lasts.
-
-    One that ends in more than an hour counts as none: it was written by a clock that was wrong, and
-    if it counted for an hour from each reading, it would last for years.
-    """
-    try:
-        content = read_regular_file(home / OVERRIDE_FILE, OVERRIDE_BYTES_MAX)
-        override = msgspec.json.decode(content, type=GateOverride)
-    except (OSError, msgspec.MsgspecError):
-        return None
-    remaining_ms = override.until_ms - SystemClock().now_ms()
-    return override if 0 < remaining_ms <= OVERRIDE_MS else None
-
-
-def journal_event(
-    home: Path,
-    host: str,
-    event: str,
-    host_session: str,
-    *,
-    tool: str = "",
-    detail: str = "",
-    outcome: str = "",
-    cwd: str = "",
-) -> None:
-    """Journal an event, if that can be written."""
-    at_ms = SystemClock().now_ms()
-    line = JournalLine(
-        *(f"{event}-{at_ms}", at_ms, host, event, host_session),
-        tool=tool,
-        detail=detail,
-        outcome=outcome,
-        cwd=cwd,
-    )
-    try:
-        spool.append_line(home, line)
-    except OSError:
-        return

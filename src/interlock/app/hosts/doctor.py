@@ -14,7 +14,7 @@ from interlock.agents.hosts.host import Host, JsonPart, OwnFile, TomlPart
 from interlock.agents.hosts.launcher import Program
 from interlock.agents.hosts.own_entries import home_in, own_hooks, server_in, shell_in
 from interlock.app.failures import SettingsBroken
-from interlock.app.gate import integrity, policy, tool_calls
+from interlock.app.gate import integrity, overrides, policy
 from interlock.app.hosts import clients, proofs
 from interlock.app.hosts.check import Check
 from interlock.app.hosts.install import PLUGIN, Scope, install, parts_of
@@ -274,7 +274,7 @@ class _StoredOverride(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def _check_override(home: Path, now_ms: int) -> Check:
-    path = home / tool_calls.OVERRIDE_FILE
+    path = home / overrides.OVERRIDE_FILE
     try:
         content = file_replacement.content_of(path)
         stored = msgspec.json.decode(content, type=_StoredOverride) if content is not None else None

@@ -40,7 +40,7 @@ from interlock.app.callers.session_record import (
 )
 from interlock.app.context import App
 from interlock.app.failures import StoreFailure
-from interlock.app.gate import tool_calls
+from interlock.app.gate import overrides
 from interlock.app.gate.policy import EffectivePolicy
 from interlock.app.refusals import SeveralSessions
 from interlock.core.gate.state import Mode, Policy, mode_change_objection
@@ -152,7 +152,7 @@ def change_mode(
 ) -> SessionState | gated_session.AttendanceRefusal:
     """Change the mode. A mode that the user sets also ends an override of the gate."""
     if by == "user" and mode != "disabled":
-        tool_calls.end_override(app.home)
+        overrides.end_override(app.home)
     effective = _effective_policy_of(app, session)
     return _record_change(
         app,

@@ -1,0 +1,92 @@
+"""Answer a client that asks whether a tool call may happen."""
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from interlock.agents.hosts import claude_code_shell
+from interlock.agents.hosts.hook_payload import HookPayload
+from interlock.agents.hosts.host import Host
+from interlock.app.callers import agent_detection
+from interlock.app.gate import bound_conversations, tool_calls
+from interlock.core.gate.decide import ADVISORY, GateDecision
+from interlock.core.gate.own_calls import requested_by_tool, workspace_of_note
+from interlock.core.gate.paths import PATH_MAX
+from interlock.core.gate.tool_call import ToolCall, parse_tool_call
+from interlock.core.visible_text import make_visible_line
+from interlock.hooks.hook_result import HookResult, as_typed, encode_result, tell
+
+PLAN_MODE = "plan"
+"""The mode of a client in which nothing is edited; our mode is no wider then."""
+
+
+def answer_tool_call(host: Host, home: Path, root: Path, payload: HookPayload) -> HookResult:
+    """Decide about a tool call; nothing is said where it is allowed."""
+    if not payload.tool_name:
+        raise ValueError("the payload names no tool")
+    if bound_conversations.state_of(home, host.name, payload.session_id) is None:
+        from interlock.hooks import context_messages  # noqa: PLC0415 (it needs the store)
+
+        context_messages.reopen_session(home, host, payload)
+    tool = payload.tool_name
+    call = parse_tool_call(host.name, host.class_of(tool), tool, payload.tool_input, payload.cwd)
+    is_planning = payload.permission_mode == PLAN_MODE
+    call = msgspec.structs.replace(
+        call,
+        is_confined=claude_code_shell.is_confined(os.environ, call.tool, str(home)),
+        can_ask=agent_detection.can_ask(host, os.environ, os.getpid()),
+        is_subagent=bool(payload.agent_id),
+    )
+    if _is_own_file_of_client(host, root, call):
+        return HookResult()
+    workspace = os.path.realpath(workspace_of_note(call.tool, payload.tool_input) or root)
+    if call.kind == "own" and not Path(workspace).is_relative_to(os.path.realpath(root)):
+        # Notes of this project are written in every mode; those of others are files like any.
+        call = msgspec.structs.replace(call, kind="edit", paths=(f"{workspace}/notes",))
+    mode_request = None
+    if call.kind == "own" and (call.can_ask or call.is_subagent):
+        mode_request = requested_by_tool(call.tool, payload.tool_input)
+    verdict = tool_calls.judge(
+        home,
+        root,
+        call,
+        payload.session_id,
+        call_id=payload.tool_use_id or call.command,
+        mode_max="analysis" if is_planning else None,
+        mode_request=mode_request,
+    )
+    if verdict.decision.rule == "coding.agreed":
+        tool_calls.record_question(home, host.name, payload.session_id)
+    notice = tool_calls.journal(home, verdict, call, payload.session_id)
+    return _answer_call(host, verdict.decision, verdict.id, notice, can_ask=call.can_ask)
+
+
+def _answer_call(
+    host: Host, decision: GateDecision, gate_id: str, notice: str, *, can_ask: bool
+) -> HookResult:
+    """The answer to a tool call; nothing where it is allowed: others may still say no."""
+    if decision.opened == ADVISORY:
+        text = f"Allowed, but a rule here advises against it: {decision.reason}."
+        return tell(host, "pre-tool", f"{text} ({decision.rule}, {gate_id})")
+    if decision.answer == "allow":
+        return HookResult()
+    # Where nobody can be asked, some clients would wait for ever and others would go on.
+    answer = decision.answer if can_ask else "deny"
+    remedy = as_typed(host, decision.remedy)
+    reason = f"{decision.reason}. {remedy} ({decision.rule}, {gate_id})"
+    # The user reads this too, and may decide by it.
+    return encode_result(
+        host.encode_decision(answer, make_visible_line(f"{reason} {notice}".rstrip()))
+    )
+
+
+def _is_own_file_of_client(host: Host, root: Path, call: ToolCall) -> bool:
+    """Whether the client writes its own plan or a scratch file, which no mode forbids."""
+    directories = host.own_directories(os.environ, str(root), os.getuid())
+
+    def is_own(path: str) -> bool:
+        real_path = Path(os.path.realpath(path)) if len(path) <= PATH_MAX else Path(path)
+        return any(real_path.is_relative_to(directory) for directory in directories)
+
+    return bool(call.paths) and all(map(is_own, call.paths))
