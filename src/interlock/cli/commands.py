@@ -32,7 +32,7 @@ _COMMANDS = {
     "demo": "interlock.cli.demo:demo",
     "gate": "interlock.cli.gate:gate",
     "gaps": "interlock.cli.gaps:gaps",
-    "hook": "interlock.cli.hook:hook",
+    "hook": "interlock.cli.hook_command:hook",
     "init": "interlock.cli.session_state:init",
     "install": "interlock.cli.install:install",
     "keys": "interlock.cli.keys:keys",

@@ -1,4 +1,4 @@
-"""The entry point: runs the MCP server, or the command that was typed."""
+"""The entry point: runs the MCP server, answers a hook, or runs the command that was typed."""
 
 import gc
 import sys
@@ -6,14 +6,31 @@ from typing import NoReturn
 
 
 def main() -> NoReturn:
-    # Agents start this and wait for it: it must not pay for the rest of the command line.
-    if sys.argv[1:] == ["mcp"] or (sys.argv[1:3] == ["mcp", "--toolsets"] and sys.argv[4:] == []):
-        # Nothing that importing makes is garbage: looking for some takes a twentieth of the start.
-        gc.disable()
+    # Agents start the first two and wait for them: they must not pay for the command line.
+    arguments = sys.argv[1:]
+    if arguments == ["mcp"] or (arguments[:2] == ["mcp", "--toolsets"] and arguments[3:] == []):
+        _prepare_imports()
         from interlock.cli.mcp import serve  # noqa: PLC0415
 
         gc.enable()
-        sys.exit(serve(*sys.argv[3:]))
+        sys.exit(serve(*arguments[2:]))
+    if arguments[:2] == ["hook", "--host"] and arguments[3::2] == ["--event", "--home"]:
+        _prepare_imports()
+        from interlock.cli.hook import answer_hook  # noqa: PLC0415
+
+        sys.exit(answer_hook(*arguments[2::2]))
     from interlock.cli.commands import run_cli  # noqa: PLC0415
 
-    sys.exit(run_cli(sys.argv[1:]))
+    sys.exit(run_cli(arguments))
+
+
+def _prepare_imports() -> None:
+    # Nothing that importing makes is garbage: looking for some takes a twentieth of the start.
+    gc.disable()
+    # msgspec looks for `typing_extensions` and does without it; with what it imports in turn, it
+    # takes half as long as starting Python.
+    missing: dict[str, object] = {"typing_extensions": None}
+    sys.modules.update(missing)  # pyright: ignore[reportArgumentType, reportCallIssue]
+    import msgspec  # noqa: F401, PLC0415  # pyright: ignore[reportUnusedImport]
+
+    del sys.modules["typing_extensions"]

@@ -35,7 +35,7 @@ class RowChange(msgspec.Struct, frozen=True):
 
 
 class RowCondition(msgspec.Struct, frozen=True):
-    """What must still be so: the row was written by entry `seq`, or there is none (0)."""
+    """A row that must be as it was: written by entry `seq`, or missing (0)."""
 
     kind: str
     key: str | None

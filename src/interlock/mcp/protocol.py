@@ -6,7 +6,6 @@ kept between messages, so a client may use either at any time.
 """
 
 import sys
-import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -179,6 +178,8 @@ class McpProtocol:
         except SettingsBroken as broken:
             return results.settings_broken_result(broken), ()
         except Exception as error:  # noqa: BLE001 (the edge: an agent gets an answer, not a hang)
+            import traceback  # noqa: PLC0415 (a server that works never needs it)
+
             failure = ids.failure_id(app.entropy(ids.FAILURE_BYTES))
             sys.stderr.write(f"{failure} in {name}\n{make_visible(traceback.format_exc())}")
             return results.internal_error_result(error, failure), ()
