@@ -107,9 +107,9 @@ def test_a_clock_that_is_set_moves_no_lease(
 
 def test_a_restart_of_the_machine_ends_the_leases_in_a_file(tmp_path: Path) -> None:
     with closing(SqliteLog(tmp_path / "interlock.db")) as log:
-        log._db.monotonic_ms = lambda: 9_000_000  # pyright: ignore[reportPrivateUsage]
+        log._db.add_function("monotonic_ms", lambda: 9_000_000)  # pyright: ignore[reportPrivateUsage]
         log.acquire_lease("driver", "ana", ttl_ms=MINUTE_MS)
-        log._db.monotonic_ms = lambda: 5_000  # pyright: ignore[reportPrivateUsage]
+        log._db.add_function("monotonic_ms", lambda: 5_000)  # pyright: ignore[reportPrivateUsage]
 
         assert is_held(log.acquire_lease("driver", "bo", ttl_ms=MINUTE_MS), "bo", 2)
 
@@ -140,3 +140,32 @@ def test_those_who_acquire_at_the_same_moment_agree_on_the_holder(place: Place) 
     assert [racer.exitcode for racer in racers] == [0] * len(names)
     assert len(told) == RACES * len(names)
     assert len(set(told)) == RACES, "all were told the same"
+
+
+def try_to_steal(place: Place, name: str, barrier: Any) -> None:
+    log = place.log()
+    barrier.wait()
+    for _ in range(10 * RACES):
+        log.acquire_lease("driver", name, ttl_ms=MINUTE_MS)
+    log.close()
+
+
+@pytest.mark.slow
+def test_a_lease_that_is_held_is_not_lost_to_those_who_wait_for_its_row(place: Place) -> None:
+    """Whoever waits while the holder renews must not judge by the time at which it began."""
+    log = place.log()
+    log.acquire_lease("driver", "ana", ttl_ms=MINUTE_MS)
+    names = ("ana", "bo", "cy")
+    with SPAWN.Manager() as manager:
+        barrier = manager.Barrier(len(names))
+        racers = [SPAWN.Process(target=try_to_steal, args=(place, name, barrier)) for name in names]
+        for racer in racers:
+            racer.start()
+        for racer in racers:
+            racer.join()
+
+    assert [racer.exitcode for racer in racers] == [0] * len(names)
+    lease = log.lease("driver")
+    assert lease is not None
+    assert is_held(lease, "ana", 1)
+    log.close()

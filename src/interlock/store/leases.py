@@ -9,13 +9,14 @@ lease its epoch grows: what was decided under an older epoch is refused (`LeaseC
 
 import msgspec
 
-from interlock.store.sql import WritableSqlDatabase
+from interlock.store.sql import Statement, WritableSqlDatabase
 
-_LIVE = "(lease.renewed_ms <= clock.now_ms AND lease.until_ms > clock.now_ms)"
-_LEASE = (
-    "SELECT lease.name, lease.holder, lease.epoch,"
-    f" CASE WHEN {_LIVE} THEN lease.until_ms - clock.now_ms ELSE 0 END FROM lease, clock"
+_CREATE = (
+    "INSERT INTO lease (name, holder, epoch, renewed_ms, until_ms) VALUES (?, '', 0, 0, 0)"
+    " ON CONFLICT (name) DO NOTHING"
 )
+_LOCK = "SELECT name FROM lease WHERE name = ? FOR UPDATE"
+"""Before the clock is read: whoever waits for another would decide by an earlier time."""
 
 
 class Lease(msgspec.Struct, frozen=True):
@@ -31,6 +32,11 @@ class LeaseBook:
 
     def __init__(self, db: WritableSqlDatabase) -> None:
         self._writable = db
+        self._clock = f"WITH clock (now_ms) AS MATERIALIZED (SELECT {db.clock_ms})"
+        live = "lease.until_ms > clock.now_ms"
+        if db.does_clock_restart:
+            live += " AND lease.renewed_ms <= clock.now_ms"
+        self._live = f"({live})"
 
     def lease(self, name: str) -> Lease | None:
         """The lease as it stands; None if nobody ever held it."""
@@ -42,44 +48,37 @@ class LeaseBook:
 
         Whoever holds it is its holder: if that is another, nothing has changed.
         """
-        clock, values = self._clock()
         acquire = (
-            f"{clock} INSERT INTO lease (name, holder, epoch, renewed_ms, until_ms)"
-            " SELECT ?, ?, 1, now_ms, now_ms + ? FROM clock WHERE true"
-            " ON CONFLICT (name) DO UPDATE SET holder = excluded.holder,"
-            " epoch = lease.epoch + CASE WHEN lease.holder = excluded.holder"
-            " AND lease.renewed_ms <= excluded.renewed_ms"
-            " AND lease.until_ms > excluded.renewed_ms THEN 0 ELSE 1 END,"
-            " renewed_ms = excluded.renewed_ms, until_ms = excluded.until_ms"
-            " WHERE lease.holder = excluded.holder OR lease.renewed_ms > excluded.renewed_ms"
-            " OR lease.until_ms <= excluded.renewed_ms",
-            (*values, name, holder, ttl_ms),
+            f"{self._clock} UPDATE lease SET holder = ?, epoch = lease.epoch"
+            f" + CASE WHEN lease.holder = ? AND {self._live} THEN 0 ELSE 1 END,"
+            " renewed_ms = clock.now_ms, until_ms = clock.now_ms + ? FROM clock"
+            f" WHERE lease.name = ? AND (lease.holder = ? OR NOT {self._live})",
+            (holder, holder, ttl_ms, name, holder),
         )
-        _, (current,) = self._writable.write_all([acquire, self._current(name)])
+        *_, (current,) = self._writable.write_all(
+            [(_CREATE, (name,)), (_LOCK, (name,)), acquire, self._current(name)]
+        )
         return Lease(*current)
 
     def renew_lease(self, lease: Lease, *, ttl_ms: int) -> bool:
         """Renew a lease, even if it has ended, as long as nobody else has acquired it."""
-        return self._set_end(lease, "clock.now_ms + ?", ttl_ms)
+        return self._set_end(lease, left_ms=ttl_ms)
 
     def release_lease(self, lease: Lease) -> bool:
         """End a lease that is still ours. Its epoch is remembered."""
-        return self._set_end(lease, "clock.now_ms - ?", 0)
+        return self._set_end(lease, left_ms=0)
 
-    def _set_end(self, lease: Lease, end: str, offset_ms: int) -> bool:
-        clock, values = self._clock()
-        renew = (
-            f"{clock} UPDATE lease SET renewed_ms = (SELECT now_ms FROM clock),"
-            f" until_ms = (SELECT {end} FROM clock)"
-            " WHERE name = ? AND holder = ? AND epoch = ? RETURNING 1",
-            (*values, offset_ms, lease.name, lease.holder, lease.epoch),
+    def _set_end(self, lease: Lease, *, left_ms: int) -> bool:
+        set_end = (
+            f"{self._clock} UPDATE lease SET renewed_ms = clock.now_ms,"
+            " until_ms = clock.now_ms + ? FROM clock"
+            " WHERE lease.name = ? AND lease.holder = ? AND lease.epoch = ? RETURNING 1",
+            (left_ms, lease.name, lease.holder, lease.epoch),
         )
-        return bool(self._writable.write_all([renew])[0])
+        _, changed = self._writable.write_all([(_LOCK, (lease.name,)), set_end])
+        return bool(changed)
 
-    def _current(self, name: str) -> tuple[str, tuple[int | str, ...]]:
-        clock, values = self._clock()
-        return f"{clock} {_LEASE} WHERE lease.name = ?", (*values, name)
-
-    def _clock(self) -> tuple[str, tuple[int, ...]]:
-        now, values = self._writable.now_ms()
-        return f"WITH clock (now_ms) AS (SELECT {now})", values
+    def _current(self, name: str) -> Statement:
+        left = f"CASE WHEN {self._live} THEN lease.until_ms - clock.now_ms ELSE 0 END"
+        select = f"SELECT lease.name, lease.holder, lease.epoch, {left} FROM lease, clock"
+        return f"{self._clock} {select} WHERE lease.name = ?", (name,)

@@ -1,7 +1,8 @@
 """The part of SQL that both engines share, so that the log is read by the same statements.
 
-A statement has a `?` for each value. `= ANY (?)` takes a list (`Texts`, `Contents`). What the
-engines do differently is a method of their databases.
+A statement has a `?` for each value. `= ANY (?)` takes a list (`Texts`, `Contents`). `FOR UPDATE`
+at its end locks rows, where not everything is locked anyway. What the engines do differently is a
+method of their databases.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -99,6 +100,12 @@ class WritableSqlDatabase(SqlDatabase, Protocol):
         """Run the statements as one transaction, on the disk when it returns; return their rows."""
         ...
 
-    def now_ms(self) -> tuple[str, tuple[int, ...]]:
-        """The time by the clock of the store, as an expression of SQL with its values."""
+    @property
+    def clock_ms(self) -> str:
+        """The time by the clock of the store, as an expression of SQL."""
+        ...
+
+    @property
+    def does_clock_restart(self) -> bool:
+        """Whether it begins anew with the machine."""
         ...

@@ -14,6 +14,8 @@ ASK_SECONDS = 5.0
 
 
 class PostgresLogDatabase(PostgresDatabase):
+    clock_ms = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+    does_clock_restart = False
     _position, _ask_at = 0, 0.0
 
     @contextmanager
@@ -40,9 +42,6 @@ class PostgresLogDatabase(PostgresDatabase):
     def write_all(self, statements: Sequence[PostgresStatement]) -> list[Rows]:
         # Whatever is sent in one pipeline is one transaction.
         return self.execute(statements)
-
-    def now_ms(self) -> tuple[str, tuple[int, ...]]:
-        return "(extract(epoch FROM clock_timestamp()) * 1000)::bigint", ()
 
     def change_marker(self) -> int:
         """The position, queried only after a notice of the server, or after a while.

@@ -5,7 +5,7 @@ unknown to the checker. They are called here and nowhere else.
 """
 # pyright: reportUnknownMemberType=false
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -51,6 +51,10 @@ class SqliteDatabase:
     @property
     def is_in_transaction(self) -> bool:
         return self._connection.in_transaction
+
+    def add_function(self, name: str, function: Callable[..., int]) -> None:
+        """Let statements of this connection call `function`."""
+        self._connection.create_scalar_function(name, function)
 
     def run(self, sql: str, values: Sequence[Value] = ()) -> None:
         try:

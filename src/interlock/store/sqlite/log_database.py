@@ -54,20 +54,18 @@ class SqliteLogDatabase(SqliteDatabase):
             self.run("COMMIT")
 
     def runs_with_words(self, words: Sequence[str], *, all_of: bool) -> tuple[str, Sequence[Value]]:
-        """The words of runs that were changed lately are not indexed yet, and compared here."""
-        from interlock.store.fulltext import has_words  # noqa: PLC0415 (most processes search nothing)
+        """The words of runs that were changed lately are not indexed yet, and compared one by one.
 
+        In the same statement, so that a run whose words become due meanwhile is not missed.
+        """
+        self.add_function("has_words", _has_words)
         statement = (
             "SELECT rowid FROM run_words WHERE run_words MATCH ? AND rowid NOT IN"
-            " (SELECT id FROM run WHERE are_words_due) UNION ALL SELECT value FROM json_each(?)"
+            " (SELECT id FROM run WHERE are_words_due)"
+            " UNION ALL SELECT id FROM run WHERE are_words_due AND has_words(head, ?, ?)"
         )
-        due = [
-            id_
-            for id_, head in self.rows("SELECT id, head FROM run WHERE are_words_due")
-            if has_words(words_of(decode_run_head(head)), words, all_of=all_of)
-        ]
-        expression = match_expression(words, all_of=all_of)
-        return statement, (expression, msgspec.json.encode(due).decode())
+        typed = msgspec.json.encode(words).decode()
+        return statement, (match_expression(words, all_of=all_of), typed, all_of)
 
     def change_marker(self) -> int:
         return self.scalar("PRAGMA data_version")
@@ -97,14 +95,15 @@ class SqliteLogDatabase(SqliteDatabase):
 class WritableSqliteLogDatabase(SqliteLogDatabase):
     """The file as those who write to it open it, one process at a time."""
 
+    clock_ms = "monotonic_ms()"
+    """The clock of the machine: for all processes the same, and it never jumps. A function, so that
+    it is read inside of the transaction."""
+    does_clock_restart = True
+
     def __init__(self, path: Path, *, flags: int) -> None:
         self.lock = WriteLock(path.with_name(path.name + ".lock"))
-        self.monotonic_ms = _monotonic_ms
-        """The clock of the machine: for all processes the same, and it never jumps."""
         super().__init__(path, flags=flags)
-
-    def now_ms(self) -> tuple[str, tuple[int, ...]]:
-        return "?", (self.monotonic_ms(),)
+        self.add_function("monotonic_ms", _monotonic_ms)
 
     def write_all(self, statements: Sequence[Statement]) -> list[Rows]:
         with nullcontext() if self.is_in_transaction else self.transaction():
@@ -137,6 +136,14 @@ class WritableSqliteLogDatabase(SqliteLogDatabase):
         self.lock.close()
 
 
+def _has_words(head: bytes, typed: str, all_of: int) -> int:
+    """Whether a run has all or some of the typed words, which are a list in JSON."""
+    from interlock.store.fulltext import has_words  # noqa: PLC0415 (most processes search nothing)
+
+    texts = words_of(decode_run_head(head))
+    return has_words(texts, msgspec.json.decode(typed, type=list[str]), all_of=bool(all_of))
+
+
 def _monotonic_ms() -> int:
     return time.monotonic_ns() // 1_000_000
 
@@ -160,7 +167,7 @@ def match_expression(words: Sequence[str], *, all_of: bool) -> str:
 def _sqlite_form(sql: str, kinds: tuple[type, ...]) -> str:
     """Return the statement in the form of SQLite, which takes lists of these kinds."""
     kinds_left = iter(kinds)
-    sql = sql.replace(LEFT_FIRST, "CROSS JOIN")
+    sql = sql.replace(LEFT_FIRST, "CROSS JOIN").removesuffix(" FOR UPDATE")
     return _HEX.sub(r"lower(hex(\1))", _LIST.sub(lambda _: _ITEMS[next(kinds_left)], sql))
 
 
