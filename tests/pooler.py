@@ -39,7 +39,7 @@ class Pooler:
             f"[pgbouncer]\nlisten_addr =\nlisten_port = {_PORT}\n"
             f"unix_socket_dir = {self.directory}\n"
             f"auth_type = any\npool_mode = {mode}\ndefault_pool_size = {connections}\n"
-            "max_client_conn = 500\n"
+            "max_client_conn = 500\nserver_idle_timeout = 1\n"
         )
         if os.geteuid() == 0:
             os.chown(self.directory, pwd.getpwnam("nobody").pw_uid, -1)

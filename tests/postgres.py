@@ -119,7 +119,7 @@ class Cluster:
             "unix_socket_directories": str(self.directory),
             "fsync": "on" if self._is_durable else "off",
             "full_page_writes": "on" if self._is_durable else "off",
-            "max_connections": "60",
+            "max_connections": "100",
             "shared_buffers": "32MB",
             "autovacuum": "off",
             "log_min_messages": "fatal",

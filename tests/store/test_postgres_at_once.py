@@ -8,8 +8,11 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from msgspec.structs import replace
 
 from interlock.core import canonical
+from interlock.core.ids import ProjectId
+from interlock.core.project_stream import OutboxMessage, ProjectPlan
 from interlock.store.failures import StoreBusy, StoreUnusable
 from interlock.store.postgres import database
 from interlock.store.postgres.address import parse_address
@@ -32,6 +35,23 @@ def end_all(cluster: Cluster) -> None:
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname LIKE 'store%'"
     )
     time.sleep(0.05)
+
+
+def test_entries_of_projects_in_a_group_keep_nobody_else_waiting(
+    url: str, log: PostgresLog
+) -> None:
+    """Neither its message nor the position is locked before the group ends."""
+    entry = ProjectPlan(ProjectId("shop"), "one", b"{}", 1, outbox=(OutboxMessage("m", "t", b""),))
+    plan, other = opening(), connected(url)
+    with log.group_commit():
+        log.append_to_project(entry)
+        assert other.append(plan)
+        marker = other.position()
+    other.append(replace(opening(random_session()), outbox=entry.outbox))
+
+    assert other.position() == marker + 2, "the group, and the last append"
+    assert [message.key for message in other.outbox(limit=9)] == ["m"]
+    other.close()
 
 
 def test_after_a_lost_connection_the_next_call_makes_another(

@@ -210,6 +210,26 @@ def test_what_rests_on_a_lease_is_written_only_while_that_is_ours(log: Log, *, h
         assert log.append(in_session) is False, "what is there stays there"
 
 
+def test_what_was_recorded_under_a_lease_that_is_lost_is_recorded(log: Log) -> None:
+    """Whoever repeats a call whose answer was lost is not told that nothing was written."""
+    lease = log.acquire_lease("driver", "ana", ttl_ms=60_000)
+    condition = LeaseCondition("driver", lease.epoch)
+    plan = replace(opening(), lease=condition)
+    shared = entry("one", set_row("a"), lease=condition)
+    assert log.append(plan)
+    assert log.append_to_project(shared)
+    log.release_lease(lease)
+    log.acquire_lease("driver", "bo", ttl_ms=60_000)
+
+    assert log.append(plan) is False
+    assert log.append_to_project(shared) is False
+
+
+def test_a_plan_changes_a_row_once() -> None:
+    with pytest.raises(AssertionError, match="changes a row once"):
+        entry("one", set_row("a"), set_row("a", "y"))
+
+
 def test_a_lease_that_nobody_ever_held_is_nobodys(log: Log) -> None:
     with pytest.raises(LeaseLost):
         log.append_to_project(entry("one", lease=LeaseCondition("none", 1)))

@@ -3,6 +3,9 @@
 import pytest
 
 from interlock.core.ids import NodeId, SessionId
+from interlock.core.session.events import SessionCreated
+from interlock.core.session.plan import EventDraft, Stream
+from interlock.core.session.plan import plan as plan_events
 from interlock.store.log import Log
 from interlock.store.records import ResumeRow, RunSearch
 from tests.scenes import RUN, SESSION, after, noting, opening, random_session, run_in
@@ -39,6 +42,16 @@ def test_runs_are_listed_newest_first(log: Log) -> None:
     )
     assert log.newest_runs(limit=1) == rows[:1]
     assert plan.session == older
+
+
+def test_sessions_without_runs_hide_no_run(log: Log) -> None:
+    plan = started(log, random_session())
+    for _ in range(3):
+        session = random_session()
+        created = EventDraft(f"session:{session}", SessionCreated("/work"))
+        log.append(plan_events(Stream(session), (created,), blobs={}, at_ms=9_000))
+
+    assert [row.session for row in log.newest_runs(limit=2)] == [plan.session]
 
 
 def test_sessions_are_found_by_the_start_of_their_id(log: Log) -> None:

@@ -73,6 +73,10 @@ class ProjectPlan(msgspec.Struct, frozen=True):
     lease: LeaseCondition | None = None
     outbox: tuple[OutboxMessage, ...] = ()
 
+    def __post_init__(self) -> None:
+        changed = {(change.kind, change.key) for change in self.changes}
+        assert len(changed) == len(self.changes), "a plan changes a row once"
+
 
 class ProjectEntry(msgspec.Struct, frozen=True):
     seq: int

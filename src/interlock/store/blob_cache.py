@@ -29,6 +29,6 @@ class BlobCache:
             self._size -= len(self._contents.pop(next(iter(self._contents))))
 
     def clear(self) -> None:
-        """Forget everything: something was deleted, and is to be gone."""
+        """Forget everything, after something was deleted. Other processes need room first."""
         self._contents.clear()
         self._size = 0

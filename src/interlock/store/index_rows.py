@@ -4,13 +4,14 @@ A store of an older schema gets them anew from its events (`rebuild_indexes`).
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 import msgspec
 
-from interlock.core import canonical
-from interlock.core.ids import RunId, SessionId
-from interlock.core.session.events import NodeCreated, decode_envelope
+from interlock.core import canonical, ids
+from interlock.core.ids import NodeId, RunId, SessionId
+from interlock.core.session.events import Envelope, NodeCreated, decode_envelope
 from interlock.core.session.head import Head, decode_head
 from interlock.core.session.plan import Stream, fold, listed_status
 from interlock.core.session.run_head import RunHead
@@ -46,8 +47,8 @@ class _FoldedStream(msgspec.Struct, frozen=True):
     status: str
     runs: tuple[RunHead, ...]
     """In the order in which they were started."""
-    nodes: dict[int, RunId]
-    """The runs of the nodes, by the number of the event that created them."""
+    nodes: dict[NodeId, RunId]
+    """The runs of the nodes, as far as they can be read."""
 
 
 def stream_values(head: Head) -> tuple[Value, ...]:
@@ -90,16 +91,15 @@ def rebuild_indexes(db: MigratedDatabase, index_words: Callable[[int, RunHead], 
     for stream, session, stored_head in streams:
         rows = db.rows("SELECT body FROM event WHERE stream = ? ORDER BY seq", (stream,))
         bodies = [body for (body,) in rows]
-        folded = _fold_events(SessionId(session), bodies) or _stored_fold(stored_head)
+        folded = _fold_events(SessionId(session), bodies) or _stored_fold(stored_head, bodies)
         values = (*stream_values(folded.head), folded.status, stream)
         db.run(f"UPDATE stream SET {changes} WHERE id = ?", values)
         run_ids: dict[RunId, int] = {}
         for run in folded.runs:
             ((run_ids[run.run],),) = db.rows(insert, (stream, *run_values(run)))
             index_words(run_ids[run.run], run)
-        for seq, run in folded.nodes.items():
-            node = "UPDATE node SET run = ? WHERE stream = ? AND seq = ?"
-            db.run(node, (run_ids[run], stream, seq))
+        for node, run in folded.nodes.items():
+            db.run("UPDATE node SET run = ? WHERE id = ?", (run_ids[run], ids.raw_bytes(node)))
 
 
 def _fold_events(session: SessionId, bodies: Sequence[bytes]) -> _FoldedStream | None:
@@ -111,18 +111,32 @@ def _fold_events(session: SessionId, bodies: Sequence[bytes]) -> _FoldedStream |
         return None
     changed_last = next((e.run for e in reversed(envelopes) if e.run), None)
     status = listed_status(head, runs[changed_last] if changed_last else None)
-    nodes = {
-        envelope.seq: envelope.run
-        for envelope in envelopes
-        if envelope.run and isinstance(envelope.event, NodeCreated)
-    }
-    return _FoldedStream(head, status or "open", tuple(runs.values()), nodes)
+    return _FoldedStream(head, status or "open", tuple(runs.values()), _runs_of_nodes(envelopes))
 
 
-def _stored_fold(content: bytes) -> _FoldedStream:
-    """Take what an older Interlock made of the events. Nothing can be added to such a session."""
-    runs = msgspec.json.decode(content, type=_OldHead).runs
+def _stored_fold(content: bytes, bodies: Sequence[bytes]) -> _FoldedStream:
+    """Take what an older Interlock made of the events of a session that is damaged."""
+    try:
+        runs = msgspec.json.decode(content, type=_OldHead).runs
+        head = decode_head(content)
+    except msgspec.MsgspecError:
+        return _FoldedStream(Head("", 0, 0), "open", (), {})
     head = msgspec.structs.replace(
-        decode_head(content), run_count=len(runs), latest_run=runs[-1].run if runs else None
+        head, run_count=len(runs), latest_run=runs[-1].run if runs else None
     )
-    return _FoldedStream(head, listed_status(head, runs[-1] if runs else None) or "open", runs, {})
+    envelopes: list[Envelope] = []
+    for body in bodies:
+        with suppress(msgspec.MsgspecError):
+            envelopes.append(decode_envelope(body))
+    known = {run.run for run in runs}
+    nodes = {node: run for node, run in _runs_of_nodes(envelopes).items() if run in known}
+    status = listed_status(head, runs[-1] if runs else None)
+    return _FoldedStream(head, status or "open", runs, nodes)
+
+
+def _runs_of_nodes(envelopes: Iterable[Envelope]) -> dict[NodeId, RunId]:
+    return {
+        envelope.node: envelope.run
+        for envelope in envelopes
+        if envelope.run and envelope.node and isinstance(envelope.event, NodeCreated)
+    }

@@ -59,8 +59,9 @@ class ProjectReader:
     def project_damage(self) -> Iterator[tuple[ProjectId, str]]:
         """The projects whose streams are damaged, and in what way."""
         for project in self.projects():
-            version, end = self.project_end(project)
-            damage = find_damage(self.project_entries(project), version=version, end=end)
+            with self._database.snapshot(is_long=False):
+                version, end = self.project_end(project)
+                damage = find_damage(self.project_entries(project), version=version, end=end)
             if damage:
                 yield project, damage
 

@@ -6,6 +6,8 @@ text: `output:node_<hex>:…`.
 
 from collections.abc import Sequence
 
+import msgspec
+
 from interlock.core import ids
 from interlock.core.ids import BlobRef, NodeId, RunId, SessionId
 from interlock.core.session.chain import ChainLink
@@ -56,14 +58,18 @@ def node_location(
         row = rows[0]
         stream = _stream(*row[:5])
         tail = [ChainLink(*link) for link in (row[9:12], row[12:15]) if link[0] is not None]
-        return LocatedNode(
-            stream,
-            ChainLink(*row[5:8]),
-            previous_digest=row[8],
-            tail=tuple(tail),
-            events=_by_key(keyed_rows),
-            children=tuple(decode_envelope(body) for (body,) in children),
+        located = LocatedNode(
+            stream, ChainLink(*row[5:8]), previous_digest=row[8], tail=tuple(tail)
         )
+        try:
+            return msgspec.structs.replace(
+                located,
+                events=_by_key(keyed_rows),
+                children=tuple(_envelopes(children)),
+                is_readable=bool(stream.runs),
+            )
+        except msgspec.MsgspecError:
+            return msgspec.structs.replace(located, is_readable=False)
 
     return Query(
         (
@@ -71,7 +77,7 @@ def node_location(
                 "SELECT s.session, s.version, s.digest, s.head, r.head,"
                 " e.seq, e.body, e.digest, p.digest,"
                 " b.seq, b.body, b.digest, l.seq, l.body, l.digest"
-                " FROM node n JOIN stream s ON s.id = n.stream JOIN run r ON r.id = n.run"
+                " FROM node n JOIN stream s ON s.id = n.stream LEFT JOIN run r ON r.id = n.run"
                 " JOIN event e ON e.stream = n.stream AND e.seq = n.seq"
                 " JOIN event p ON p.stream = n.stream AND p.seq = n.seq - 1"
                 " LEFT JOIN event b ON b.stream = n.stream AND b.seq = s.version - 2"

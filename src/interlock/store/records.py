@@ -24,6 +24,8 @@ class LocatedNode(msgspec.Struct, frozen=True):
     """The events that were asked for with the node, by their keys."""
     children: tuple[Envelope, ...] = ()
     """The events that created the nodes that handing in this one led to, oldest first."""
+    is_readable: bool = True
+    """False if one of these events cannot be decoded, or the head of the run is missing."""
 
 
 class RunLine(msgspec.Struct, frozen=True):

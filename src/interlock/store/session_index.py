@@ -124,8 +124,10 @@ class SessionIndex:
         if search.git_branch:
             return f"WHERE r.git_branch = ? {latest_started_first}", (search.git_branch,)
         return (
-            # Whatever is among the newest runs is in one of as many newest sessions.
+            # Of the sessions in which something happened last, whether in a run or not: an index
+            # of runs by time would be written at every step.
             "WHERE s.id IN (SELECT id FROM stream WHERE is_archived = ?"
+            " AND EXISTS (SELECT 1 FROM run WHERE run.stream = stream.id)"
             " ORDER BY updated_ms DESC, id DESC LIMIT ?)"
             " ORDER BY r.updated_ms DESC, r.id DESC LIMIT ?",
             (False, limit),

@@ -4,6 +4,7 @@ import gzip
 import json
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from interlock.core.session.plan import Stream, fold
 from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLSETS, NoSuchToolset, tools_of
 from interlock.store.records import RunSearch, SessionFilter
+from interlock.store.sqlite.database import SqliteDatabase
 from tests.app.admin.store_contents import contents, contents_at, copied
 from tests.postgres import Cluster
 
@@ -32,12 +34,11 @@ def old(
     request: pytest.FixtureRequest, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[App]:
     """The old store, opened."""
-    home.mkdir(parents=True)
     if request.param == "file":
         monkeypatch.delenv("INTERLOCK_STORE", raising=False)
-        (home / "interlock.db").write_bytes(gzip.decompress((OLD / "interlock.db.gz").read_bytes()))
-        shutil.copy(OLD / "keyring", home / "keyring")
+        lay_out_file(home)
     else:
+        home.mkdir(parents=True)
         cluster: Cluster = request.getfixturevalue("cluster")
         url = cluster.empty()
         with psycopg.connect(url, autocommit=True) as connection:
@@ -46,6 +47,14 @@ def old(
     app = open_app(home)
     yield app
     app.close()
+
+
+def lay_out_file(home: Path) -> SqliteDatabase:
+    home.mkdir(parents=True)
+    path = home / "interlock.db"
+    path.write_bytes(gzip.decompress((OLD / "interlock.db.gz").read_bytes()))
+    shutil.copy(OLD / "keyring", home / "keyring")
+    return SqliteDatabase.read_write(path)
 
 
 def called(app: App, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -124,3 +133,28 @@ def test_it_can_be_copied(old: App, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     copied(old, str(target))
 
     assert contents_at(monkeypatch, target, "") == contents(old)
+
+
+DAMAGED_EVENT = "UPDATE event SET body = x'78' WHERE position = 4;"
+DAMAGED_HEAD = (
+    "UPDATE stream SET head = x'78' WHERE id = (SELECT stream FROM event WHERE position = 4)"
+)
+
+
+@pytest.mark.sqlite
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [(DAMAGED_EVENT, "ok"), (DAMAGED_EVENT + DAMAGED_HEAD, "session_unhealthy")],
+    ids=["an event far from the end", "an event and the head"],
+)
+def test_a_damaged_session_in_it_keeps_nobody_out(home: Path, damage: str, told: str) -> None:
+    with closing(lay_out_file(home)) as db:
+        db.run(damage)
+    with closing(open_app(home)) as app:
+        states = [health.state for _, health in verify_all(app)]
+        token = CALLS["calls"][1]["structured"]["continueToken"]
+
+        answer = called(app, "continue_workflow", continueToken=token)["structuredContent"]
+
+    assert sorted(states) == ["corrupt_tail", *["healthy"] * 4]
+    assert answer.get("code", answer.get("kind")) == told

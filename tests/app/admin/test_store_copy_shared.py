@@ -31,3 +31,20 @@ def test_what_belongs_to_no_session_comes_along(
         assert there.log.acquire_lease("driver", "bo", ttl_ms=60_000).epoch == 2
         there.log.append_to_project(ProjectPlan(ProjectId("another"), "one", b"{}", 1))
     assert isinstance(copy(app, to(target), quiet), ForeignSession)
+
+
+def test_a_project_that_went_on_in_the_target_is_not_overwritten(
+    app: App, target: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = ProjectId("shop")
+    app.log.append_to_project(ProjectPlan(shop, "one", b"{}", 1))
+    copied(app, to(target))
+    with closing(opened(monkeypatch, target.home, target.url)) as there:
+        there.log.append_to_project(ProjectPlan(shop, "two", b"{}", 2))
+
+    refused = copy(app, to(target), quiet)
+
+    assert isinstance(refused, ForeignSession)
+    assert (refused.session, refused.reason) == (shop, "went on differently there")
+    with closing(opened(monkeypatch, target.home, target.url)) as there:
+        assert there.log.project_end(shop)[0] == 2

@@ -114,8 +114,11 @@ def _find_foreign_session(
             return ForeignSession(target.label, session, "is not in the store that is copied")
         if (link.seq + 1, link.digest) != (target_stream.version, target_stream.end):
             return ForeignSession(target.label, session, "went on differently there")
-    for project in set(target.log.projects()).difference(source.projects()):
-        return ForeignSession(target.label, project, "is not in the store that is copied")
+    for project in target.log.projects():
+        version, end = target.log.project_end(project)
+        entries = source.project_entries(project, after=version - 1, limit=1)
+        if next((entry.digest for entry in entries), None) != end:
+            return ForeignSession(target.label, project, "went on differently there")
     return None
 
 

@@ -21,6 +21,7 @@ from interlock.core.session.nodes import Node, introduce
 from interlock.core.session.refusals import RunRefusal
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow
 from interlock.store import queries
+from interlock.store.failures import ContentMissing
 from interlock.store.log_reader import LogReader
 from interlock.store.records import BranchBelow
 from interlock.store.sql import Query
@@ -42,7 +43,12 @@ def _decide(
     if child:
         made = next(node for node in target.children if node.id == child)
         return replay(app, app.log, made)
-    workflow, inputs = _advance_inputs(app, target)
+    try:
+        workflow, inputs = _advance_inputs(app, target)
+    except (LookupError, ContentMissing):
+        if app.log.ask(queries.creation_event(target.node.id)) is None:
+            return NodeGone()  # somebody has deleted the session since it was read
+        raise
     return decide.advance(
         target.stream,
         target.node,

@@ -6,6 +6,7 @@ import msgspec
 
 from interlock.app.refusals import BadToken, NodeGone, UnhealthySession
 from interlock.app.sessions.held_token import HeldToken, find_held_token, locate_node
+from interlock.app.sessions.lookup import check_stream
 from interlock.core import ids
 from interlock.core.ids import AttemptId, NodeId
 from interlock.core.session import chain
@@ -89,8 +90,11 @@ def find_token_target(
     if not isinstance(held, HeldToken):
         return held
     located = held.located
+    session = located.stream.session
     if (health := _health(located)).state != "healthy":
-        return UnhealthySession(located.stream.session, health)
+        return UnhealthySession(session, health)
+    if not located.is_readable:
+        return UnhealthySession(session, check_stream(reader, session))
     return _target(held.token, located, held.line)
 
 

@@ -53,23 +53,40 @@ messages AS (
     INSERT INTO outbox (key, topic, content, at_ms)
     SELECT m.*, %(at_ms)s
     FROM entry, unnest(%(message_keys)s, %(message_topics)s, %(message_contents)s) m
-    ON CONFLICT (key) DO NOTHING
-),
-last AS (UPDATE latest SET position = position + 1 WHERE EXISTS (SELECT FROM entry))
-SELECT 1 / (SELECT count(*) FROM entry), pg_notify(current_schema(), '')"""
-_APPEND_TEXT = " ".join(_APPEND.split())
+    ON CONFLICT (key) DO NOTHING RETURNING 1
+)"""
+_INSIST = " SELECT 1 / (SELECT count(*) FROM entry)"
+# The last thing to wait for, as in `statement`: nobody else can write until we have committed.
+_INSIST_AND_ANNOUNCE = f""",
+last AS (
+    UPDATE latest SET position = position + 1
+    WHERE EXISTS (SELECT FROM entry) AND (SELECT count(*) FROM messages) >= 0
+){_INSIST}, pg_notify(current_schema(), '')"""
+_APPEND_IN_GROUP = " ".join(f"{_APPEND}{_INSIST}".split())
+_APPEND_ALONE = " ".join(f"{_APPEND}{_INSIST_AND_ANNOUNCE}".split())
+
+ANNOUNCE = (
+    "WITH last AS (UPDATE latest SET position = position + 1)"
+    " SELECT pg_notify(current_schema(), '')"
+)
+"""The end of `append`, once for all entries of a transaction."""
 
 
-def append(plan: ProjectPlan) -> list[tuple[str, dict[str, Value]]]:
-    """Return the statements with their values. They fail if nothing is to be written."""
+def append(plan: ProjectPlan, *, is_alone: bool) -> list[tuple[str, dict[str, Value]]]:
+    """Return the statements with their values. They fail if nothing is to be written.
+
+    `is_alone`: they are a transaction of their own.
+    """
     values = _values(plan)
     locks = (_LOCK, _LOCK_LEASE) if plan.lease else (_LOCK,)
-    return [(sql, values) for sql in (_MAKE, *locks, _APPEND_TEXT)]
+    write = _APPEND_ALONE if is_alone else _APPEND_IN_GROUP
+    return [(sql, values) for sql in (_MAKE, *locks, write)]
 
 
 def _values(plan: ProjectPlan) -> dict[str, Value]:
     written = [change for change in plan.changes if change.content is not None]
     removed = [change for change in plan.changes if change.content is None]
+    messages = sorted(plan.outbox, key=lambda message: message.key)
     return {
         "project": plan.project,
         "genesis": GENESIS,
@@ -86,7 +103,7 @@ def _values(plan: ProjectPlan) -> dict[str, Value]:
         "contents": Contents(change.content for change in written),
         "removed_kinds": Texts(change.kind for change in removed),
         "removed_keys": Texts(change.key for change in removed),
-        "message_keys": Texts(message.key for message in plan.outbox),
-        "message_topics": Texts(message.topic for message in plan.outbox),
-        "message_contents": Contents(message.content for message in plan.outbox),
+        "message_keys": Texts(message.key for message in messages),
+        "message_topics": Texts(message.topic for message in messages),
+        "message_contents": Contents(message.content for message in messages),
     }

@@ -204,6 +204,7 @@ MIGRATIONS = (
     """,
 )
 VERSION = len(MIGRATIONS)
+_TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = ?"
 RUNS_SINCE = 3  # before, the heads of runs were parts of the head of their session
 
 
@@ -232,11 +233,11 @@ def check(db: PostgresDatabase, *, may_be_unfinished: bool = False) -> int:
 
 def _require_empty_schema(db: PostgresDatabase) -> None:
     """Raise if there are tables where a store is to be made, or one that we may not use."""
-    tables = "SELECT count(*) FROM pg_tables WHERE schemaname = ?"
-    if not db.scalar(tables, (db.at.schema,)):
-        return
-    if not db.scalar("SELECT has_schema_privilege(?, 'USAGE')", (db.at.schema,)):
+    tables = [name for (name,) in db.rows(_TABLES, (db.at.schema,))]
+    if tables and not db.scalar("SELECT has_schema_privilege(?, 'USAGE')", (db.at.schema,)):
         raise missing_grant(f"permission denied for schema {db.at.schema}", db.at)
+    if not tables or "interlock_store" in tables:
+        return  # another process has made it since we looked
     raise StoreUnusable(
         f"The schema `{db.at.schema}` in `{db.at.name}` is not an Interlock store",
         "Name another schema in the store's URL: ?options=-csearch_path%3Dname",

@@ -28,7 +28,7 @@ messages AS (
     INSERT INTO outbox (key, topic, content, at_ms)
     SELECT m.*, %(updated_ms)s
     FROM moved, unnest(%(message_keys)s, %(message_topics)s, %(message_contents)s) m
-    ON CONFLICT (key) DO NOTHING
+    ON CONFLICT (key) DO NOTHING RETURNING 1
 )"""
 _END = ("version", "digest", *STREAM_COLUMNS)
 _CREATE_STREAM = f"""
@@ -102,7 +102,7 @@ bound AS (
     ON CONFLICT (host, id) DO UPDATE SET stream = excluded.stream RETURNING 1
 )"""
 # From here on nobody else can write until we have committed, so we must not wait for anything any
-# more: the parts that could wait (content, conversations) come before it.
+# more: the parts that could wait (content, conversations, messages) come before it.
 _POSITION = """
 last AS (
     UPDATE latest SET position = position + 1 WHERE EXISTS (SELECT FROM moved) {before}
@@ -170,7 +170,8 @@ def _text(
     is_fenced: bool,
     is_alone: bool,
 ) -> str:
-    may_wait = [name for name, is_used in (("blobs", blobs), ("bound", bound)) if is_used]
+    waiting = (("blobs", blobs), ("bound", bound), ("messages", messages))
+    may_wait = [name for name, is_used in waiting if is_used]
     before = "".join(f" AND (SELECT count(*) FROM {name}) >= 0" for name in may_wait)
     guards = [name for name, is_used in (("claimed", is_claimed), ("fence", is_fenced)) if is_used]
     condition = " AND ".join(["true", *(f"EXISTS (SELECT FROM {name})" for name in guards)])
@@ -207,6 +208,7 @@ def request_values(request: RequestRecord) -> dict[str, Value]:
 def _values(plan: Plan) -> dict[str, Value]:
     blobs = sorted((bytes.fromhex(ref[7:]), content) for ref, content in plan.blobs.items())
     bound = dict.fromkeys(plan.bound_conversations)
+    messages = sorted(plan.outbox, key=lambda message: message.key)
     return {
         "session": plan.session,
         "after": plan.expected_version,
@@ -232,9 +234,9 @@ def _values(plan: Plan) -> dict[str, Value]:
         "host_ids": Texts(name for _, name in bound),
         "lease": plan.lease.name if plan.lease else None,
         "epoch": plan.lease.epoch if plan.lease else 0,
-        "message_keys": Texts(message.key for message in plan.outbox),
-        "message_topics": Texts(message.topic for message in plan.outbox),
-        "message_contents": Contents(message.content for message in plan.outbox),
+        "message_keys": Texts(message.key for message in messages),
+        "message_topics": Texts(message.topic for message in messages),
+        "message_contents": Contents(message.content for message in messages),
         **(request_values(plan.request) if plan.request else {}),
     }
 

@@ -40,6 +40,7 @@ class PostgresLog(Log):
         super().__init__(self.db, schema_version=schema.VERSION, cache=cache)
         self._group_streams: dict[int, SessionId] | None = None
         """The streams that were written to since `group_commit` began; None outside of it."""
+        self._has_group_entries = False
 
     def append(self, plan: Plan) -> bool:
         if self._group_streams is not None:
@@ -48,12 +49,15 @@ class PostgresLog(Log):
         return _retry_on_conflict(lambda: self._write(plan, is_alone=True) is not None)
 
     def append_to_project(self, plan: ProjectPlan) -> bool:
+        if self._group_streams is not None:
+            self._has_group_entries = True
+            return _retry_on_conflict(lambda: self._write_entry(plan), ContentRemoved)
         return _retry_on_conflict(lambda: self._write_entry(plan))
 
     @contextmanager
     def group_commit(self) -> Generator[None]:
         self.db.begin()
-        self._group_streams = {}
+        self._group_streams, self._has_group_entries = {}, False
         try:
             yield
             if self._group_streams:
@@ -61,6 +65,8 @@ class PostgresLog(Log):
                     statement.ANNOUNCE,
                     (Numbers(self._group_streams), Texts(self._group_streams.values())),
                 )
+            elif self._has_group_entries:
+                self.db.run(project_statement.ANNOUNCE)
             self.db.commit()
         except BaseException:
             self.db.rollback()
@@ -69,8 +75,8 @@ class PostgresLog(Log):
             self._group_streams = None
 
     def delete(self, session: SessionId) -> None:
-        self._cache.clear()
         _retry_on_conflict(lambda: self._remove(session))
+        self._cache.clear()
 
     def import_requests(self, requests: Sequence[tuple[BlobRef, EarlierRequest]]) -> None:
         self.db.run(
@@ -139,7 +145,6 @@ class PostgresLog(Log):
                 return stream
             if is_alone and plan.request and self._is_repeated(plan.request):
                 return None
-            self._require_lease(plan.lease)
             row = self.db.row(
                 "SELECT version, (SELECT count(*) FROM event e WHERE e.stream = s.id"
                 " AND e.key = ANY (?)) FROM stream s WHERE session = ?",
@@ -148,6 +153,7 @@ class PostgresLog(Log):
             version, recorded = row or (0, 0)
             if recorded == len(plan.keys):
                 return None
+            self._require_lease(plan.lease)
             if version != plan.expected_version:
                 raise StreamMoved(
                     f"{plan.session}: expected {plan.expected_version} events, found {version}"
@@ -159,7 +165,7 @@ class PostgresLog(Log):
             # It has become possible since: the session was deleted between the two statements.
 
     def _write_entry(self, plan: ProjectPlan) -> bool:
-        statements = project_statement.append(plan)
+        statements = project_statement.append(plan, is_alone=not self.db.is_in_transaction)
         try:
             if self.db.is_in_transaction:
                 with self._savepoint():

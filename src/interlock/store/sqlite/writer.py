@@ -82,9 +82,9 @@ class SqliteLog(Log):
 
     def delete(self, session: SessionId) -> None:
         # Deleted means gone from the disk: overwritten in the file, and not left in the WAL.
-        self._cache.clear()
         self._db.run("PRAGMA secure_delete = on")
         self._remove(session)
+        self._cache.clear()
         # Deleting from the word index only marks entries; merging it drops the words.
         self._db.run("INSERT INTO run_words (run_words) VALUES ('optimize')")
         self._db.run("PRAGMA wal_checkpoint(truncate)")
