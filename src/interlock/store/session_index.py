@@ -117,7 +117,9 @@ class SessionIndex:
     def _search_clauses(self, search: RunSearch, limit: int) -> tuple[str, Sequence[Value]]:
         latest_started_first = "AND NOT s.is_archived ORDER BY r.id DESC LIMIT ?"
         if search.words:
-            matching, values = self._database.runs_with_words(search.words, all_of=search.all_of)
+            matching, values = self._database.runs_with_words(
+                search.words, all_of=search.all_of, newest=limit
+            )
             return f"WHERE r.id IN ({matching}) {latest_started_first}", values
         if search.git_head:
             return f"WHERE r.git_head = ? {latest_started_first}", (search.git_head,)

@@ -70,8 +70,13 @@ class SqlDatabase(Protocol):
         """Everything read inside is of one moment. Inside another snapshot, of that moment."""
         ...
 
-    def runs_with_words(self, words: Sequence[str], *, all_of: bool) -> tuple[str, Sequence[Value]]:
-        """A statement that selects the ids of runs with these words, and its values."""
+    def runs_with_words(
+        self, words: Sequence[str], *, all_of: bool, newest: int | None = None
+    ) -> tuple[str, Sequence[Value]]:
+        """A statement that selects the ids of runs with these words, and its values.
+
+        `newest`: only so many are needed, the newest of those that are not archived.
+        """
         ...
 
     def change_marker(self) -> int: ...

@@ -29,17 +29,20 @@ def find_held_token(
     reader: LogReader, keyring: Keyring, token: str, *, line_steps: int = 0
 ) -> HeldToken | BadToken | NodeGone:
     """`line_steps`: read the way to the node as well, with so many steps."""
-    parsed = tokens.read_token(token, keyring.keys())
+    keys = keyring.keys()
+    parsed = tokens.read_token(token, keys)
     if isinstance(parsed, ForeignStoreToken):
         keyring.refresh()  # another process may have made its key a moment ago
-        parsed = tokens.read_token(token, keyring.keys())
+        keys = keyring.keys()
+        parsed = tokens.read_token(token, keys)
     if isinstance(parsed, TokenFault):
         return BadToken(parsed)
     located, line = locate_node(reader, parsed, line_steps=line_steps)
     # Whatever was read brings news of the keys along: this one may have been revoked.
-    parsed = tokens.read_token(token, keyring.keys())
-    if isinstance(parsed, TokenFault):
-        return BadToken(parsed)
+    if keyring.keys() is not keys:
+        parsed = tokens.read_token(token, keyring.keys())
+        if isinstance(parsed, TokenFault):
+            return BadToken(parsed)
     return HeldToken(parsed, located, line) if located else NodeGone()
 
 

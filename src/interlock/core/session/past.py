@@ -32,14 +32,14 @@ class Past(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 def with_done(past: Past, number: int) -> Past:
     """The past with one more step done."""
-    numbers = {one for first, last in past.done for one in range(first, last + 1)} | {number}
-    ranges: list[tuple[int, int]] = []
-    for one in sorted(numbers):
-        if ranges and ranges[-1][1] == one - 1:
-            ranges[-1] = (ranges[-1][0], one)
-        else:
-            ranges.append((one, one))
-    return msgspec.structs.replace(past, done=tuple(ranges))
+    first, last = number, number
+    others: list[tuple[int, int]] = []
+    for one in past.done:
+        if one[1] < first - 1 or one[0] > last + 1:
+            others.append(one)
+        else:  # it touches the number: they become one
+            first, last = min(one[0], first), max(one[1], last)
+    return msgspec.structs.replace(past, done=tuple(sorted([*others, (first, last)])))
 
 
 def presumed_past(number: int) -> Past:

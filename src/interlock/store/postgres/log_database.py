@@ -31,7 +31,13 @@ class PostgresLogDatabase(PostgresDatabase):
         finally:
             self.commit()  # after a rollback psycopg would prepare all statements anew
 
-    def runs_with_words(self, words: Sequence[str], *, all_of: bool) -> tuple[str, Sequence[Value]]:
+    def runs_with_words(
+        self,
+        words: Sequence[str],
+        *,
+        all_of: bool,
+        newest: int | None = None,  # noqa: ARG002 (nothing is gained by it here)
+    ) -> tuple[str, Sequence[Value]]:
         # Materialized: otherwise rare words are looked for by walking through all runs.
         statement = (
             "WITH matching AS MATERIALIZED"

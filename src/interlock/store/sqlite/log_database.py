@@ -53,19 +53,25 @@ class SqliteLogDatabase(SqliteDatabase):
         finally:
             self.run("COMMIT")
 
-    def runs_with_words(self, words: Sequence[str], *, all_of: bool) -> tuple[str, Sequence[Value]]:
+    def runs_with_words(
+        self, words: Sequence[str], *, all_of: bool, newest: int | None = None
+    ) -> tuple[str, Sequence[Value]]:
         """The words of runs that were changed lately are not indexed yet, and compared one by one.
 
         In the same statement, so that a run whose words become due meanwhile is not missed.
         """
         self.add_function("has_words", _has_words)
+        # The index is walked from its end, and no farther than needed: most runs may match.
         statement = (
-            "SELECT rowid FROM run_words WHERE run_words MATCH ? AND rowid NOT IN"
-            " (SELECT id FROM run WHERE are_words_due)"
+            "SELECT id FROM (SELECT r.id FROM run_words w CROSS JOIN run r ON r.id = w.rowid"
+            " CROSS JOIN stream s ON s.id = r.stream"
+            " WHERE w.run_words MATCH ? AND NOT r.are_words_due AND (? < 0 OR NOT s.is_archived)"
+            " ORDER BY w.rowid DESC LIMIT ?)"
             " UNION ALL SELECT id FROM run WHERE are_words_due AND has_words(head, ?, ?)"
         )
-        typed = msgspec.json.encode(words).decode()
-        return statement, (match_expression(words, all_of=all_of), typed, all_of)
+        expression, typed = match_expression(words, all_of=all_of), msgspec.json.encode(words)
+        limit = -1 if newest is None else newest
+        return statement, (expression, limit, limit, typed.decode(), all_of)
 
     def change_marker(self) -> int:
         return self.scalar("PRAGMA data_version")
