@@ -22,13 +22,15 @@ from bench.resuming import resuming
 from bench.runs import advance_in, begin, notes, prepared
 from bench.serving import agents_over_http, sessions_page
 from bench.stores import both_stores
-from interlock.app.context import open_app
+from interlock.app.context import App, open_app
 from interlock.app.runs.rehydrate import rehydrate
+from interlock.core.session.answer import RenderedAnswer
 from interlock.mcp.client import StdioClient
 
 STEPS = (1, 10, 100, 1000)
 WINDOW = 10
 SESSIONS = 5
+RUNS = 1_000
 
 
 def in_process(base: Path, raw: RawAppend, fsync: Row) -> list[Row]:
@@ -60,8 +62,24 @@ def in_process(base: Path, raw: RawAppend, fsync: Row) -> list[Row]:
                         app.reader, app.keyring, app.pinned_workflow, token=token
                     )
                 )
+    crowded = _among_runs(app, workspace, raw, fsync)
     app.close()
-    return [started, *rows.values(), replayed, shown]
+    return [started, *rows.values(), replayed, shown, *crowded]
+
+
+def _among_runs(app: App, workspace: Path, raw: RawAppend, fsync: Row) -> list[Row]:
+    """Advances in a session with one run, and in one with a thousand."""
+    answered = {1: begin(app, workspace), RUNS: begin(app, workspace)}
+    for _ in range(RUNS - 1):
+        answered[RUNS] = begin(app, workspace, answered[RUNS].session)
+    rows = {runs: Row(f"advance in a session with {runs} runs", against=fsync) for runs in answered}
+    for number in range(50):
+        for runs, before in answered.items():
+            fsync.time(raw)
+            made: list[RenderedAnswer] = []
+            rows[runs].time(lambda: made.append(advance_in(app, before, number)))  # noqa: B023
+            answered[runs] = made[0]
+    return [*rows.values()]
 
 
 def over_stdio(base: Path, raw: RawAppend, fsync: Row) -> tuple[list[Row], list[str]]:

@@ -44,9 +44,9 @@ def prepared(workspace: Path, *, steps: int) -> None:
     (directory / "line.json").write_bytes(msgspec.json.encode(workflow))
 
 
-def begin(app: App, workspace: Path) -> RenderedAnswer:
+def begin(app: App, workspace: Path, session: str | None = None) -> RenderedAnswer:
     goal = f"Measure it {next(_numbers)}"
-    answered = start(app, StartRequest(WorkflowId("line"), goal=goal, workspace=workspace))
+    answered = start(app, StartRequest(WorkflowId("line"), goal, workspace, session=session))
     assert isinstance(answered, RenderedAnswer)
     return answered
 

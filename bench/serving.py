@@ -27,10 +27,12 @@ def agents_over_http(base: Path) -> tuple[list[Row], list[str]]:
     """Starting, and advances from one process with connections that are kept."""
     workspace = base / "served"
     prepared(workspace, steps=max(calls for _, calls in AGENTS) + 1)
-    started = Row("`interlock up`: spawn to ready")
+    bare = Row("bare `python -I -S`, beside the server")
+    started = Row("`interlock up`: spawn to ready", against=bare)
     for _ in range(STARTS):
+        bare.time(lambda: subprocess.run([sys.executable, "-I", "-S", "-c", "pass"], check=True))
         started.time(lambda: _started(base / "served-home", workspace))
-    rows, facts = [started], list[str]()
+    rows, facts = [bare, started], list[str]()
     with serving(base / "served-home", workspace) as port:
         for agents, calls in AGENTS:
             command = [sys.executable, "-m", "bench.agents", str(port)]
@@ -38,7 +40,7 @@ def agents_over_http(base: Path) -> tuple[list[Row], list[str]]:
             command += [str(agents), str(calls)]
             done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
             played = msgspec.json.decode(done.stdout, type=Played)
-            row = Row(f"advance over HTTP, {agents} agents", against=rows[1] if rows[1:] else None)
+            row = Row(f"advance over HTTP, {agents} agents", against=rows[2] if rows[2:] else None)
             row.samples.extend(played.samples)
             rows.append(row)
             p99 = sorted(played.samples)[int(len(played.samples) * 0.99)]

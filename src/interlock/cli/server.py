@@ -1,5 +1,6 @@
 """`interlock up`, `status`, `stop` and `console`: start, find, end and open the server."""
 
+import gc
 import logging
 import os
 import re
@@ -7,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-import webbrowser
 from pathlib import Path
 from typing import NoReturn
 
@@ -54,8 +54,10 @@ def up(port: int, *, background: bool, as_json: bool) -> None:
             _refuse_second_server(other)
         _print_ready(_start_in_background(home, port), home, as_json=as_json)
         return
+    gc.disable()  # nothing that importing makes is garbage
     from interlock.server.serve import PortTaken, serve  # noqa: PLC0415 (200 ms)
 
+    gc.enable()
     logging.basicConfig(handlers=[_MessageLog()])
     outcome = serve(home, port=port, on_ready=lambda r: _print_ready(r, home, as_json=as_json))
     match outcome:
@@ -151,8 +153,14 @@ def console(*, is_printed: bool, as_json: bool) -> None:
     address = f"{server.url}/auth#code={code}"
     if as_json:
         print_json({"address": address})
-    elif is_printed or not webbrowser.open(address):
+    elif is_printed or not _open_in_browser(address):
         print_lines(address)
+
+
+def _open_in_browser(address: str) -> bool:
+    import webbrowser  # noqa: PLC0415 (6 ms, and only this command needs it)
+
+    return webbrowser.open(address)
 
 
 def _start_in_background(home: Path, port: int) -> RunningServer:

@@ -16,6 +16,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -28,7 +29,6 @@ from interlock.server import formatting
 from interlock.server.assets import ASSETS_DIGEST
 from interlock.server.guard import HttpCaller
 from interlock.server.http_refusals import status_of
-from interlock.server.markdown import inline_markdown, markdown
 from interlock.server.worker import Worker
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]")
@@ -122,8 +122,8 @@ class Console:
             finalize=_finalize_value,
         )
         self._templates.filters |= formatting.FILTERS | {
-            "markdown": markdown,
-            "in_line": inline_markdown,
+            "markdown": _render_markdown,
+            "in_line": _render_inline_markdown,
         }
 
     def page(self, path: str, handler: PageHandler) -> Route:
@@ -274,3 +274,15 @@ async def _form_fields(form: FormData) -> dict[str, str | bytes]:
     for name, value in form.items():
         fields[name] = value if isinstance(value, str) else await value.read()
     return fields
+
+
+def _render_markdown(text: str) -> Markup:
+    from interlock.server.markdown import markdown  # noqa: PLC0415 (not before the server is ready)
+
+    return markdown(text)
+
+
+def _render_inline_markdown(text: str) -> Markup:
+    from interlock.server.markdown import inline_markdown  # noqa: PLC0415 (as above)
+
+    return inline_markdown(text)

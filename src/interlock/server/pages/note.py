@@ -22,7 +22,6 @@ from interlock.core.views.neighbourhood import (
 from interlock.server.console import Console, Page, PageRequest
 from interlock.server.grid import LANE_PX, ROW_PX
 from interlock.server.http_refusals import status_of
-from interlock.server.markdown import is_too_long, note_markdown
 from interlock.server.pages.notes import (
     STATUSES,
     note_address,
@@ -109,6 +108,8 @@ def _text(inspection: NoteInspection, request: PageRequest, project: str) -> dic
 
 
 def _rendered_note_facts(inspection: NoteInspection, project: str, depth: int) -> dict[str, Any]:
+    from interlock.server.markdown import is_too_long, note_markdown  # noqa: PLC0415 (25 ms)
+
     links = {
         name: note_address(project, path) if path else ""
         for name, path in inspection.paths_by_link_target.items()
