@@ -47,6 +47,11 @@ def encode(value: "msgspec.Struct | Json") -> CanonicalBytes:
     return CanonicalBytes(rfc8785.dumps(value))
 
 
+def short_digest(content: msgspec.Struct) -> str:
+    """Return a short name for what is in a struct."""
+    return hashlib.sha256(encode(content)).hexdigest()[:16]
+
+
 def blob_ref(content: bytes) -> BlobRef:
     """Return the name of a blob: the hash of its content."""
     return BlobRef(f"sha256:{hashlib.sha256(content).hexdigest()}")

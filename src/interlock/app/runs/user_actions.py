@@ -14,6 +14,7 @@ from interlock.app.refusals import (
     NothingToUnblock,
 )
 from interlock.app.sessions.lookup import find_session
+from interlock.core import canonical
 from interlock.core.ids import GapId, RunId, SessionId
 from interlock.core.preferences import Preferences, Wish, apply_wish
 from interlock.core.session.events import (
@@ -136,12 +137,12 @@ def _append_event(
     *,
     is_unique: bool = False,
 ) -> None:
-    """Append one event. An event that may recur gets the stream's version into its key."""
+    """Append one event. One that may recur has its place and its content in its key."""
 
     def decide() -> Plan:
         stream = app.log.stream(session, run)
         assert stream is not None, f"{session} is there"
-        event_key = key if is_unique else f"{key}:{stream.version}"
+        event_key = key if is_unique else f"{key}:{stream.version}:{canonical.short_digest(event)}"
         draft = EventDraft(event_key, event, run)
         return plan(stream, (draft,), blobs={}, at_ms=app.clock.now_ms())
 

@@ -1,9 +1,11 @@
 """Changes to an attended session, which a gate watches over: its start, mode, work and status."""
 
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 import msgspec
 
+from interlock.core import canonical
 from interlock.core.explanation import Explanation
 from interlock.core.gate.state import Mode, ModeObjection, Policy, mode_change_objection
 from interlock.core.refusal import Refusal
@@ -198,9 +200,16 @@ def _attended_or_refusal(stream: Stream) -> Attendance | SessionNotAttended | Se
 
 
 def _plan_events(stream: Stream, events: list[SessionEvent], at_ms: int) -> Plan:
-    drafts = [
-        # These can happen again; the place in the stream keeps their keys apart.
-        EventDraft(f"attended:{stream.version + index}", event)
+    return plan(stream, change_drafts(stream, "attended", events), blobs={}, at_ms=at_ms)
+
+
+def change_drafts(stream: Stream, prefix: str, events: Sequence[SessionEvent]) -> list[EventDraft]:
+    """Return drafts of changes that can happen again.
+
+    Their place in the stream keeps their keys apart, and their content: of two who change something
+    at the same moment, the second must not take the first one's change for its own.
+    """
+    return [
+        EventDraft(f"{prefix}:{stream.version + index}:{canonical.short_digest(event)}", event)
         for index, event in enumerate(events)
     ]
-    return plan(stream, drafts, blobs={}, at_ms=at_ms)
