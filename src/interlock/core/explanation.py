@@ -13,6 +13,8 @@ Code = Literal[
     "several_sessions",
     "unknown_run",
     "unknown_gap",
+    "unknown_delegation",
+    "unknown_decision",
     "unknown_node",
     "unknown_step",
     "not_opted_in",

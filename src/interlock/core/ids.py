@@ -12,6 +12,8 @@ WorkflowId = NewType("WorkflowId", str)
 StepId = NewType("StepId", str)
 GapId = NewType("GapId", str)
 ApprovalId = NewType("ApprovalId", str)
+DelegationId = NewType("DelegationId", str)
+"""Of ours, or the name that a host gives to its subagent."""
 BlobRef = NewType("BlobRef", str)
 """`sha256:` and the hex digest of the bytes it names."""
 WorkflowHash = NewType("WorkflowHash", str)
@@ -88,6 +90,15 @@ def gap_id(*parts: str) -> GapId:
 def approval_id(node: NodeId) -> ApprovalId:
     """Return the approval that the run waits for at `node`."""
     return ApprovalId(f"apr_{_derive('approval', node)[:GAP_BYTES].hex()}")
+
+
+def delegation_id(session: str, seed: str) -> DelegationId:
+    """Return the delegation that is the first to be made with this seed in the session."""
+    return DelegationId(f"dlg_{_derive('delegation', session, seed)[:GAP_BYTES].hex()}")
+
+
+def decision_id(session: str, seed: str) -> str:
+    return f"dec_{_derive('decision', session, seed)[:GAP_BYTES].hex()}"
 
 
 def failure_id(random: bytes) -> str:

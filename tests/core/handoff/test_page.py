@@ -9,8 +9,9 @@ from interlock.core.handoff.parse import HandoffContent, parse_handoff
 from interlock.core.ids import GapId, RunId, SessionId, WorkflowHash, WorkflowId
 from interlock.core.session.events import GapRecorded
 from interlock.core.session.head import Head
+from interlock.core.session.orchestration import Decision, Orchestration
 from interlock.core.session.run_head import RunHead
-from interlock.core.session.state import Decision, Orchestration, SessionState
+from interlock.core.session.state import SessionState
 
 SESSION = SessionId("ses_0000000000000001")
 AT = "1970-01-01T00:00:00.000Z"

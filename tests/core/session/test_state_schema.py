@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from interlock.core.session import state
+from interlock.core.session import orchestration, state
 from interlock.core.session.state import SessionState, timestamp
 from interlock.core.session.state_schema import session_state_schema
 from tests.effort import scale
@@ -18,10 +18,11 @@ SCHEMA: dict[str, Any] = json.loads(session_state_schema())
 VALID = jsonschema_rs.validator_for(SCHEMA, validate_formats=True)
 SHAPES = [
     found
-    for found in vars(state).values()
+    for found in (*vars(state).values(), *vars(orchestration).values())
     if isinstance(found, type) and issubclass(found, msgspec.Struct)
-    # The base of them all, and what comes from elsewhere, is not printed.
-    if issubclass(found, state._State) and found.__struct_fields__  # pyright: ignore[reportPrivateUsage]
+    # The bases of them all, and what comes from elsewhere, are not printed.
+    if issubclass(found, state._State | orchestration.OrchestrationPart)  # pyright: ignore[reportPrivateUsage]
+    if found.__struct_fields__
 ]
 
 texts = st.text(max_size=5)

@@ -18,6 +18,7 @@ is ended, so that nobody's calls are taken for its own, and it says for ever tha
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import get_args
 
 import msgspec
 
@@ -28,6 +29,7 @@ from interlock.core.session import chain
 from interlock.core.session import context as contexts
 from interlock.core.session.answer import decode_stored_answer
 from interlock.core.session.chain import ChainLink
+from interlock.core.session.delegation_events import DelegationEvent
 from interlock.core.session.events import (
     AdvanceRecorded,
     ApprovalRequested,
@@ -75,7 +77,7 @@ NEEDS_RUN = (
     ApprovalRequested,
     ApprovalResolved,
 )
-NEEDS_GATE = (HostBound, WorkChanged, ProtocolStarted, StatusChanged)
+NEEDS_GATE = (HostBound, WorkChanged, ProtocolStarted, StatusChanged, *get_args(DelegationEvent))
 
 
 class BundleEvent(msgspec.Struct, frozen=True, rename="camel"):

@@ -19,6 +19,8 @@ from interlock.core.ids import (
 )
 from interlock.core.preferences import Preferences
 from interlock.core.session.blockers import Blocker
+from interlock.core.session.delegation_events import DelegationEvent, HistoryCompacted
+from interlock.core.session.event_struct import EventStruct
 from interlock.core.session.past import Past
 from interlock.core.workflow.interpret import Entry
 from interlock.core.workflow.packs import Capability, DivergenceReason, Severity
@@ -45,18 +47,14 @@ GapCategory = Literal[
 ]
 
 
-class _Event(msgspec.Struct, frozen=True, rename="camel", tag_field="kind"):
-    """Tags are written out: a class may be renamed, history may not."""
-
-
-class SessionCreated(_Event, frozen=True, omit_defaults=True, tag="session_created"):
+class SessionCreated(EventStruct, frozen=True, omit_defaults=True, tag="session_created"):
     workspace: str
     """The directory the agent works in, as it was given; empty in a bundle."""
     imported_from: str = ""
     """The session that it is a copy of, as its bundle calls it; empty if it began here."""
 
 
-class RunStarted(_Event, frozen=True, omit_defaults=True, tag="run_started"):
+class RunStarted(EventStruct, frozen=True, omit_defaults=True, tag="run_started"):
     workflow_id: WorkflowId
     workflow_version: str
     workflow_hash: WorkflowHash
@@ -66,14 +64,14 @@ class RunStarted(_Event, frozen=True, omit_defaults=True, tag="run_started"):
     """The workflow's references, as they were then."""
 
 
-class ObservationRecorded(_Event, frozen=True, tag="observation_recorded"):
+class ObservationRecorded(EventStruct, frozen=True, tag="observation_recorded"):
     """The state of the workspace, as Interlock itself saw it."""
 
     git_branch: str | None
     git_head: str | None
 
 
-class NodeCreated(_Event, frozen=True, omit_defaults=True, tag="node_created"):
+class NodeCreated(EventStruct, frozen=True, omit_defaults=True, tag="node_created"):
     """A point in the run graph. The edge that leads to it is its `parent` and `attempt`."""
 
     node_kind: NodeKind
@@ -103,7 +101,7 @@ class NodeCreated(_Event, frozen=True, omit_defaults=True, tag="node_created"):
     """Whether the agent was told to ask the user before it hands in the pending step."""
 
 
-class AdvanceRecorded(_Event, frozen=True, tag="advance_recorded"):
+class AdvanceRecorded(EventStruct, frozen=True, tag="advance_recorded"):
     """The one outcome of (node, attempt)."""
 
     attempt: AttemptId
@@ -118,7 +116,7 @@ class StoredArtifact(msgspec.Struct, frozen=True, rename="camel"):
     size: int
 
 
-class OutputAppended(_Event, frozen=True, omit_defaults=True, tag="output_appended"):
+class OutputAppended(EventStruct, frozen=True, omit_defaults=True, tag="output_appended"):
     """The output that the agent handed in for a node, accepted or not."""
 
     attempt: AttemptId
@@ -126,31 +124,31 @@ class OutputAppended(_Event, frozen=True, omit_defaults=True, tag="output_append
     artifacts: tuple[StoredArtifact, ...] = ()
 
 
-class ValidationPerformed(_Event, frozen=True, tag="validation_performed"):
+class ValidationPerformed(EventStruct, frozen=True, tag="validation_performed"):
     """Why an output was not accepted. Belongs to the blocked node that came of it."""
 
     attempt: AttemptId
     blockers: tuple[Blocker, ...]
 
 
-class ContextSet(_Event, frozen=True, tag="context_set"):
+class ContextSet(EventStruct, frozen=True, tag="context_set"):
     changed: tuple[str, ...]
     context: BlobRef
     """The whole context after the change."""
 
 
-class PreferencesChanged(_Event, frozen=True, tag="preferences_changed"):
+class PreferencesChanged(EventStruct, frozen=True, tag="preferences_changed"):
     source: Literal["start", "user"]
     preferences: Preferences
 
 
-class CapabilityObserved(_Event, frozen=True, tag="capability_observed"):
+class CapabilityObserved(EventStruct, frozen=True, tag="capability_observed"):
     capability: Capability
     status: Literal["available", "unavailable"]
     evidence: str
 
 
-class GapRecorded(_Event, frozen=True, omit_defaults=True, tag="gap_recorded"):
+class GapRecorded(EventStruct, frozen=True, omit_defaults=True, tag="gap_recorded"):
     """Something knowingly left undone."""
 
     gap: GapId
@@ -163,7 +161,7 @@ class GapRecorded(_Event, frozen=True, omit_defaults=True, tag="gap_recorded"):
     """The key of the context that nobody has set, where the gap is about one."""
 
 
-class GapResolved(_Event, frozen=True, tag="gap_resolved"):
+class GapResolved(EventStruct, frozen=True, tag="gap_resolved"):
     gap: GapId
     severity: Severity
     """The severity of the gap, so that counting needs no lookup."""
@@ -171,27 +169,27 @@ class GapResolved(_Event, frozen=True, tag="gap_resolved"):
     by: Literal["agent", "user"]
 
 
-class DivergenceRecorded(_Event, frozen=True, tag="divergence_recorded"):
+class DivergenceRecorded(EventStruct, frozen=True, tag="divergence_recorded"):
     """The agent left the script, and says so."""
 
     reason: DivergenceReason
     summary: str
 
 
-class TraceAppended(_Event, frozen=True, tag="trace_appended"):
+class TraceAppended(EventStruct, frozen=True, tag="trace_appended"):
     """Why the run went where it went: every decision that was made on the way."""
 
     entries: tuple[Entry, ...]
 
 
-class AssessmentRecorded(_Event, frozen=True, tag="assessment_recorded"):
+class AssessmentRecorded(EventStruct, frozen=True, tag="assessment_recorded"):
     """A judgement that the agent handed in, level by dimension."""
 
     assessment: str
     levels: dict[str, str]
 
 
-class EvidenceRecorded(_Event, frozen=True, tag="evidence_recorded"):
+class EvidenceRecorded(EventStruct, frozen=True, tag="evidence_recorded"):
     """A command that proves a step has passed: as a hook saw it, or as the agent says."""
 
     step_id: StepId
@@ -201,7 +199,7 @@ class EvidenceRecorded(_Event, frozen=True, tag="evidence_recorded"):
     """The time at which it ended, as far as that is known."""
 
 
-class ApprovalRequested(_Event, frozen=True, omit_defaults=True, tag="approval_requested"):
+class ApprovalRequested(EventStruct, frozen=True, omit_defaults=True, tag="approval_requested"):
     """The run waits at a node until somebody answers, or until the deadline."""
 
     approval: ApprovalId
@@ -213,7 +211,7 @@ class ApprovalRequested(_Event, frozen=True, omit_defaults=True, tag="approval_r
     deadline_ms: int | None = None
 
 
-class ApprovalResolved(_Event, frozen=True, tag="approval_resolved"):
+class ApprovalResolved(EventStruct, frozen=True, tag="approval_resolved"):
     approval: ApprovalId
     verdict: Literal["granted", "denied"]
     by: Literal["user", "timeout"]
@@ -222,7 +220,7 @@ class ApprovalResolved(_Event, frozen=True, tag="approval_resolved"):
     """The node where the run goes on: at the next step, or at the same one again."""
 
 
-class HostBound(_Event, frozen=True, tag="host_bound"):
+class HostBound(EventStruct, frozen=True, tag="host_bound"):
     """A conversation of an agent client that this session belongs to."""
 
     host: str
@@ -231,7 +229,7 @@ class HostBound(_Event, frozen=True, tag="host_bound"):
     """The way the conversation began: startup, resume, compact, clear, …"""
 
 
-class ModeChanged(_Event, frozen=True, omit_defaults=True, tag="mode_changed"):
+class ModeChanged(EventStruct, frozen=True, omit_defaults=True, tag="mode_changed"):
     mode: Mode
     by: Literal["start", "user", "agent"]
     reason: str
@@ -239,7 +237,7 @@ class ModeChanged(_Event, frozen=True, omit_defaults=True, tag="mode_changed"):
     """The agent changed it, and the user, who was asked, had agreed."""
 
 
-class WorkChanged(_Event, frozen=True, tag="work_changed"):
+class WorkChanged(EventStruct, frozen=True, tag="work_changed"):
     """The work that the session is about now: all of it, not only what changed."""
 
     feature: str
@@ -247,7 +245,7 @@ class WorkChanged(_Event, frozen=True, tag="work_changed"):
     phase: Phase
 
 
-class ProtocolStarted(_Event, frozen=True, tag="protocol_started"):
+class ProtocolStarted(EventStruct, frozen=True, tag="protocol_started"):
     """The evidence of how the session began: what was found out and made."""
 
     evidence: dict[str, str]
@@ -257,26 +255,26 @@ DEPARTED = "its client has ended"
 """The reason for an end that nobody asked for: the session goes on with its conversation."""
 
 
-class StatusChanged(_Event, frozen=True, tag="status_changed"):
+class StatusChanged(EventStruct, frozen=True, tag="status_changed"):
     status: SessionStatus
     reason: str
 
 
-class RunCompleted(_Event, frozen=True, tag="run_completed"):
+class RunCompleted(EventStruct, frozen=True, tag="run_completed"):
     pass
 
 
-class RunUnblocked(_Event, frozen=True, tag="run_unblocked"):
+class RunUnblocked(EventStruct, frozen=True, tag="run_unblocked"):
     """The user lets a run go on that was waiting after too many blocked attempts."""
 
 
-class RunAbandoned(_Event, frozen=True, tag="run_abandoned"):
+class RunAbandoned(EventStruct, frozen=True, tag="run_abandoned"):
     """The user gives a run up: nobody goes on with it."""
 
     reason: str
 
 
-class SessionArchived(_Event, frozen=True, tag="session_archived"):
+class SessionArchived(EventStruct, frozen=True, tag="session_archived"):
     is_archived: bool
 
 
@@ -311,6 +309,7 @@ SessionEvent: TypeAlias = (
     | WorkChanged
     | ProtocolStarted
     | StatusChanged
+    | DelegationEvent
     | SessionArchived
 )
 
@@ -343,5 +342,7 @@ def blob_refs_of(event: SessionEvent) -> tuple[BlobRef, ...]:
             return tuple(artifact.ref for artifact in event.artifacts)
         case ContextSet():
             return (event.context,)
+        case HistoryCompacted():
+            return (event.history,)
         case _:
             return ()

@@ -6,6 +6,7 @@ import msgspec
 
 from interlock.core.gate.state import Mode
 from interlock.core.ids import RunId
+from interlock.core.session.delegation_events import AgentInvoked, DecisionRecorded
 from interlock.core.session.events import (
     DEPARTED,
     Envelope,
@@ -36,6 +37,8 @@ class Attendance(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     phase: Phase = "planning"
     may_code: bool = False
     """Whether the user has let this conversation go on to coding, and not gone back since."""
+    delegation_count: int = 0
+    """How many delegations and decisions were recorded."""
     hosts: tuple[tuple[str, str], ...] = ()
     """The conversations of agent clients that ever belonged to it: host, and its id there."""
 
@@ -82,6 +85,10 @@ def apply_event(head: Head | None, envelope: Envelope) -> Head:
             return change(head, run_count=head.run_count + 1, latest_run=envelope.run)
         case HostBound() | ModeChanged() | WorkChanged() | ProtocolStarted() | StatusChanged():
             return change(head, attended=_apply_to_attended(head.attended, event))
+        case AgentInvoked() | DecisionRecorded():
+            assert head.attended is not None, "work is handed on in an attended session"
+            count = head.attended.delegation_count + 1
+            return change(head, attended=change(head.attended, delegation_count=count))
         case _:
             return head  # it is about a run
 

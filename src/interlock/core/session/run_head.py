@@ -6,6 +6,13 @@ import msgspec
 
 from interlock.core.ids import ApprovalId, GapId, NodeId, RunId, WorkflowHash, WorkflowId
 from interlock.core.preferences import Preferences
+from interlock.core.session.delegation_events import (
+    AgentCompleted,
+    AgentInvoked,
+    DecisionJudged,
+    DecisionRecorded,
+    HistoryCompacted,
+)
 from interlock.core.session.events import (
     AdvanceRecorded,
     ApprovalRequested,
@@ -149,6 +156,10 @@ def apply_run_event(run: RunHead, envelope: Envelope) -> RunHead:
         case SessionCreated() | SessionArchived() | HostBound() | ModeChanged() | WorkChanged():
             return run
         case ProtocolStarted() | StatusChanged():
+            return run
+        case AgentInvoked() | AgentCompleted() | DecisionRecorded() | DecisionJudged():
+            return run
+        case HistoryCompacted():
             return run
         case EvidenceRecorded():
             return _with_evidence(run, event)

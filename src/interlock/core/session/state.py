@@ -1,12 +1,19 @@
 """The state of a session as one JSON document: everything its events add up to, by name."""
 
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
 from interlock.core.gate.state import Mode
+from interlock.core.session.delegation_events import (
+    AgentCompleted,
+    AgentInvoked,
+    DecisionJudged,
+    DecisionRecorded,
+    HistoryCompacted,
+)
 from interlock.core.session.events import (
     Envelope,
     HostBound,
@@ -18,8 +25,11 @@ from interlock.core.session.events import (
     StatusChanged,
     WorkChanged,
 )
-
-Timestamp: TypeAlias = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+from interlock.core.session.orchestration import (
+    Orchestration,
+    Timestamp,
+    apply_delegation_event,
+)
 
 
 class _State(msgspec.Struct, frozen=True, rename="camel"):
@@ -34,82 +44,6 @@ class ModeEntry(_State, frozen=True):
 class HostSession(_State, frozen=True):
     host: str
     session: str
-
-
-class AgentInput(_State, frozen=True):
-    prompt: str
-    context: dict[str, Any] = {}
-    artifacts: tuple[str, ...] = ()
-
-
-class AgentOutput(_State, frozen=True):
-    summary: str
-    artifacts: tuple[str, ...] = ()
-    recommendations: tuple[str, ...] = ()
-    blockers: tuple[str, ...] = ()
-
-
-class AgentInvocation(_State, frozen=True):
-    agent: str
-    started_at: Timestamp
-    input: AgentInput
-    status: Literal["in_progress", "completed", "failed", "blocked"] = "in_progress"
-    completed_at: Timestamp | None = None
-    output: AgentOutput | None = None
-    handoff_from: str | None = None
-    handoff_to: str | None = None
-    handoff_reason: str = ""
-
-
-class Decision(_State, frozen=True):
-    id: str
-    type: Literal["architectural", "technical", "process", "scope"]
-    description: str
-    rationale: str
-    decided_by: str
-    timestamp: Timestamp
-    approved_by: tuple[str, ...] = ()
-    rejected_by: tuple[str, ...] = ()
-
-
-class Verdict(_State, frozen=True):
-    agent: str
-    decision: Literal["approve", "reject", "conditional", "needs_revision"]
-    confidence: Annotated[int, Meta(ge=0, le=100)]
-    reasoning: str
-    timestamp: Timestamp
-    conditions: tuple[str, ...] = ()
-    blockers: tuple[str, ...] = ()
-
-
-class Handoff(_State, frozen=True):
-    from_agent: str
-    to_agent: str
-    reason: str
-    context: str
-    created_at: Timestamp
-    artifacts: tuple[str, ...] = ()
-    preserved_context: dict[str, Any] = {}
-
-
-class Compaction(_State, frozen=True):
-    note_path: str
-    compacted_at: Timestamp
-    count: int
-
-
-class Orchestration(_State, frozen=True):
-    """The work of an agent that has others work for it."""
-
-    started_at: Timestamp
-    last_agent_change: Timestamp
-    active_agent: str | None = None
-    workflow_phase: Phase = "planning"
-    agent_history: tuple[AgentInvocation, ...] = ()
-    decisions: tuple[Decision, ...] = ()
-    verdicts: tuple[Verdict, ...] = ()
-    pending_handoffs: tuple[Handoff, ...] = ()
-    compaction_history: tuple[Compaction, ...] = ()
 
 
 class SessionState(_State, frozen=True):
@@ -170,6 +104,15 @@ def _apply_event(state: SessionState, envelope: Envelope, at: str) -> SessionSta
             return change(state, protocol_start_complete=True, protocol_start_evidence=evidence)
         case StatusChanged(status=status):
             return change(state, status=status)
+        case (
+            AgentInvoked()
+            | AgentCompleted()
+            | DecisionRecorded()
+            | DecisionJudged()
+            | HistoryCompacted()
+        ) as event:
+            work = apply_delegation_event(state.orchestrator_workflow, event, at)
+            return change(state, orchestrator_workflow=work)
         case _:
             return state
 

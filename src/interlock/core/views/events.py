@@ -4,6 +4,13 @@ from typing import Literal, assert_never
 
 import msgspec
 
+from interlock.core.session.delegation_events import (
+    AgentCompleted,
+    AgentInvoked,
+    DecisionJudged,
+    DecisionRecorded,
+    HistoryCompacted,
+)
 from interlock.core.session.events import (
     AdvanceRecorded,
     ApprovalRequested,
@@ -86,6 +93,8 @@ def is_failure(event: SessionEvent) -> bool:
             return True
         case ApprovalResolved(verdict="denied") | CapabilityObserved(status="unavailable"):
             return True
+        case AgentCompleted(status="blocked") | AgentCompleted(status="failed"):
+            return True
         case _:
             return False
 
@@ -111,6 +120,19 @@ def _unclipped_summary(event: SessionEvent) -> str:
             return f"session {event.status}: {event.reason}"
         case SessionArchived():
             return "archived" if event.is_archived else "back from the archive"
+        case AgentInvoked():
+            return f"{event.agent} was given work: {event.prompt}"
+        case AgentCompleted():
+            verdict = f", verdict {event.verdict.outcome}" if event.verdict else ""
+            handoff = f", hands on to {event.handoff_to}" if event.handoff_to else ""
+            return f"{event.delegation} {event.status}{verdict}{handoff}: {event.summary}"
+        case DecisionRecorded():
+            return f"{event.decided_by} decided ({event.type}): {event.description}"
+        case DecisionJudged():
+            verb = "approves of" if event.is_approved else "rejects"
+            return f"{event.agent} {verb} {event.decision}"
+        case HistoryCompacted():
+            return f"{len(event.delegations)} delegations compacted: {event.agents_summary}"
         case _:
             return _run_event_summary(event)
 

@@ -12,11 +12,14 @@ import msgspec
 from interlock.core.ids import SessionId
 from interlock.core.notes.fts_query import one_line
 from interlock.core.notes.note import Metadata
+from interlock.core.protocol.specialists import REMEMBERED
 from interlock.core.session.events import GapRecorded
+from interlock.core.session.orchestration import AgentInvocation, Orchestration
 from interlock.core.session.plan import Stream
 from interlock.core.session.run_head import RunHead
 from interlock.core.session.state import SessionState, timestamp
 from interlock.core.views.counting import progress_text
+from interlock.core.views.delegated_work import output_lines
 
 KEEP_MARKER = "<!-- What you write below this line is kept. -->"
 CURRENT_SESSION_NOTE = "sessions/current-session"
@@ -66,6 +69,8 @@ def session_page(
         lines.append(f"- Logbook: {one_line(logbook)}")
     for run in runs:
         lines += ["", *_run_lines(run)]
+    if state and state.orchestrator_workflow:
+        lines += ["", "## Agents", "", *agent_lines(state.orchestrator_workflow)]
     if gaps:
         lines += ["", "## Left open", ""]
         lines += [f"- [gap] {one_line(gap.summary)} ({gap.severity})" for gap in gaps]
@@ -77,6 +82,66 @@ def session_page(
     )
 
 
+def agent_lines(work: Orchestration) -> list[str]:
+    """Return the delegations, verdicts and decisions of a session, as items of a list."""
+    lines = [_invocation_line(one) for one in work.agent_history]
+    lines += [
+        f"- [verdict] {verdict.agent}: {verdict.outcome}, {one_line(verdict.reasoning)}"
+        for verdict in work.verdicts
+    ]
+    lines += [
+        f"- [decision] {one_line(decision.description)} ({decision.decided_by}): "
+        f"{one_line(decision.rationale)}"
+        for decision in work.decisions
+    ]
+    return lines + [
+        f"- compacted [[{one.note_path}]] ({one.agents_summary})" for one in work.compaction_history
+    ]
+
+
+def specialist_pages(
+    session: SessionId, version: int, work: Orchestration
+) -> list[SessionNotePage]:
+    """Return the notes that keep the context of specialists, each with all it has handed in."""
+    pages: list[SessionNotePage] = []
+    for agent in REMEMBERED:
+        outputs = [one.output for one in work.agent_history if one.agent == agent and one.output]
+        if outputs:
+            body = "\n\n".join("\n".join(output_lines(output)) for output in outputs)
+            name = f"sessions/session-{session}-agent-{agent}"
+            pages.append(_further_page(name, "session-agent", session, version, body))
+    return pages
+
+
+def history_page(
+    session: SessionId, name: str, version: int, delegations: Sequence[AgentInvocation]
+) -> SessionNotePage:
+    """Return the note of delegations that were compacted."""
+    parts = [
+        "\n".join((_invocation_line(one), *(output_lines(one.output) if one.output else ())))
+        for one in delegations
+    ]
+    return _further_page(name, "session-history", session, version, "\n\n".join(parts))
+
+
+def _further_page(
+    name: str, type_: str, session: SessionId, version: int, body: str
+) -> SessionNotePage:
+    title = name.removeprefix("sessions/").replace("-", " ").capitalize()
+    text = f"# {title}\n\n- of [[{session_note_name(session)}]]\n\n{body}\n\n"
+    metadata: Metadata = {"type": type_, "session": session, "version": str(version)}
+    return SessionNotePage(name, title, metadata, text)
+
+
+def _invocation_line(invocation: AgentInvocation) -> str:
+    ended = f" to {invocation.completed_at}" if invocation.completed_at else ""
+    handed = f", to {invocation.handoff_to}" if invocation.handoff_to else ""
+    return (
+        f"- [agent] {invocation.agent}, {invocation.status}{handed}: "
+        f"{one_line(invocation.input.prompt)} ({invocation.started_at}{ended})"
+    )
+
+
 def current_page(session: SessionId) -> SessionNotePage:
     body = f"# Current session\n\n- current [[{session_note_name(session)}]]\n\n"
     return SessionNotePage(
@@ -84,7 +149,7 @@ def current_page(session: SessionId) -> SessionNotePage:
     )
 
 
-PUBLISHED_TYPES = ("session", "session-pointer")
+PUBLISHED_TYPES = ("session", "session-pointer", "session-agent", "session-history")
 """The types of notes that we overwrite, except for what is below the line."""
 
 

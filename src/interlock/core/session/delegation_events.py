@@ -1,0 +1,90 @@
+"""The events of an agent that has others work for it."""
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from interlock.core.canonical import Json
+from interlock.core.ids import BlobRef, DelegationId
+from interlock.core.session.event_struct import EventStruct
+
+AgentStatus = Literal["completed", "blocked", "failed"]
+DecisionType = Literal["architectural", "technical", "process", "scope"]
+VerdictOutcome = Literal[
+    "CRITICAL_FAIL",
+    "REJECTED",
+    "FAIL",
+    "NEEDS_REVIEW",
+    "WARN",
+    "PARTIAL",
+    "COMPLIANT",
+    "PASS",
+]
+"""The worst comes first."""
+
+
+class AgentInvoked(EventStruct, frozen=True, omit_defaults=True, tag="agent_invoked"):
+    """Work was handed to a specialist agent. A hand-off that waited for it is taken up."""
+
+    delegation: DelegationId
+    agent: str
+    prompt: str
+    context: dict[str, Json] = msgspec.field(default_factory=dict[str, Json])
+    artifacts: tuple[str, ...] = ()
+    reason: str = ""
+    by: Literal["agent", "hook"] = "agent"
+
+
+class VerdictGiven(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    outcome: VerdictOutcome
+    confidence: int
+    reasoning: str
+    conditions: tuple[str, ...] = ()
+    blockers: tuple[str, ...] = ()
+
+
+class AgentCompleted(EventStruct, frozen=True, omit_defaults=True, tag="agent_completed"):
+    """A specialist agent is done. Naming another one makes a hand-off that waits for it."""
+
+    delegation: DelegationId
+    status: AgentStatus
+    summary: str
+    artifacts: tuple[str, ...] = ()
+    recommendations: tuple[str, ...] = ()
+    blockers: tuple[str, ...] = ()
+    handoff_to: str = ""
+    handoff_reason: str = ""
+    preserved_context: dict[str, Json] = msgspec.field(default_factory=dict[str, Json])
+    verdict: VerdictGiven | None = None
+
+
+class DecisionRecorded(EventStruct, frozen=True, tag="decision_recorded"):
+    decision: str
+    type: DecisionType
+    description: str
+    rationale: str
+    decided_by: str
+
+
+class DecisionJudged(EventStruct, frozen=True, tag="decision_judged"):
+    """An agent approves of a decision, or rejects it."""
+
+    decision: str
+    agent: str
+    is_approved: bool
+
+
+class HistoryCompacted(EventStruct, frozen=True, tag="history_compacted"):
+    """Older delegations leave the state; they can still be read."""
+
+    delegations: tuple[DelegationId, ...]
+    history: BlobRef
+    """All about these delegations."""
+    note: str
+    """The name of the note that shows them."""
+    agents_summary: str
+
+
+DelegationEvent: TypeAlias = (
+    AgentInvoked | AgentCompleted | DecisionRecorded | DecisionJudged | HistoryCompacted
+)

@@ -1,0 +1,247 @@
+"""The work of an agent that has others work for it: delegations, decisions, verdicts, hand-offs.
+
+A part of the state of a session (`state`), and like it a fold of events. A delegation is in the
+history until it is compacted: then only the summary stays here, and the rest is in a blob.
+"""
+
+from typing import Annotated, Any, Literal, TypeAlias, assert_never
+
+import msgspec
+from msgspec import Meta
+
+from interlock.core.ids import DelegationId
+from interlock.core.session.delegation_events import (
+    AgentCompleted,
+    AgentInvoked,
+    DecisionJudged,
+    DecisionRecorded,
+    DecisionType,
+    DelegationEvent,
+    HistoryCompacted,
+    VerdictGiven,
+    VerdictOutcome,
+)
+from interlock.core.session.events import Phase
+
+Timestamp: TypeAlias = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+VerdictDecision = Literal["approve", "reject", "conditional", "needs_revision"]
+
+_DECISIONS: dict[VerdictOutcome, VerdictDecision] = {
+    "PASS": "approve",
+    "COMPLIANT": "approve",
+    "WARN": "conditional",
+    "PARTIAL": "conditional",
+    "NEEDS_REVIEW": "needs_revision",
+    "FAIL": "needs_revision",
+    "REJECTED": "reject",
+    "CRITICAL_FAIL": "reject",
+}
+_OUTCOMES: dict[str, VerdictOutcome] = {
+    "approve": "PASS",
+    "conditional": "WARN",
+    "needs_revision": "NEEDS_REVIEW",
+    "reject": "REJECTED",
+}
+
+
+class OrchestrationPart(msgspec.Struct, frozen=True, rename="camel"):
+    pass
+
+
+class AgentInput(OrchestrationPart, frozen=True):
+    prompt: str
+    context: dict[str, Any] = {}
+    artifacts: tuple[str, ...] = ()
+
+
+class AgentOutput(OrchestrationPart, frozen=True):
+    summary: str
+    artifacts: tuple[str, ...] = ()
+    recommendations: tuple[str, ...] = ()
+    blockers: tuple[str, ...] = ()
+
+
+class AgentInvocation(OrchestrationPart, frozen=True):
+    id: DelegationId
+    agent: str
+    started_at: Timestamp
+    input: AgentInput
+    status: Literal["in_progress", "completed", "failed", "blocked"] = "in_progress"
+    completed_at: Timestamp | None = None
+    output: AgentOutput | None = None
+    handoff_from: str | None = None
+    handoff_to: str | None = None
+    handoff_reason: str = ""
+
+
+class Decision(OrchestrationPart, frozen=True):
+    id: str
+    type: DecisionType
+    description: str
+    rationale: str
+    decided_by: str
+    timestamp: Timestamp
+    approved_by: tuple[str, ...] = ()
+    rejected_by: tuple[str, ...] = ()
+
+
+class Verdict(OrchestrationPart, frozen=True):
+    agent: str
+    decision: VerdictDecision
+    outcome: VerdictOutcome
+    confidence: Annotated[int, Meta(ge=0, le=100)]
+    reasoning: str
+    timestamp: Timestamp
+    conditions: tuple[str, ...] = ()
+    blockers: tuple[str, ...] = ()
+
+
+class Handoff(OrchestrationPart, frozen=True):
+    from_agent: str
+    to_agent: str
+    reason: str
+    context: str
+    created_at: Timestamp
+    artifacts: tuple[str, ...] = ()
+    preserved_context: dict[str, Any] = {}
+
+
+class Compaction(OrchestrationPart, frozen=True):
+    note_path: str
+    compacted_at: Timestamp
+    count: int
+    agents_summary: str
+
+
+class Orchestration(OrchestrationPart, frozen=True):
+    started_at: Timestamp
+    last_agent_change: Timestamp
+    active_agent: str | None = None
+    workflow_phase: Phase = "planning"
+    agent_history: tuple[AgentInvocation, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+    pending_handoffs: tuple[Handoff, ...] = ()
+    compaction_history: tuple[Compaction, ...] = ()
+
+    @property
+    def open_invocations(self) -> tuple[AgentInvocation, ...]:
+        return tuple(one for one in self.agent_history if one.status == "in_progress")
+
+
+def outcome_of(word: str, *, has_blockers: bool) -> VerdictOutcome | None:
+    """Return the outcome that a word of either vocabulary stands for; None if it is no such word.
+
+    A rejection that names what stands in the way is critical.
+    """
+    outcome = _OUTCOMES.get(word.strip().casefold().replace(" ", "_").replace("-", "_"))
+    if outcome == "REJECTED" and has_blockers:
+        return "CRITICAL_FAIL"
+    upper = word.strip().upper().replace(" ", "_").replace("-", "_")
+    return outcome or next((known for known in _DECISIONS if known == upper), None)
+
+
+def apply_delegation_event(
+    before: Orchestration | None, event: DelegationEvent, at: str
+) -> Orchestration:
+    work = before or Orchestration(at, at)
+    change = msgspec.structs.replace
+    match event:
+        case AgentInvoked():
+            return _with_invocation(work, event, at)
+        case AgentCompleted():
+            return _with_completion(work, event, at)
+        case DecisionRecorded():
+            decision = Decision(
+                *(event.decision, event.type, event.description, event.rationale),
+                event.decided_by,
+                at,
+            )
+            return change(work, decisions=(*work.decisions, decision))
+        case DecisionJudged():
+            return change(
+                work, decisions=tuple(_with_judgement(one, event) for one in work.decisions)
+            )
+        case HistoryCompacted():
+            gone = set(event.delegations)
+            kept = tuple(one for one in work.agent_history if one.id not in gone)
+            entry = Compaction(event.note, at, len(gone), event.agents_summary)
+            compactions = (*work.compaction_history, entry)
+            return change(work, agent_history=kept, compaction_history=compactions)
+        case _:
+            assert_never(event)
+
+
+def _with_invocation(work: Orchestration, event: AgentInvoked, at: str) -> Orchestration:
+    waiting = [one for one in work.pending_handoffs if one.to_agent == event.agent]
+    # What is taken up comes first; else it is the one who worked until now that hands it on.
+    handed_by = waiting[-1].from_agent if waiting else work.active_agent
+    invocation = AgentInvocation(
+        event.delegation,
+        event.agent,
+        at,
+        AgentInput(event.prompt, event.context, event.artifacts),
+        handoff_from=handed_by,
+        handoff_reason=event.reason or (waiting[-1].reason if waiting else ""),
+    )
+    return msgspec.structs.replace(
+        work,
+        active_agent=event.agent,
+        last_agent_change=at,
+        agent_history=(*work.agent_history, invocation),
+        pending_handoffs=tuple(one for one in work.pending_handoffs if one not in waiting),
+    )
+
+
+def _with_completion(work: Orchestration, event: AgentCompleted, at: str) -> Orchestration:
+    change = msgspec.structs.replace
+    invocation = next((one for one in work.agent_history if one.id == event.delegation), None)
+    if invocation is None:
+        return work  # a bundle of somebody else's may say anything
+    done = change(
+        invocation,
+        status=event.status,
+        completed_at=at,
+        output=AgentOutput(event.summary, event.artifacts, event.recommendations, event.blockers),
+        handoff_to=event.handoff_to or None,
+    )
+    history = tuple(done if one.id == done.id else one for one in work.agent_history)
+    work = change(work, agent_history=history, last_agent_change=at)
+    still_open = work.open_invocations
+    work = change(work, active_agent=still_open[-1].agent if still_open else None)
+    if event.handoff_to:
+        handoff = Handoff(
+            *(done.agent, event.handoff_to, event.handoff_reason, event.summary, at),
+            event.artifacts,
+            event.preserved_context,
+        )
+        work = change(work, pending_handoffs=(*work.pending_handoffs, handoff))
+    if event.verdict:
+        verdicts = (*work.verdicts, _verdict(done.agent, event.verdict, at))
+        work = change(work, verdicts=verdicts)
+    return work
+
+
+def _verdict(agent: str, given: VerdictGiven, at: str) -> Verdict:
+    return Verdict(
+        agent,
+        _DECISIONS[given.outcome],
+        given.outcome,
+        given.confidence,
+        given.reasoning,
+        at,
+        given.conditions,
+        given.blockers,
+    )
+
+
+def _with_judgement(decision: Decision, event: DecisionJudged) -> Decision:
+    if decision.id != event.decision:
+        return decision
+    approved = tuple(agent for agent in decision.approved_by if agent != event.agent)
+    rejected = tuple(agent for agent in decision.rejected_by if agent != event.agent)
+    if event.is_approved:
+        approved = (*approved, event.agent)
+    else:
+        rejected = (*rejected, event.agent)
+    return msgspec.structs.replace(decision, approved_by=approved, rejected_by=rejected)

@@ -1,0 +1,80 @@
+"""Delegated work in words: what is open, with the call that goes on, and what was decided."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from interlock.core.canonical import Json
+from interlock.core.notes.fts_query import one_line
+from interlock.core.session.orchestration import (
+    AgentInvocation,
+    AgentOutput,
+    Handoff,
+    Orchestration,
+)
+from interlock.core.workflow.operators import clip
+
+SHOWN_MAX = 5
+LINE_CHARS_MAX = 300
+
+
+def delegation_lines(work: Orchestration | None) -> Iterator[str]:
+    """Yield what an agent must know of it after a break, what must be done now first."""
+    if work is None:
+        return
+    if work.active_agent:
+        yield f"Active agent: {work.active_agent}. Phase: {work.workflow_phase}."
+    for invocation in work.open_invocations:
+        yield _open_line(invocation)
+    for handoff in work.pending_handoffs:
+        yield _handoff_line(handoff)
+    for verdict in work.verdicts[-SHOWN_MAX:]:
+        blockers = f" Blockers: {'; '.join(verdict.blockers)}." if verdict.blockers else ""
+        text = f"Verdict of {verdict.agent}: {verdict.outcome} ({verdict.confidence} %),"
+        yield _line(f"{text} {verdict.reasoning}.{blockers}")
+    for decision in work.decisions[-SHOWN_MAX:]:
+        rejected = (
+            f" Rejected by {', '.join(decision.rejected_by)}." if decision.rejected_by else ""
+        )
+        text = f"Decision {decision.id} of {decision.decided_by} ({decision.type}):"
+        yield _line(f"{text} {decision.description} Because: {decision.rationale}{rejected}")
+    for invocation in work.agent_history[-SHOWN_MAX:]:
+        if invocation.output:
+            done = f"{invocation.agent} {invocation.status}: {invocation.output.summary}"
+            yield _line(done)
+    for compaction in work.compaction_history[-1:]:
+        yield f"Earlier: {compaction.agents_summary}; all of it in [[{compaction.note_path}]]."
+
+
+def output_lines(output: AgentOutput) -> Iterator[str]:
+    """Yield all that an agent handed in."""
+    yield output.summary
+    for name, texts in (
+        ("Recommends", output.recommendations),
+        ("Blocked by", output.blockers),
+        ("Files", output.artifacts),
+    ):
+        yield from (f"- {name}: {text}" for text in texts)
+
+
+def _open_line(invocation: AgentInvocation) -> str:
+    call = _call(delegation=invocation.id, summary="<what came of it>")
+    prompt = one_line(invocation.input.prompt)
+    return (
+        _line(f"Open: {invocation.agent}, “{prompt}”.") + f" When done: complete_delegation {call}"
+    )
+
+
+def _handoff_line(handoff: Handoff) -> str:
+    call = _call(agent=handoff.to_agent, prompt="<what to do>")
+    reason = f" ({one_line(handoff.reason)})" if handoff.reason else ""
+    text = f"Hand-off from {handoff.from_agent} to {handoff.to_agent}{reason}: "
+    return f"{_line(text + one_line(handoff.context))}. To go on: delegate {call}"
+
+
+def _call(**arguments: Json) -> str:
+    return msgspec.json.encode(arguments).decode()
+
+
+def _line(text: str) -> str:
+    return clip(one_line(text), LINE_CHARS_MAX)
