@@ -28,7 +28,7 @@ UNLISTED = (
     *("mcp__other__thing", "mcp_other", "MCP:other x"),
     *("Brandnew", "brandnew_tool", "Read ", "READ", "mcp", "interlock", "", "Über"),
 )
-NOTED: tuple[HookEvent, ...] = ("post-tool", "tool-failed", "subagent-stop", "session-end")
+NOTED: tuple[HookEvent, ...] = ("post-tool", "tool-failed", "session-end")
 """The events of which only a line is left."""
 EDITS: dict[str, dict[str, Any]] = {
     "claude-code": {"file_path": "<PROJECT>/a.py", "content": "x"},

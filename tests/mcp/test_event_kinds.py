@@ -1,5 +1,6 @@
 """Every kind of event is brought about through a surface, and every one can be said in words."""
 
+import json
 import subprocess
 from pathlib import Path
 from typing import get_args
@@ -36,12 +37,19 @@ ARTIFACTS = [
 ]
 
 
-def attended_session(app: App, project: Path) -> SessionView:
+def attended_session(app: App, project: Path, capsys: pytest.CaptureFixture[str]) -> SessionView:
     """A session under a gate, through a hook and the command line."""
     assert commands.run_cli(["init"]) == 0
     payload = {"session_id": "host-1", "cwd": str(project), "source": "startup"}
     run_hook(claude_code.HOST, "session-start", app.home, msgspec.json.encode(payload))
     assert commands.run_cli(["session", "set-state", "--task", "T-1"]) == 0
+    for number in range(11):
+        assert commands.run_cli(["agent", "invoke", "qa", f"Part {number}"]) == 0
+        assert commands.run_cli(["agent", "complete", "qa", f"Good {number}"]) == 0
+    capsys.readouterr()
+    assert commands.run_cli(["decision", "add", "Ship it", "--because", "good", "--json"]) == 0
+    decision = json.loads(capsys.readouterr().out)["id"]
+    assert commands.run_cli(["decision", "judge", decision, "approve", "--by", "qa"]) == 0
     assert commands.run_cli(["session", "pause"]) == 0
     (found,) = app.reader.attended_sessions_in(str(project))
     view = show_session(app, found.session)
@@ -102,7 +110,7 @@ def test_every_kind_of_event_comes_through_a_surface(
     other = agent.ok("start_workflow", workflowId="everything", goal="Given up", sessionId=session)
     assert commands.run_cli(["run", "abandon", other["introduction"]["run"]]) == 0
     assert commands.run_cli(["session", "archive", session]) == 0
-    attended = attended_session(app, tmp_path)
+    attended = attended_session(app, tmp_path, capsys)
     capsys.readouterr()
     view = show_session(app, session)
 

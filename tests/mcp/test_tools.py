@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from interlock.app.context import App
+from interlock.app.gate.opt_in import opt_in
 from interlock.mcp.instructions import BYTES_MAX, instructions_for
 from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS, TOOLSETS, NoSuchToolset, tools_of
@@ -29,6 +30,9 @@ ANNOTATIONS = {
     "checkpoint_workflow": (False, False, False, False),  # without a token: as a start
     "resume_session": (False, False, True, False),  # a named session takes the conversation in
     "session": (False, False, False, False),  # to start where several go on makes one more
+    "delegate": (False, False, False, False),  # after a minute, the same is another delegation
+    "complete_delegation": (False, False, True, False),
+    "record_decision": (False, False, False, False),
     "search_notes": (True, False, True, False),
     "read_note": (True, False, True, False),
     "write_note": (False, False, False, False),  # somebody may have changed it meanwhile
@@ -41,9 +45,11 @@ ANNOTATIONS = {
 SELF_EVIDENT = {
     *("title", "identifier", "folder", "tags", "types", "status", "operation", "content"),
     *("findText", "expectedReplacements", "replaceSubsections", "limit", "page", "explain"),
-    *("requestId", "workspacePath"),
+    *("requestId", "workspacePath", "sessionId", "context", "artifacts", "reason", "rationale"),
+    *("recommendations", "blockers", "handoffReason", "preservedContext", "verdict", "type"),
+    "judgement",
 }
-"""Of the notes, where eight tools share a few plain words."""
+"""Plain words that several tools share: those of notes and those of delegations."""
 HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 
@@ -90,11 +96,15 @@ def test_a_tool_that_says_so_changes_nothing_more_when_it_is_called_again(
     token = agent.start()["continueToken"]
     Path(".git").mkdir()
     note = agent.ok("write_note", title="A note", content="text")
+    opt_in(Path.cwd(), "light")
+    attended = agent.ok("session", action="start")["session"]
+    agent.ok("delegate", agent="qa", prompt="Test it", sessionId=attended)
     calls: dict[str, dict[str, Any]] = {
         "list_workflows": {},
         "inspect_workflow": {"workflowId": "line"},
         "continue_workflow": {"continueToken": token, "output": {"notesMarkdown": "n"}},
         "resume_session": {},
+        "complete_delegation": {"delegation": "qa", "summary": "good", "sessionId": attended},
         "search_notes": {"query": "text"},
         "read_note": {"identifier": "A note"},
         "build_context": {"identifier": "A note"},
@@ -125,7 +135,8 @@ def test_every_argument_is_described_and_every_example_is_valid(tool: Any) -> No
 
     jsonschema.Draft202012Validator.check_schema(schema)
     unsaid = {name for name, found in schema["properties"].items() if "description" not in found}
-    assert unsaid <= (SELF_EVIDENT if tool in TOOLSETS["notes"] else set())
+    has_plain_words = tool in TOOLSETS["notes"] or tool in TOOLSETS["session"][1:]
+    assert unsaid <= (SELF_EVIDENT if has_plain_words else set())
     jsonschema.validate(tool.example_call().params, schema)
 
 
@@ -217,10 +228,11 @@ def test_a_server_has_the_toolsets_that_it_was_started_with(home: Path) -> None:
     everything = [tool.name for tool in TOOLS]
 
     assert served() == everything
-    assert served("--toolsets", "session") == ["session"]
+    own = [tool.name for tool in TOOLSETS["session"]]
+    assert served("--toolsets", "session") == own
     assert served("--toolsets=notes, session, workflow") == everything
     (home / "config.toml").write_text('[mcp]\ntoolsets = ["session"]\n')
-    assert served() == ["session"], "the user's settings"
+    assert served() == own, "the user's settings"
     assert served("--toolsets", "workflow") == everything[:6], "the command beats them"
 
 

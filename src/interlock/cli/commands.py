@@ -25,10 +25,13 @@ from interlock.core.ids import FAILURE_BYTES, failure_id
 from interlock.core.visible_text import make_visible
 
 _COMMANDS = {
+    "agent": "interlock.cli.delegation:agent",
+    "agents": "interlock.cli.delegation:agents",
     "approvals": "interlock.cli.approvals:approvals",
     "builtins": "interlock.cli.builtins:builtins",
     "doctor": "interlock.cli.install:doctor",
     "console": "interlock.cli.server:console",
+    "decision": "interlock.cli.delegation:decision",
     "demo": "interlock.cli.demo:demo",
     "gate": "interlock.cli.gate:gate",
     "gaps": "interlock.cli.gaps:gaps",

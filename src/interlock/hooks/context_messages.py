@@ -18,7 +18,7 @@ from interlock.app.failures import StoreFailure
 from interlock.app.gate import bound_conversations, gate_journal
 from interlock.app.gate.policy import policy_remarks
 from interlock.app.hosts.transcript import count_marks
-from interlock.app.protocol import gated_sessions
+from interlock.app.protocol import delegations, gated_sessions
 from interlock.app.protocol.bootstrap import (
     MODE_MEANINGS,
     forget_what_was_told,
@@ -30,7 +30,9 @@ from interlock.app.protocol.publish import publish_outdated_sessions
 from interlock.core.gate.state import MODES, mode_named
 from interlock.core.ids import SessionId
 from interlock.core.protocol.gated_session import Actor, Conversation
+from interlock.core.protocol.specialists import SPECIALISTS, normalise_agent
 from interlock.core.session.state import SessionState
+from interlock.core.views.delegated_work import output_lines
 
 
 def begin_session(
@@ -95,10 +97,34 @@ def brief_subagent(home: Path, host: Host, payload: HookPayload) -> str:
     if state is None:
         return ""
     shell = _describe_shell(host, os.environ, home)
-    return (
+    text = (
         f"You work for the Interlock session {state.session}. Its mode is {state.mode}"
         f" ({MODE_MEANINGS[state.mode]}), and a subagent does not change it. {shell}"
     )
+    agent = normalise_agent(payload.agent_type)
+    if agent not in SPECIALISTS or not payload.agent_id:
+        return text
+    app = open_app(home)
+    try:
+        session = _caller_session(app, host, payload)
+        if session is None:
+            return text
+        earlier = delegations.start_subagent(app, session, agent, payload.agent_id, host.title)
+    finally:
+        app.close()
+    found = "\n".join(output_lines(earlier)) if earlier else ""
+    return f"{text}\nWhat {agent} found earlier in this session:\n{found}" if found else text
+
+
+def end_subagent(home: Path, host: Host, payload: HookPayload) -> None:
+    """Record what one of the known agents has come to."""
+    app = open_app(home)
+    try:
+        if session := _caller_session(app, host, payload):
+            summary = str(payload.everything.get("last_assistant_message", ""))
+            delegations.end_subagent(app, session, payload.agent_id, summary)
+    finally:
+        app.close()
 
 
 def accept_plan(home: Path, host: Host, payload: HookPayload) -> str:

@@ -30,7 +30,7 @@ OWN_TOOLS = (
 OWN_PREFIXES = "mcp__interlock__ mcp__plugin_interlock_interlock__ mcp_interlock_ interlock_"
 """As in `core/gate/tools.py`, but for the names of hosts that are for the full hook alone."""
 MCP_PREFIXES = ("mcp__", "mcp_", "MCP:")
-EVENTS = ("pre-tool", "post-tool", "tool-failed", "subagent-stop", "session-end")
+EVENTS = ("pre-tool", "post-tool", "tool-failed", "session-end")
 MARKERS = ".interlock .git .claude .mcp .codex .gemini .cursor .copilot .opencode .config"
 """The beginnings of path parts, one of which is in every protected path."""
 SECRETS = ("secret", "agent-secret", "keyring")  # as in `core/gate/secret_files.py`

@@ -10,6 +10,7 @@ from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.gate import bound_conversations, gate_journal, integrity
 from interlock.app.hosts.markers import is_installed_for_user
 from interlock.core.gate.tool_call import parse_tool_call
+from interlock.core.protocol.specialists import SPECIALISTS, normalise_agent
 from interlock.hooks.hook_result import (
     BLOCKING_EXIT_CODE,
     HookEvent,
@@ -77,7 +78,9 @@ def _dispatch(
     match event:
         case "subagent-stop" | "session-end":
             _journal(host, event, home, payload)
-            return HookResult()
+            if event == "session-end" or normalise_agent(payload.agent_type) not in SPECIALISTS:
+                return HookResult()
+            return _tell_from_store(host, event, home, root, payload, typed=None)
         case "post-tool" | "tool-failed" if not is_plan_approval:
             _journal(host, event, home, payload)
             return HookResult()
@@ -115,6 +118,9 @@ def _tell_from_store(
         case "stop":
             reason = context_messages.remind_of_open_runs(home, host, payload)
             return encode_result(host.encode_stop(reason)) if reason else HookResult()
+        case "subagent-stop":
+            context_messages.end_subagent(home, host, payload)
+            return HookResult()
         case "pre-compact":
             context_messages.forget_conversation(home, host, payload)
             return HookResult()

@@ -13,6 +13,7 @@ from interlock.app.notes.results import (
 )
 from interlock.core.session.answer import Answer
 from interlock.mcp.catalogue_tools import Inspection, WorkflowList
+from interlock.mcp.delegation_tools import DecisionAnswer, DelegationAnswer
 from interlock.mcp.resume_tool import ResumeAnswer
 from interlock.mcp.schema import Schema, plain_schema
 from interlock.mcp.session_tool import SessionAnswer
@@ -25,6 +26,9 @@ ANSWERS: dict[str, type[msgspec.Struct]] = {
     "checkpoint_workflow": Answer,
     "resume_session": ResumeAnswer,
     "session": SessionAnswer,
+    "delegate": DelegationAnswer,
+    "complete_delegation": DelegationAnswer,
+    "record_decision": DecisionAnswer,
     "search_notes": NoteSearchResult,
     "read_note": NoteText,
     "write_note": NoteChangeResult,

@@ -21,10 +21,7 @@ TOKEN_ALIASES = {
 
 Workspace = Annotated[
     str | None,
-    Meta(
-        description="Absolute path of the project directory. Default: where the server runs.",
-        examples=["/home/me/project"],
-    ),
+    Meta(description="Absolute path of the project directory. Default: where the server runs."),
 ]
 
 

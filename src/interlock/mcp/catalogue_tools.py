@@ -120,10 +120,7 @@ LIST_WORKFLOWS = Tool(
         " Without filters the answer is short; pass tags or query for descriptions."
     ),
     arguments=ListArguments,
-    cue=(
-        "workflows there are {query?, tags?}; for structured work, or a kind of task (review, bug,"
-        " feature)"
-    ),
+    cue="workflows there are {query?, tags?}; for a kind of task (review, bug, feature)",
     is_read_only=True,
     is_idempotent=True,
     call=_list_workflows,

@@ -12,11 +12,10 @@ from interlock.mcp.tool import Tool
 BYTES_MAX = 2_000
 
 _HEAD = """\
-Interlock records the work of agents and keeps it within what the project allows. Nothing \
-recorded is lost by a rewind, compaction or restart."""
+Interlock records the work of agents: nothing is lost by a rewind, compaction or restart."""
 _WORKFLOWS = """\
-A workflow comes one step at a time. Do only the step you are shown, hand it in with notes on what \
-you did, found and decided, and the next one comes back."""
+A workflow comes one step at a time. Do only the step you are shown, and hand it in with notes on \
+what you did, found and decided."""
 _TOKENS = """\
 The token: each answer in a workflow has a continueToken of 48 characters. Copy the newest one \
 whole; never make one up. Sending the same call twice is safe. An older token goes back to where \

@@ -176,7 +176,7 @@ RESUME_SESSION = Tool(
         " session."
     ),
     arguments=ResumeArguments,
-    cue="find earlier work {query?} and a call that goes on with it; in a new conversation",
+    cue="find earlier work {query?}; in a new conversation",
     is_read_only=False,  # naming a session moves the conversation
     is_idempotent=True,
     call=_resume_session,

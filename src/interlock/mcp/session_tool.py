@@ -64,7 +64,7 @@ class SessionAnswer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
 
 def _call_session(app: App, arguments: SessionArguments) -> ToolResult:
     workspace = workspace_of(arguments.workspace_path)
-    sent_arguments = _given_arguments(arguments)
+    sent_arguments = given_arguments(arguments)
     if not os.path.isdir(workspace):
         sent_arguments.pop("workspacePath", None)
         return refusal_result(
@@ -150,7 +150,7 @@ def _ungated_result(session: str) -> ToolResult:
     )
 
 
-def _given_arguments(arguments: SessionArguments) -> dict[str, Json]:
+def given_arguments(arguments: msgspec.Struct) -> dict[str, Json]:
     sent: dict[str, Json] = msgspec.to_builtins(arguments)
     return {name: value for name, value in sent.items() if value is not None}
 
@@ -176,8 +176,8 @@ SESSION_TOOL = Tool(
     title="Session",
     purpose=(
         "Show where the session stands (mode, task, open runs), or change its mode, task, feature"
-        " or phase. Call it when a tool call was denied because of the mode. Before you go on to"
-        " coding, the user is asked once; switching the gate off is the user's."
+        " or phase. Call it when a tool call was denied because of the mode. Before coding, the"
+        " user is asked once."
     ),
     arguments=SessionArguments,
     cue="what you may do here {}, or change it {mode, task}; when a tool call was denied",

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from interlock.mcp.catalogue_tools import INSPECT_WORKFLOW, LIST_WORKFLOWS
+from interlock.mcp.delegation_tools import COMPLETE_DELEGATION, DELEGATE, RECORD_DECISION
 from interlock.mcp.note_tools import (
     BUILD_CONTEXT,
     DELETE_NOTE,
@@ -32,7 +33,7 @@ TOOLSETS: dict[str, Tools] = {
         CHECKPOINT_WORKFLOW,
         RESUME_SESSION,
     ),
-    "session": (SESSION_TOOL,),
+    "session": (SESSION_TOOL, DELEGATE, COMPLETE_DELEGATION, RECORD_DECISION),
     "notes": (
         SEARCH_NOTES,
         READ_NOTE,

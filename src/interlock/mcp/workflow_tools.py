@@ -196,7 +196,7 @@ CONTINUE_WORKFLOW = Tool(
     arguments=ContinueArguments,
     cue=(
         "hand in the step that you did {continueToken, output: {notesMarkdown}}; without output it"
-        " only shows the pending step again"
+        " shows it again"
     ),
     is_read_only=False,
     is_idempotent=True,

@@ -28,6 +28,7 @@ from interlock.core.session.plan import Plan, Stream
 from interlock.core.session.state import HostSession, SessionState
 from interlock.store import gate_rows, queries
 from interlock.store.gate_rows import PublishedRow
+from interlock.store.log_reader import LogReader
 from interlock.workspace.projects import logbooks, project
 
 
@@ -183,9 +184,13 @@ def _start_evidence(
     return {**evidence, "logbook": str(path)}
 
 
-def state_of(app: App, session: SessionId) -> SessionState | gated_session.SessionNotAttended:
-    envelopes = (decode_envelope(link.body) for link in app.reader.links(session))
-    stream = app.reader.stream(session)
+def state_of(
+    app: App, session: SessionId, reader: LogReader | None = None
+) -> SessionState | gated_session.SessionNotAttended:
+    """The state of a session, as `reader` sees it if that is given."""
+    reader = reader or app.reader
+    envelopes = (decode_envelope(link.body) for link in reader.links(session))
+    stream = reader.stream(session)
     assert stream is not None, f"{session} is there"
     assert stream.head is not None, "a stored stream has a head"
     root = stream.head.workspace

@@ -16,6 +16,7 @@ from interlock.core.notes.budget import Briefing, BriefingPart, assemble_briefin
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.state import SessionState
 from interlock.core.views.counting import progress_text
+from interlock.core.views.delegated_work import delegation_lines
 from interlock.store.failures import StoreFailure
 from interlock.workspace.machine import clients, disclosure_log
 
@@ -97,6 +98,7 @@ def _session_parts(app: App, state: SessionState, remarks: Sequence[str]) -> lis
     return [
         BriefingPart("Interlock session", tuple(_session_lines(state, remarks))),
         BriefingPart("Open runs", tuple(_open_run_lines(app, state))),
+        BriefingPart("Delegated work", tuple(delegation_lines(state.orchestrator_workflow))),
     ]
 
 

@@ -153,7 +153,7 @@ def change_mode(
     """Change the mode. A mode that the user sets also ends an override of the gate."""
     if by == "user" and mode != "disabled":
         overrides.end_override(app.home)
-    effective = _effective_policy_of(app, session)
+    effective = effective_policy_of(app, session)
     return _record_change(
         app,
         session,
@@ -202,7 +202,7 @@ def change_work(
     return _record_change(
         app,
         session,
-        _effective_policy_of(app, session),
+        effective_policy_of(app, session),
         lambda stream: gated_session.change_work(stream, work, at_ms=app.clock.now_ms()),
     )
 
@@ -213,7 +213,7 @@ def change_status(
     return _record_change(
         app,
         session,
-        _effective_policy_of(app, session),
+        effective_policy_of(app, session),
         lambda stream: gated_session.change_status(
             stream, status, reason, at_ms=app.clock.now_ms()
         ),
@@ -266,20 +266,20 @@ def _start(
     app: App, root: Path, conversation: Conversation | None, session: SessionId | None
 ) -> StartedSession:
     started = record_start(app, root, conversation, session)
-    _publish_note(app, started.session, effective_policy_in(app, root))
+    publish_note(app, started.session, effective_policy_in(app, root))
     return started
 
 
 def _publish_state(app: App, session: SessionId, effective: EffectivePolicy) -> SessionState:
     """Let the gate and the notes know what a session has become."""
     publish_to_gate(app, session, effective)
-    _publish_note(app, session, effective)
+    publish_note(app, session, effective)
     session_state = state_of(app, session)
     assert isinstance(session_state, SessionState), "it is attended"
     return session_state
 
 
-def _publish_note(app: App, session: SessionId, effective: EffectivePolicy) -> None:
+def publish_note(app: App, session: SessionId, effective: EffectivePolicy) -> None:
     if effective.policy.profile != "light":
         from interlock.app.protocol.publish import publish_session  # noqa: PLC0415 (10 ms)
 
@@ -289,7 +289,7 @@ def _publish_note(app: App, session: SessionId, effective: EffectivePolicy) -> N
             publish_session(app, session)
 
 
-def _effective_policy_of(app: App, session: SessionId) -> EffectivePolicy:
+def effective_policy_of(app: App, session: SessionId) -> EffectivePolicy:
     stream = app.reader.stream(session)
     assert stream is not None, f"{session} is there"
     assert stream.head is not None, "a stored stream has a head"

@@ -50,7 +50,8 @@ def _is_empty(head: Head) -> bool:
     attended = head.attended
     if attended is None or head.run_count or head.imported_from:
         return False
-    return attended.status != "paused" and not attended.task and not attended.feature
+    has_work = attended.task or attended.feature or attended.delegation_count
+    return attended.status != "paused" and not has_work
 
 
 def _delete(app: App, session: SessionId) -> tuple[str, ...]:

@@ -5,8 +5,11 @@ written later: each says how many events it was made from, so that a stale one i
 """
 
 import os
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+
+import msgspec
 
 from interlock.app.context import App
 from interlock.app.gate.policy import load_effective_policy
@@ -23,17 +26,23 @@ from interlock.app.runs.user_actions import open_gaps
 from interlock.core.ids import SessionId
 from interlock.core.notes.grammar import ComposedNote, compose_note, parse_note
 from interlock.core.notes.note import Metadata
+from interlock.core.protocol.delegation import CompactedHistory
 from interlock.core.refusal import Refusal
 from interlock.core.session import state
-from interlock.core.session.events import decode_envelope
+from interlock.core.session.delegation_events import HistoryCompacted
+from interlock.core.session.events import Envelope, decode_envelope
+from interlock.core.session.plan import Stream
+from interlock.core.session.state import SessionState
 from interlock.core.views.session_note import (
     CURRENT_SESSION_NOTE,
     PUBLISHED_TYPES,
     SessionNotePage,
     current_page,
+    history_page,
     merge_user_text,
     session_note_name,
     session_page,
+    specialist_pages,
     user_text_in,
 )
 from interlock.store.failures import StoreFailure
@@ -58,7 +67,7 @@ def publish_session(app: App, session: SessionId) -> NoteChangeResult | Refusal:
     notes = open_notes(app, workspace)
     if not isinstance(notes, OpenedNotes):
         return notes
-    envelopes = (decode_envelope(link.body) for link in app.reader.links(session))
+    envelopes = [decode_envelope(link.body) for link in app.reader.links(session)]
     session_state = state.fold(envelopes, project=workspace.name)
     runs = app.reader.runs(session)
     has_gaps = any(run.gaps_open for run in runs)
@@ -69,7 +78,23 @@ def publish_session(app: App, session: SessionId) -> NoteChangeResult | Refusal:
         _exclude_from_git(notes)
     if session_state and session_state.status == "active" and isinstance(result, NoteChangeResult):
         publish_page(app, notes, current_page(session))
+    for further in _further_pages(app, stream, session_state, envelopes):
+        publish_page(app, notes, further)
     return result
+
+
+def _further_pages(
+    app: App, stream: Stream, session_state: SessionState | None, envelopes: Sequence[Envelope]
+) -> Iterator[SessionNotePage]:
+    """The pages that keep what agents have found, and what was compacted."""
+    if session_state is None or session_state.orchestrator_workflow is None:
+        return
+    yield from specialist_pages(stream.session, stream.version, session_state.orchestrator_workflow)
+    for envelope in envelopes:
+        if isinstance(envelope.event, HistoryCompacted):
+            content = app.reader.blob(envelope.event.history)
+            compacted = msgspec.json.decode(content, type=CompactedHistory).delegations
+            yield history_page(stream.session, envelope.event.note, envelope.seq, compacted)
 
 
 @refuse_on_disk_failure
@@ -121,7 +146,7 @@ def unpublish_session(app: App, session: SessionId, workspace: Path) -> tuple[st
     if not isinstance(location, NotesLocation):
         reason = location.explain().error
         return (f"What was published of it, if anything, stays: {reason}.",)
-    pages = (f"{session_note_name(session)}.md", f"{CURRENT_SESSION_NOTE}.md")
+    pages = (*_own_pages(location.folder, session), f"{CURRENT_SESSION_NOTE}.md")
     # Without the lock, which may be held for long: most sessions have published nothing.
     published = [
         path for path in pages if _may_mention_session(session, NotesFolder(location.folder), path)
@@ -137,6 +162,15 @@ def unpublish_session(app: App, session: SessionId, workspace: Path) -> tuple[st
     except StoreFailure as failure:
         messages = [_still_there_message(path, str(failure)) for path in published]
     return tuple(message for message in messages if message)
+
+
+def _own_pages(folder: Path, session: SessionId) -> list[str]:
+    own = session_note_name(session)
+    try:
+        names = [f"sessions/{name}" for name in os.listdir(folder / "sessions")]
+    except OSError:
+        return [f"{own}.md"]  # whoever reads it finds out what is wrong
+    return sorted(name for name in names if name == f"{own}.md" or name.startswith(f"{own}-"))
 
 
 def _may_mention_session(session: SessionId, folder: NotesFolder, path: str) -> bool:

@@ -1,0 +1,153 @@
+"""Delegations in an attended session: each change is one append in the process that got the call.
+
+The gate does not depend on them. The session's note follows, as after other changes; if it cannot
+be written now, the next start of a session does that.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from interlock.app.append_loop import append_plan
+from interlock.app.callers.session_record import state_of
+from interlock.app.context import App
+from interlock.app.protocol.gated_sessions import effective_policy_of, publish_note
+from interlock.core.ids import SessionId
+from interlock.core.protocol import delegation
+from interlock.core.protocol.delegation import (
+    CompletionRequest,
+    DecisionRequest,
+    DelegationRefusal,
+    DelegationRequest,
+)
+from interlock.core.protocol.gated_session import SessionNotAttended
+from interlock.core.session.orchestration import (
+    AgentInvocation,
+    AgentOutput,
+    Decision,
+    Orchestration,
+)
+from interlock.core.session.plan import Plan, Stream
+from interlock.core.session.state import SessionState
+
+SUMMARY_CHARS_MAX = 10_000  # of what a subagent said last
+
+
+class StartedDelegation(msgspec.Struct, frozen=True):
+    invocation: AgentInvocation
+    earlier: AgentOutput | None
+    """What a specialist handed in the last time; it goes on from there."""
+
+
+Refused = DelegationRefusal | SessionNotAttended
+
+
+def delegate(
+    app: App, session: SessionId, request: DelegationRequest
+) -> StartedDelegation | Refused:
+    at_ms = app.clock.now_ms()
+    before = state_of(app, session)
+    if not isinstance(before, SessionState):
+        return before
+    after = _record(
+        app, session, lambda stream, state: delegation.delegate(stream, state, request, at_ms=at_ms)
+    )
+    if not isinstance(after, SessionState):
+        return after
+    invocation = delegation.find_repeated(after, request, at_ms=at_ms)
+    assert invocation is not None, "it is in the history, as the newest of its kind"
+    work = before.orchestrator_workflow
+    return StartedDelegation(invocation, delegation.earlier_context(work, request.agent))
+
+
+def complete(app: App, session: SessionId, request: CompletionRequest) -> Orchestration | Refused:
+    """Record the result of an agent, and return the work as it stands then."""
+    at_ms = app.clock.now_ms()
+    return _orchestration(
+        _record(
+            app,
+            session,
+            lambda stream, state: delegation.complete(stream, state, request, at_ms=at_ms),
+        )
+    )
+
+
+def record_decision(app: App, session: SessionId, request: DecisionRequest) -> Decision | Refused:
+    at_ms = app.clock.now_ms()
+    after = _record(
+        app,
+        session,
+        lambda stream, state: delegation.record_decision(stream, state, request, at_ms=at_ms),
+    )
+    if not isinstance(after, SessionState):
+        return after
+    decision = delegation.find_repeated_decision(after, request, at_ms=at_ms)
+    assert decision is not None, "it was recorded"
+    return decision
+
+
+def judge_decision(
+    app: App, session: SessionId, named: str, agent: str, *, is_approved: bool
+) -> Orchestration | Refused:
+    at_ms = app.clock.now_ms()
+    return _orchestration(
+        _record(
+            app,
+            session,
+            lambda stream, state: delegation.judge_decision(
+                stream, state, named, agent, is_approved=is_approved, at_ms=at_ms
+            ),
+        )
+    )
+
+
+def start_subagent(
+    app: App, session: SessionId, agent: str, host_agent: str, host: str
+) -> AgentOutput | None:
+    """Record that a host has started one of the known agents; return what that one found before.
+
+    Where the work was delegated by a call, that is the record, and its result comes by a call too.
+    """
+    state = state_of(app, session)
+    if not isinstance(state, SessionState):
+        return None
+    work = state.orchestrator_workflow
+    opened = work.open_invocations if work else ()
+    if not any(one.agent == agent for one in opened):
+        prompt = f"(started as a subagent of {host})"
+        delegate(app, session, DelegationRequest(agent, prompt, host_agent=host_agent))
+    return delegation.earlier_context(work, agent)
+
+
+def end_subagent(app: App, session: SessionId, host_agent: str, summary: str) -> None:
+    """Record that a subagent of a host has stopped, if its start was recorded."""
+    text = summary.strip()[:SUMMARY_CHARS_MAX] or "(it said nothing)"
+    complete(app, session, CompletionRequest(host_agent, text))
+
+
+def _orchestration(after: SessionState | Refused) -> Orchestration | Refused:
+    if not isinstance(after, SessionState):
+        return after
+    assert after.orchestrator_workflow is not None, "there is what was changed"
+    return after.orchestrator_workflow
+
+
+def _record(
+    app: App,
+    session: SessionId,
+    decide: Callable[[Stream, SessionState], Plan | DelegationRefusal | None],
+) -> SessionState | Refused:
+    def decide_on_stream() -> Plan | Refused | None:
+        with app.log.snapshot():
+            stream = app.log.stream(session)
+            assert stream is not None, f"{session} is there"
+            state = state_of(app, session, app.log)
+        return decide(stream, state) if isinstance(state, SessionState) else state
+
+    refused = append_plan(app, decide_on_stream)
+    if refused is not None:
+        return refused
+    state = state_of(app, session, app.log)
+    assert isinstance(state, SessionState), "it is attended"
+    publish_note(app, session, effective_policy_of(app, session))
+    return state

@@ -1,0 +1,306 @@
+"""The tools by which an orchestrator hands work on, takes results, and records decisions."""
+
+from typing import Annotated, Any, Literal, get_args
+
+import msgspec
+from msgspec import Meta
+
+from interlock.app.callers.caller import NO_SESSION, CallerClues, resolve_caller
+from interlock.app.context import App
+from interlock.app.protocol import delegations
+from interlock.core.explanation import Explanation
+from interlock.core.ids import SessionId
+from interlock.core.protocol.delegation import (
+    CompletionRequest,
+    DecisionRequest,
+    DelegationRequest,
+    DelegationUnclear,
+)
+from interlock.core.protocol.gated_session import SessionEnded, SessionNotAttended
+from interlock.core.protocol.specialists import normalise_agent, unknown_agent_warning
+from interlock.core.refusal import Refusal
+from interlock.core.session.delegation_events import (
+    AgentStatus,
+    DecisionType,
+    VerdictGiven,
+    VerdictOutcome,
+)
+from interlock.core.session.orchestration import AgentOutput, Orchestration, outcome_of
+from interlock.core.views.delegated_work import delegation_lines, output_lines
+from interlock.mcp.arguments import workspace_of
+from interlock.mcp.results import SuggestedCall, ToolResult, refusal_result
+from interlock.mcp.session_tool import SESSION_TOOL, given_arguments
+from interlock.mcp.tool import Tool
+from interlock.mcp.unknown_caller import refuse_unknown_caller
+
+CONFIDENCE_DEFAULT = 50
+Names = tuple[str, ...]
+
+
+class DelegateArguments(msgspec.Struct, frozen=True, rename="camel"):
+    agent: Annotated[str, Meta(description="analyst, architect, qa, …", examples=["analyst"])]
+    prompt: Annotated[str, Meta(description="The work.", examples=["<what to do>"])]
+    context: dict[str, Any] | None = None
+    artifacts: Names | None = None
+    reason: str | None = None
+    request_id: str | None = None
+    session_id: str | None = None
+    workspace_path: str | None = None
+
+
+class VerdictArguments(msgspec.Struct, frozen=True, rename="camel"):
+    decision: Annotated[str, Meta(description="approve, conditional, needs_revision, reject")]
+    reasoning: str
+    confidence: Annotated[int, Meta(ge=0, le=100)] = CONFIDENCE_DEFAULT
+    conditions: Names = ()
+
+
+class CompleteArguments(msgspec.Struct, frozen=True, rename="camel"):
+    delegation: Annotated[
+        str, Meta(description="Its id, or the agent.", examples=["<id or agent>"])
+    ]
+    summary: Annotated[str, Meta(description="The result.", examples=["<what came of it>"])]
+    status: AgentStatus | None = None
+    artifacts: Names | None = None
+    recommendations: Names | None = None
+    blockers: Names | None = None
+    handoff_to: Annotated[str | None, Meta(description="Who goes on.")] = None
+    handoff_reason: str | None = None
+    preserved_context: dict[str, Any] | None = None
+    verdict: VerdictArguments | None = None
+    session_id: str | None = None
+    workspace_path: str | None = None
+
+
+class DecisionArguments(msgspec.Struct, frozen=True, rename="camel"):
+    description: Annotated[str | None, Meta(description="What was decided.")] = None
+    rationale: str | None = None
+    type: DecisionType | None = None
+    decided_by: Annotated[str | None, Meta(description="Which agent.")] = None
+    id: Annotated[str | None, Meta(description="To judge an earlier one.")] = None
+    judgement: Literal["approve", "reject"] | None = None
+    request_id: str | None = None
+    session_id: str | None = None
+    workspace_path: str | None = None
+
+
+class UnknownVerdict(Refusal, frozen=True):
+    word: str
+
+    def explain(self) -> Explanation:
+        return Explanation(
+            "invalid_arguments",
+            f"`{self.word}` is no verdict",
+            "Say approve, conditional, needs_revision or reject.",
+        )
+
+
+class DecisionIncomplete(Refusal, frozen=True):
+    missing: tuple[str, ...]
+
+    def explain(self) -> Explanation:
+        return Explanation(
+            "invalid_arguments",
+            f"A decision needs {' and '.join(self.missing)}",
+            "Say what was decided and why; or name an earlier one by `id`, to judge it.",
+        )
+
+
+class DelegationAnswer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    session: str
+    id: str
+    agent: str
+    status: str
+    earlier_context: AgentOutput | None = None
+    next_call: SuggestedCall | None = None
+
+
+class DecisionAnswer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    session: str
+    id: str
+    approved_by: Names = ()
+    rejected_by: Names = ()
+
+
+def _call_delegate(app: App, arguments: DelegateArguments) -> ToolResult:
+    session = _session_of(app, DELEGATE, arguments)
+    if isinstance(session, ToolResult):
+        return session
+    agent = normalise_agent(arguments.agent)
+    request = DelegationRequest(
+        agent,
+        arguments.prompt,
+        arguments.context or {},
+        arguments.artifacts or (),
+        arguments.reason or "",
+        arguments.request_id,
+    )
+    outcome = delegations.delegate(app, session, request)
+    if not isinstance(outcome, delegations.StartedDelegation):
+        return _refusal_with_call(outcome, DELEGATE, arguments)
+    invocation = outcome.invocation
+    call = SuggestedCall(
+        COMPLETE_DELEGATION.name,
+        {"delegation": invocation.id, "summary": "<what came of it>"},
+    )
+    lines = [f"Delegation {invocation.id} to {agent} is open."]
+    if invocation.handoff_reason:
+        lines.append(f"Taken over from {invocation.handoff_from}: {invocation.handoff_reason}")
+    if outcome.earlier:
+        lines += [f"What {agent} found before:", *output_lines(outcome.earlier)]
+    lines.append(f"When it is done: {call.tool} {msgspec.json.encode(call.params).decode()}")
+    lines.append(f"status: {invocation.status}, session: {session}")
+    answer = DelegationAnswer(
+        session, invocation.id, agent, invocation.status, outcome.earlier, call
+    )
+    return ToolResult(answer, "\n".join(filter(None, (*lines, unknown_agent_warning(agent)))))
+
+
+def _call_complete(app: App, arguments: CompleteArguments) -> ToolResult:
+    session = _session_of(app, COMPLETE_DELEGATION, arguments)
+    if isinstance(session, ToolResult):
+        return session
+    blockers = arguments.blockers or ()
+    verdict = _verdict(arguments.verdict, blockers) if arguments.verdict else None
+    if isinstance(verdict, ToolResult):
+        return verdict
+    named = arguments.delegation.strip()
+    request = CompletionRequest(
+        named if "_" in named else normalise_agent(named),
+        arguments.summary,
+        arguments.status or "completed",
+        arguments.artifacts or (),
+        arguments.recommendations or (),
+        blockers,
+        normalise_agent(arguments.handoff_to or ""),
+        arguments.handoff_reason or "",
+        arguments.preserved_context or {},
+        verdict,
+    )
+    work = delegations.complete(app, session, request)
+    if not isinstance(work, Orchestration):
+        return _refusal_with_call(work, COMPLETE_DELEGATION, arguments)
+    done = next(
+        (one for one in reversed(work.agent_history) if request.named in (one.id, one.agent)), None
+    )
+    assert done is not None, "the newest ones are never compacted"
+    lines = [f"{done.agent} {done.status} ({done.id}).", *delegation_lines(work)]
+    answer = DelegationAnswer(session, done.id, done.agent, done.status)
+    return ToolResult(answer, "\n".join((*lines, f"session: {session}")))
+
+
+def _verdict(given: VerdictArguments, blockers: Names) -> VerdictGiven | ToolResult:
+    outcome = outcome_of(given.decision, has_blockers=bool(blockers))
+    if outcome is None:
+        words = ("approve", "conditional", "needs_revision", "reject", *get_args(VerdictOutcome))
+        return refusal_result(
+            UnknownVerdict(given.decision).explain(),
+            COMPLETE_DELEGATION.example_call(),
+            allowed=words,
+        )
+    return VerdictGiven(outcome, given.confidence, given.reasoning, given.conditions, blockers)
+
+
+def _call_decision(app: App, arguments: DecisionArguments) -> ToolResult:
+    session = _session_of(app, RECORD_DECISION, arguments)
+    if isinstance(session, ToolResult):
+        return session
+    agent = normalise_agent(arguments.decided_by or "orchestrator")
+    if arguments.id:
+        is_approved = arguments.judgement != "reject"
+        work = delegations.judge_decision(
+            app, session, arguments.id, agent, is_approved=is_approved
+        )
+        if not isinstance(work, Orchestration):
+            return _refusal_with_call(work, RECORD_DECISION, arguments)
+        judged = next(one for one in work.decisions if one.id == arguments.id)
+        answer = DecisionAnswer(session, judged.id, judged.approved_by, judged.rejected_by)
+        verb = "approves of" if is_approved else "rejects"
+        by = ", ".join((*judged.approved_by, *judged.rejected_by))
+        text = f"{agent} {verb} {judged.id}. Judged by: {by}.\nsession: {session}"
+        return ToolResult(answer, text)
+    if not arguments.description or not arguments.rationale:
+        missing = tuple(
+            name for name in ("description", "rationale") if not getattr(arguments, name)
+        )
+        return refusal_result(
+            DecisionIncomplete(missing).explain(), _DECISION_EXAMPLE, missing=missing
+        )
+    request = DecisionRequest(
+        arguments.type or "technical",
+        arguments.description,
+        arguments.rationale,
+        agent,
+        arguments.request_id,
+    )
+    decision = delegations.record_decision(app, session, request)
+    if isinstance(decision, Refusal):
+        return _refusal_with_call(decision, RECORD_DECISION, arguments)
+    text = f"Decision {decision.id} of {decision.decided_by} is recorded.\nsession: {session}"
+    return ToolResult(DecisionAnswer(session, decision.id), text)
+
+
+def _session_of(
+    app: App,
+    tool: Tool[Any],
+    arguments: DelegateArguments | CompleteArguments | DecisionArguments,
+) -> SessionId | ToolResult:
+    """The session that the call is about, or a refusal."""
+    workspace = workspace_of(arguments.workspace_path)
+    session = resolve_caller(app, CallerClues(workspace, session=arguments.session_id))
+    if isinstance(session, str):
+        return session
+    if session == NO_SESSION:
+        return refusal_result(session.explain(), SESSION_TOOL.corrected_call({"action": "start"}))
+    return refuse_unknown_caller(session, tool, given_arguments(arguments))
+
+
+def _refusal_with_call(refusal: Refusal, tool: Tool[Any], arguments: msgspec.Struct) -> ToolResult:
+    match refusal:
+        case DelegationUnclear(open_delegations=(first, *_)):
+            call = tool.corrected_call({**given_arguments(arguments), "delegation": first})
+        case SessionEnded() | SessionNotAttended():
+            call = SESSION_TOOL.corrected_call({"action": "start"})
+        case _:
+            call = DELEGATE.example_call() if tool is COMPLETE_DELEGATION else tool.example_call()
+    return refusal_result(refusal.explain(), call)
+
+
+DELEGATE: Tool[DelegateArguments] = Tool(
+    name="delegate",
+    title="Delegate",
+    purpose=(
+        "Record work before you hand it to another agent. Returns what that agent found before."
+    ),
+    arguments=DelegateArguments,
+    cue="before another agent works for you {agent, prompt}",
+    is_read_only=False,
+    is_idempotent=False,
+    call=_call_delegate,
+    aliases={"targetAgent": "agent", "handoffReason": "reason", "task": "prompt"},
+)
+COMPLETE_DELEGATION: Tool[CompleteArguments] = Tool(
+    name="complete_delegation",
+    title="Complete a delegation",
+    purpose="Record what an agent has done.",
+    arguments=CompleteArguments,
+    cue="its result {delegation, summary}",
+    is_read_only=False,
+    is_idempotent=True,
+    call=_call_complete,
+    aliases={"id": "delegation", "agent": "delegation"},
+)
+RECORD_DECISION: Tool[DecisionArguments] = Tool(
+    name="record_decision",
+    title="Record a decision",
+    purpose="Record a decision, or judge one.",
+    arguments=DecisionArguments,
+    cue="keep a decision {description, rationale}",
+    is_read_only=False,
+    is_idempotent=False,
+    call=_call_decision,
+    aliases={"decision": "description"},
+)
+_DECISION_EXAMPLE = SuggestedCall(
+    RECORD_DECISION.name, {"description": "<what was decided>", "rationale": "<why>"}
+)

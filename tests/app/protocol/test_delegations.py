@@ -1,0 +1,128 @@
+"""Delegations in a stored session: many writers at once, and the notes that are published."""
+
+import multiprocessing
+from multiprocessing.context import SpawnContext
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interlock.app.callers import session_record
+from interlock.app.context import App, open_app
+from interlock.app.gate.opt_in import opt_in
+from interlock.app.protocol import delegations, deletion, gated_sessions, pruning
+from interlock.app.protocol.publish import publish_session
+from interlock.core.ids import SessionId
+from interlock.core.protocol import gated_session
+from interlock.core.protocol.delegation import (
+    CompletionRequest,
+    DecisionRequest,
+    DelegationRequest,
+)
+from interlock.core.protocol.gated_session import WorkUpdate
+from interlock.core.session.orchestration import Orchestration
+from interlock.core.session.plan import Plan
+from interlock.core.session.state import SessionState
+from interlock.store.failures import StreamMoved
+from tests.effort import scale
+
+SPAWN: SpawnContext = multiprocessing.get_context("spawn")
+WRITERS, UPDATES = 8, scale(20)
+
+
+@pytest.fixture
+def session(app: App, tmp_path: Path) -> SessionId:
+    opt_in(tmp_path, "standard")
+    started = gated_sessions.start(app, tmp_path)
+    assert isinstance(started, session_record.StartedSession)
+    return started.session
+
+
+def work_of(app: App, session: SessionId) -> Orchestration:
+    state = session_record.state_of(app, session)
+    assert isinstance(state, SessionState)
+    assert state.orchestrator_workflow is not None
+    return state.orchestrator_workflow
+
+
+def decide_all(home: Path, session: SessionId, writer: int, barrier: Any) -> None:
+    app = open_app(home)
+    barrier.wait()
+    for number in range(UPDATES):
+        request = DecisionRequest("technical", f"{writer} {number}", "why", "qa")
+        assert not isinstance(
+            delegations.record_decision(app, session, request), delegations.Refused
+        )
+    app.close()
+
+
+@pytest.mark.slow
+@pytest.mark.both_stores
+def test_of_many_who_write_to_one_session_at_once_nobody_loses_anything(
+    app: App, home: Path, tmp_path: Path
+) -> None:
+    opt_in(tmp_path, "light")
+    started = gated_sessions.start(app, tmp_path)
+    assert isinstance(started, session_record.StartedSession)
+    session, before = started.session, app.reader.stats().events
+    with SPAWN.Manager() as manager:
+        barrier = manager.Barrier(WRITERS)
+        writers = [
+            SPAWN.Process(target=decide_all, args=(home, session, number, barrier))
+            for number in range(WRITERS)
+        ]
+        for writer in writers:
+            writer.start()
+        for writer in writers:
+            writer.join()
+
+    assert [writer.exitcode for writer in writers] == [0] * WRITERS
+    assert app.reader.stats().events == before + WRITERS * UPDATES
+    described = {one.description for one in work_of(app, session).decisions}
+    assert described == {f"{w} {n}" for w in range(WRITERS) for n in range(UPDATES)}
+
+
+def test_of_two_changes_at_the_same_moment_none_is_taken_for_the_other(
+    app: App, session: SessionId
+) -> None:
+    stream = app.log.stream(session)
+    assert stream is not None
+    one, other = (
+        gated_session.change_work(stream, WorkUpdate(task=task), at_ms=1) for task in ("A", "B")
+    )
+    assert isinstance(one, Plan)
+    assert isinstance(other, Plan)
+    assert app.log.append(one)
+
+    with pytest.raises(StreamMoved):
+        app.log.append(other)
+
+
+def test_what_agents_found_is_in_notes_and_goes_with_the_session(
+    app: App, session: SessionId, tmp_path: Path
+) -> None:
+    for number in range(11):
+        agent = "architect" if number == 3 else "implementer"
+        delegations.delegate(app, session, DelegationRequest(agent, f"Part {number}"))
+        delegations.complete(app, session, CompletionRequest(agent, f"Built {number}"))
+    publish_session(app, session)
+    folder = tmp_path / ".interlock" / "notes" / "sessions"
+    published = {path.name.removeprefix(f"session-{session}"): path for path in folder.iterdir()}
+
+    assert "- [agent] implementer, completed: Part 10" in published[".md"].read_text()
+    assert "Built 3" in published["-agent-architect.md"].read_text()
+    (history,) = (path for name, path in published.items() if name.startswith("-history-"))
+    assert "Built 0" in history.read_text()
+    note = f"sessions/{history.stem}"
+    assert work_of(app, session).compaction_history[0].note_path == note
+
+    deletion.delete(app, session)
+
+    assert not list(folder.glob(f"session-{session}*"))
+
+
+def test_a_session_in_which_work_was_handed_on_is_not_empty(app: App, session: SessionId) -> None:
+    delegations.delegate(app, session, DelegationRequest("qa", "Test it"))
+    gated_sessions.change_status(app, session, "ended", "done")
+
+    assert pruning.prune(app, is_dry=True) == []

@@ -1,0 +1,219 @@
+"""Work that an agent hands to others, through the tools: recorded, told again, never lost."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interlock.agents.hosts import claude_code
+from interlock.app.callers import session_record
+from interlock.app.context import App
+from interlock.app.gate.opt_in import opt_in
+from interlock.core.ids import SessionId
+from interlock.core.session.orchestration import Orchestration
+from interlock.core.session.state import SessionState
+from interlock.hooks.full_hook import run_hook
+from interlock.hooks.hook_result import HookEvent
+from tests.blanks import fill
+from tests.mcp.agent import Agent
+
+pytestmark = pytest.mark.both_stores
+
+
+@pytest.fixture
+def attended(agent: Agent, tmp_path: Path) -> Agent:
+    opt_in(tmp_path, "standard")
+    agent.ok("session", action="start")
+    return agent
+
+
+def work_of(app: App, session: str) -> Orchestration:
+    state = session_record.state_of(app, SessionId(session))
+    assert isinstance(state, SessionState)
+    assert state.orchestrator_workflow is not None
+    return state.orchestrator_workflow
+
+
+def test_every_field_of_the_state_is_reached_through_the_tools(app: App, attended: Agent) -> None:
+    attended.ok("session", phase="implementation", feature="Export")
+    started = attended.ok(
+        "delegate",
+        agent="Analyst",
+        prompt="Find the cause",
+        context={"area": "cache"},
+        artifacts=["plan.md"],
+        reason="nobody knows",
+        requestId="r-1",
+    )
+    assert started["nextCall"]["tool"] == "complete_delegation"
+    attended.ok(
+        "complete_delegation",
+        delegation=started["id"],
+        summary="It is the cache",
+        artifacts=["report.md"],
+        recommendations=["Cache less"],
+        blockers=["no profile"],
+        handoffTo="architect",
+        handoffReason="needs a design",
+        preservedContext={"seen": 3},
+        verdict={
+            "decision": "reject",
+            "confidence": 90,
+            "reasoning": "too slow",
+            "conditions": ["measure"],
+        },
+    )
+    decision = attended.ok(
+        "record_decision",
+        type="architectural",
+        description="No cache",
+        rationale="it is the cause",
+        decidedBy="architect",
+    )
+    for agent, judgement in (("qa", "approve"), ("critic", "reject")):
+        attended.ok("record_decision", id=decision["id"], decidedBy=agent, judgement=judgement)
+
+    work = work_of(app, started["session"])
+    assert work.workflow_phase == "implementation"
+    (invocation,), (handoff,) = work.agent_history, work.pending_handoffs
+    (verdict,), (decided,) = work.verdicts, work.decisions
+    for part in (work, invocation, handoff, verdict, decided):
+        for name in part.__struct_fields__:
+            is_empty = name in ("active_agent", "compaction_history", "handoff_from")
+            assert bool(getattr(part, name)) != is_empty, name
+    attended.ok("delegate", agent="architect", prompt="Design it")
+    work = work_of(app, started["session"])
+    assert (work.active_agent, work.agent_history[-1].handoff_from) == ("architect", "analyst")
+
+
+def test_a_specialist_goes_on_from_what_it_found(attended: Agent) -> None:
+    first = attended.ok("delegate", agent="analyst", prompt="Look")
+    assert "earlierContext" not in first
+    attended.ok("complete_delegation", delegation="analyst", summary="Half of it")
+    for number in range(11):
+        attended.ok("delegate", agent="qa", prompt=f"Part {number}")
+        attended.ok("complete_delegation", delegation="qa", summary=f"Good {number}")
+
+    again = attended.ok("delegate", agent="analyst", prompt="Look again")
+
+    assert again["earlierContext"]["summary"] == "Half of it"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "code"),
+    [
+        ("complete_delegation", {"delegation": "qa", "summary": "x"}, "unknown_delegation"),
+        ("record_decision", {"id": "dec_1", "decidedBy": "qa"}, "unknown_decision"),
+        ("record_decision", {"description": "Do it"}, "invalid_arguments"),
+        ("delegate", {"agent": "qa", "prompt": "x" * 60_000}, "invalid_arguments"),
+    ],
+)
+def test_what_cannot_be_recorded_is_refused_with_a_call_that_leads_on(
+    attended: Agent, tool: str, arguments: dict[str, Any], code: str
+) -> None:
+    attended.ok("delegate", agent="analyst", prompt="Look")
+
+    problem = attended.refused(tool, arguments)
+
+    assert problem["code"] == code
+    call = problem["details"]["correctCall"]
+    if tool == "complete_delegation":
+        attended.ok(call["tool"], **fill(call["params"]))
+
+
+def test_a_verdict_in_no_known_word_is_refused_with_those_there_are(attended: Agent) -> None:
+    attended.ok("delegate", agent="qa", prompt="Test")
+
+    problem = attended.refused(
+        "complete_delegation",
+        {"delegation": "qa", "summary": "x", "verdict": {"decision": "fine", "reasoning": "r"}},
+    )
+
+    assert {"approve", "CRITICAL_FAIL"} <= set(problem["details"]["allowed"])
+
+
+def test_without_a_session_the_way_to_one_is_shown(agent: Agent, tmp_path: Path) -> None:
+    opt_in(tmp_path, "standard")
+
+    problem = agent.refused("delegate", {"agent": "qa", "prompt": "Test"})
+
+    assert problem["details"]["correctCall"] == {"tool": "session", "params": {"action": "start"}}
+
+
+def hook(app: App, project: Path, event: HookEvent, **fields: object) -> str:
+    payload = {"session_id": "talk", "cwd": str(project), **fields}
+    result = run_hook(claude_code.HOST, event, app.home, json.dumps(payload).encode())
+    assert result.code == 0, result.err
+    told: dict[str, Any] = json.loads(result.out) if result.out else {}
+    return told.get("hookSpecificOutput", {}).get("additionalContext", "")
+
+
+def test_after_a_compaction_the_agent_is_told_everything_again(
+    app: App, agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opt_in(tmp_path, "standard")
+    hook(app, tmp_path, "session-start", source="startup")
+    session = session_record.announced_conversations(app)
+    monkeypatch.setenv("INTERLOCK_SESSION", next(iter(session)))
+    agent.ok("delegate", agent="analyst", prompt="Find the cause")
+    agent.ok(
+        "complete_delegation",
+        delegation="analyst",
+        summary="The cache",
+        handoffTo="architect",
+        verdict={"decision": "approve", "reasoning": "sure of it"},
+    )
+    agent.ok("delegate", agent="qa", prompt="Prove it")
+    agent.ok("record_decision", description="No cache", rationale="it lies")
+
+    told = hook(app, tmp_path, "session-start", source="compact")
+
+    for fact in (
+        "Active agent: qa",
+        "“Prove it”. When done: complete_delegation {",
+        "Hand-off from analyst to architect",
+        'To go on: delegate {"agent":"architect"',
+        "Verdict of analyst: PASS",
+        "No cache Because: it lies",
+        "analyst completed: The cache",
+    ):
+        assert fact in told
+
+
+def test_subagents_of_a_host_are_delegations_without_anybody_typing_it(
+    app: App, tmp_path: Path
+) -> None:
+    opt_in(tmp_path, "standard")
+    hook(app, tmp_path, "session-start", source="startup")
+    subagent = {"agent_id": "a126", "agent_type": "analyst"}
+    told = hook(app, tmp_path, "subagent-start", **subagent)
+    assert "found earlier" not in told
+    hook(app, tmp_path, "subagent-start", agent_id="b1", agent_type="general-purpose")
+    hook(app, tmp_path, "subagent-stop", **subagent, last_assistant_message="It is the cache")
+    hook(app, tmp_path, "subagent-stop", agent_id="b1", agent_type="general-purpose")
+    (attended,) = app.reader.attended_sessions_in(str(tmp_path))
+
+    (invocation,) = work_of(app, attended.session).agent_history
+
+    assert (invocation.id, invocation.agent, invocation.status) == ("a126", "analyst", "completed")
+    assert invocation.output is not None
+    assert invocation.output.summary == "It is the cache"
+    told = hook(app, tmp_path, "subagent-start", agent_id="a127", agent_type="analyst")
+    assert "What analyst found earlier in this session:\nIt is the cache" in told
+
+
+def test_a_subagent_that_was_delegated_to_is_one_delegation(
+    app: App, agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opt_in(tmp_path, "standard")
+    hook(app, tmp_path, "session-start", source="startup")
+    session = next(iter(session_record.announced_conversations(app)))
+    monkeypatch.setenv("INTERLOCK_SESSION", session)
+    agent.ok("delegate", agent="qa", prompt="Test it")
+    hook(app, tmp_path, "subagent-start", agent_id="c1", agent_type="qa")
+    hook(app, tmp_path, "subagent-stop", agent_id="c1", agent_type="qa")
+    agent.ok("complete_delegation", delegation="qa", summary="Tested")
+
+    (invocation,) = work_of(app, session).agent_history
+    assert (invocation.input.prompt, invocation.status) == ("Test it", "completed")
