@@ -10,8 +10,9 @@ import pytest
 from interlock.app.callers.session_record import StartedSession
 from interlock.app.context import open_app
 from interlock.app.gate.opt_in import opt_in
-from interlock.app.protocol import gated_sessions
+from interlock.app.protocol import delegations, gated_sessions
 from interlock.core.ids import SessionId
+from interlock.core.protocol.delegation import CompletionRequest, DelegationRequest
 from tests.server.conftest import Staged
 from tests.server.server_process import Server
 from tests.server.stage import Stage
@@ -183,3 +184,27 @@ def test_a_session_that_is_deleted_while_it_is_looked_at_is_there_or_not(
     app.close()
 
     assert set(seen) <= {200, 404}
+
+
+def test_work_that_was_handed_on_is_shown_with_its_results(
+    server: Server, stage: Staged, tmp_path: Path
+) -> None:
+    opt_in(tmp_path, "light")
+    app = open_app(stage.home)
+    started = gated_sessions.start(app, tmp_path)
+    assert isinstance(started, StartedSession)
+    session = started.session
+    assert "/agents" not in server.get(f"/sessions/{session}").text, "there is nothing to show"
+    delegations.delegate(app, session, DelegationRequest("analyst", "Find <b>it</b>"))
+    result = CompletionRequest("analyst", "The *cache*", blockers=("no profile",), handoff_to="qa")
+    delegations.complete(app, session, result)
+    app.close()
+
+    page = server.get(f"/sessions/{session}/agents")
+
+    assert page.status == 200
+    assert "Find &lt;b&gt;it&lt;/b&gt;" in page.text
+    assert "The <em>cache</em>" in page.text
+    assert "Blocked by: no profile" in page.text
+    assert "analyst → <strong>qa</strong>" in page.text
+    assert f'href="/sessions/{session}/agents" aria-current="page"' in page.text

@@ -1,11 +1,13 @@
 """One session: the path of a run, its graph, its events, and a node looked at closely."""
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
 from starlette.routing import Route
 
+from interlock.app.callers import session_record
 from interlock.app.notes.browse import notes_of_session
 from interlock.app.refusals import NoSuchNode
 from interlock.app.runs import user_actions
@@ -16,6 +18,7 @@ from interlock.core.gate.state import MODES
 from interlock.core.ids import NodeId
 from interlock.core.preferences import AUTONOMIES, RISK_POLICIES
 from interlock.core.session.events import Envelope
+from interlock.core.session.state import SessionState, timestamp
 from interlock.core.views.collapse import CONFIRM_ABOVE, collapse
 from interlock.core.views.graph import run_graph
 from interlock.core.views.layout import layout, svg_path
@@ -34,6 +37,7 @@ def routes(console: Console) -> list[Route]:
         console.page("/sessions/{session}/graph", graph),
         console.page("/sessions/{session}/events", events),
         console.page("/sessions/{session}/events/{seq}", event),
+        console.page("/sessions/{session}/agents", agents),
         console.page("/sessions/{session}/nodes/{node}", node),
     ]
 
@@ -134,6 +138,22 @@ def event(request: PageRequest) -> Page | Explanation:
     )
 
 
+def agents(request: PageRequest) -> Page | Explanation:
+    """The work that was handed to other agents, and what came of it."""
+    viewed = _view_session(request)
+    if isinstance(viewed, Explanation):
+        return viewed
+    state = session_record.state_of(request.app, viewed.session)
+    work = state.orchestrator_workflow if isinstance(state, SessionState) else None
+    now = timestamp(request.app.clock.now_ms())
+    invocations = [
+        (one, _duration(one.started_at, one.completed_at or now))
+        for one in reversed(work.agent_history if work else ())
+    ]
+    facts = {"work": work, "invocations": invocations}
+    return _session_page(request, viewed, "session_agents.html", "agents", facts)
+
+
 def node(request: PageRequest) -> Page | Explanation:
     """The node alone: what a page fetches when somebody opens one."""
     viewed = _view_session(request)
@@ -174,12 +194,13 @@ def _session_page(
     place = place_in_view(request, viewed.session, tab)
     run, runs = viewed.run, viewed.runs
     has_gaps = any(one.gaps_open for one in runs)
+    has_agents = bool(viewed.head.attended and viewed.head.attended.delegation_count)
     title = (run.goal or run.workflow_id) if run else "Attended session"
     whole: dict[str, Any] = {
         "viewed": viewed,
         "run": run,
         "tab": tab,
-        "tabs": tuple(_tabs(place)),
+        "tabs": tuple(_tabs(place, has_agents=tab == "agents" or has_agents)),
         "panel": panel,
         "heading": title,
         "asked": request,
@@ -198,9 +219,16 @@ def _session_page(
     return Page(template, title, whole | facts, live=viewed.session)
 
 
-def _tabs(place: SessionPlace) -> Iterator[tuple[str, str, str]]:
+def _tabs(place: SessionPlace, *, has_agents: bool) -> Iterator[tuple[str, str, str]]:
     for key, name in (("path", "Path"), ("graph", "Graph"), ("events", "Events")):
         yield key, name, place.page(key)
+    if has_agents:
+        yield "agents", "Agents", place.page("agents")
+
+
+def _duration(started_at: str, ended_at: str) -> str:
+    took = datetime.fromisoformat(ended_at) - datetime.fromisoformat(started_at)
+    return str(timedelta(seconds=int(took.total_seconds())))
 
 
 def _place(text: str) -> int | None:

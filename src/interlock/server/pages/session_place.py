@@ -1,8 +1,9 @@
 """The place on a session's pages from which somebody opens a node or changes something.
 
-It is the view (path, graph or events) with what its address says: the run, the open node, the open
-forks, the filter. Links to nodes, the panel of a node and every change carry it, so that each leads
-back to where it was asked for. Only known views and words are carried: an address cannot lead away.
+It is the view (path, graph, events or agents) with what its address says: the run, the open node,
+the open forks, the filter. Links to nodes, the panel of a node and every change carry it, so that
+each leads back to where it was asked for. Only known views and words are carried: an address cannot
+lead away.
 """
 
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ import msgspec
 from interlock.core.ids import NodeId
 from interlock.server.console import PageRedirect, PageRequest
 
-VIEWS = {"path": "", "graph": "/graph", "events": "/events"}
+VIEWS = {"path": "", "graph": "/graph", "events": "/events", "agents": "/agents"}
 WAITING = "/waiting"
 _CARRIED = ("run", "forks", "skipped", "draw", "before", "only", "q", "node")
 
