@@ -10,7 +10,7 @@ from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
 from interlock.app.gate import integrity
 from interlock.app.handoff.export import session_handoff
-from interlock.app.protocol import deletion, pruning
+from interlock.app.protocol import delegations, deletion, pruning
 from interlock.app.protocol.presence import commands_of, end_departed_sessions
 from interlock.app.refusals import BundleBroken, NoSuchRun, NoSuchSession
 from interlock.app.runs import user_actions
@@ -38,7 +38,7 @@ from interlock.core.handoff.page import handoff_page
 from interlock.core.ids import SessionId
 from interlock.core.session.secrets import SuspectedSecret
 from interlock.core.views.ages import time_ago
-from interlock.core.views.counting import progress_text
+from interlock.core.views.counting import pluralise, progress_text
 
 LISTED_MAX = 1_000_000
 
@@ -89,6 +89,36 @@ def commands(session_id: str | None, *, as_json: bool) -> None:
     print_table([(time_ago(x.at_ms, now_ms), x.outcome, x.host, x.detail) for x in ran])
     if not ran:
         print_lines("No command was recorded. Hooks record them, in clients that have ours.")
+
+
+@session.command()
+@click.argument("session_id", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def stats(session_id: str | None, *, as_json: bool) -> None:
+    """Sum up the work that agents handed to each other in a session"""
+    app = open_app(data_home())
+    summed = delegations.session_stats(app, _resolve_session(app, session_id, as_json=as_json))
+    if as_json:
+        print_json(summed)
+        return
+    print_table(
+        [
+            ("agent", "delegations", "worked", "blocked", "open"),
+            *(
+                (
+                    one.agent,
+                    str(one.delegations),
+                    f"{one.worked_ms / 60_000:.1f} min",
+                    f"{one.blocked} ({100 * one.blocked // one.delegations} %)",
+                    str(one.open),
+                )
+                for one in summed.agents
+            ),
+        ]
+    )
+    print_lines(
+        f"{pluralise(summed.compactions, 'compaction')}; the state has {summed.state_bytes} bytes."
+    )
 
 
 @session.command("list")

@@ -121,6 +121,22 @@ def test_what_agents_found_is_in_notes_and_goes_with_the_session(
     assert not list(folder.glob(f"session-{session}*"))
 
 
+def test_the_work_of_agents_is_summed_up(app: App, session: SessionId) -> None:
+    for number in range(12):
+        agent = "qa" if number % 2 else "analyst"
+        delegations.delegate(app, session, DelegationRequest(agent, f"Part {number}"))
+        blockers = ("no disk",) if number == 3 else ()
+        delegations.complete(app, session, CompletionRequest(agent, "x", blockers=blockers))
+    delegations.delegate(app, session, DelegationRequest("critic", "Look"))
+
+    summed = delegations.session_stats(app, session)
+
+    counts = {one.agent: (one.delegations, one.blocked, one.open) for one in summed.agents}
+    assert counts == {"analyst": (6, 0, 0), "qa": (6, 1, 0), "critic": (1, 0, 1)}
+    assert summed.compactions == 1
+    assert summed.state_bytes > 1_000
+
+
 def test_a_session_in_which_work_was_handed_on_is_not_empty(app: App, session: SessionId) -> None:
     delegations.delegate(app, session, DelegationRequest("qa", "Test it"))
     gated_sessions.change_status(app, session, "ended", "done")

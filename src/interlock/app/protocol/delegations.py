@@ -21,6 +21,7 @@ from interlock.core.protocol.delegation import (
     DelegationRequest,
 )
 from interlock.core.protocol.gated_session import SessionNotAttended
+from interlock.core.session.events import decode_envelope
 from interlock.core.session.orchestration import (
     AgentInvocation,
     AgentOutput,
@@ -29,6 +30,7 @@ from interlock.core.session.orchestration import (
 )
 from interlock.core.session.plan import Plan, Stream
 from interlock.core.session.state import SessionState
+from interlock.core.views.agent_stats import SessionStats, agent_stats
 
 SUMMARY_CHARS_MAX = 10_000  # of what a subagent said last
 
@@ -99,6 +101,15 @@ def judge_decision(
             ),
         )
     )
+
+
+def session_stats(app: App, session: SessionId) -> SessionStats:
+    """How long each agent of a session worked, and how often in vain."""
+    envelopes = [decode_envelope(link.body) for link in app.reader.links(session)]
+    agents, compactions = agent_stats(envelopes)
+    state = state_of(app, session)
+    size = len(msgspec.json.encode(state)) if isinstance(state, SessionState) else 0
+    return SessionStats(session, agents, compactions, size)
 
 
 def start_subagent(
