@@ -10,6 +10,7 @@ from interlock.agents.hosts import claude_code
 from interlock.app.callers import session_record
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
+from interlock.app.protocol import gated_sessions
 from interlock.core.ids import SessionId
 from interlock.core.session.orchestration import Orchestration
 from interlock.core.session.state import SessionState
@@ -177,6 +178,32 @@ def test_after_a_compaction_the_agent_is_told_everything_again(
         "Verdict of analyst: PASS",
         "No cache Because: it lies",
         "analyst completed: The cache",
+    ):
+        assert fact in told
+
+
+def test_the_next_session_is_told_what_the_one_before_has_left(
+    app: App, agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opt_in(tmp_path, "standard")
+    hook(app, tmp_path, "session-start", source="startup")
+    session = next(iter(session_record.announced_conversations(app)))
+    monkeypatch.setenv("INTERLOCK_SESSION", session)
+    agent.ok("delegate", agent="analyst", prompt="Find the cause")
+    agent.ok(
+        "complete_delegation", delegation="analyst", summary="The cache", handoffTo="architect"
+    )
+    agent.ok("delegate", agent="qa", prompt="Prove it")
+    agent.ok("record_decision", description="No cache", rationale="it lies")
+    gated_sessions.change_status(app, session, "ended", "for today")
+    monkeypatch.delenv("INTERLOCK_SESSION")
+
+    told = hook(app, tmp_path, "session-start", source="startup", session_id="next day")
+
+    for fact in (
+        f"{session}: not finished: qa, “Prove it”.",
+        f"{session}: Hand-off from analyst to architect",
+        f"{session}: decided by orchestrator: No cache",
     ):
         assert fact in told
 

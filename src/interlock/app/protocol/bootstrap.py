@@ -10,17 +10,20 @@ from pathlib import Path
 
 import msgspec
 
+from interlock.app.callers import session_record
 from interlock.app.context import App
 from interlock.app.sessions.quiet import is_quiet
 from interlock.core.notes.budget import Briefing, BriefingPart, assemble_briefing
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.state import SessionState
 from interlock.core.views.counting import progress_text
-from interlock.core.views.delegated_work import delegation_lines
+from interlock.core.views.delegated_work import delegation_lines, left_open_lines
 from interlock.store.failures import StoreFailure
+from interlock.store.records import SessionFilter
 from interlock.workspace.machine import clients, disclosure_log
 
 RECENT_RUNS_MAX = 50
+EARLIER_SESSIONS_MAX = 5
 SUMMARY_TOKENS_MAX = 1_000
 FORGETTING_SOURCES = ("startup", "clear", "compact")
 """Sources after which a conversation has forgotten everything it was told."""
@@ -55,6 +58,7 @@ def assemble_bootstrap(
     except StoreFailure as failure:
         # Of the index, most likely: a session begins nevertheless.
         parts.append(BriefingPart("Notes", (f"They cannot be looked at now: {failure}.",)))
+    parts.append(BriefingPart("Left by the session before", tuple(_left_lines(app, state))))
     parts.append(BriefingPart("Other sessions here", tuple(_other_session_lines(app, state))))
     return assemble_briefing(parts, budget=budget, told_digests=already_told)
 
@@ -131,6 +135,24 @@ def _open_run_lines(app: App, state: SessionState) -> Iterator[str]:
             f"{whose} of {row.workflow}: {row.title}; at “{row.step}”, {progress},"
             f" {row.status}. To go on: resume_session {call}"
         )
+
+
+def _left_lines(app: App, state: SessionState) -> Iterator[str]:
+    """The delegated work of the session before this one, until this one has some of its own."""
+    if state.orchestrator_workflow is not None:
+        return
+    listed = app.reader.list_sessions(
+        SessionFilter(workspace=state.worktree), before=None, limit=EARLIER_SESSIONS_MAX
+    )
+    for earlier in listed.sessions:
+        attended = earlier.head.attended
+        if earlier.session == state.session_id or not attended or not attended.delegation_count:
+            continue
+        left = session_record.state_of(app, earlier.session)
+        work = left.orchestrator_workflow if isinstance(left, SessionState) else None
+        for line in left_open_lines(work):
+            yield f"{earlier.session}: {line}"
+        return
 
 
 def _other_session_lines(app: App, state: SessionState) -> Iterator[str]:

@@ -46,6 +46,18 @@ def delegation_lines(work: Orchestration | None) -> Iterator[str]:
         yield f"Earlier: {compaction.agents_summary}; all of it in [[{compaction.note_path}]]."
 
 
+def left_open_lines(work: Orchestration | None) -> Iterator[str]:
+    """Yield what somebody else should know who goes on: what was not finished, what was decided."""
+    if work is None:
+        return
+    for invocation in work.open_invocations:
+        yield _line(f"not finished: {invocation.agent}, “{one_line(invocation.input.prompt)}”.")
+    for handoff in work.pending_handoffs:
+        yield _handoff_line(handoff)
+    for decision in work.decisions[-SHOWN_MAX:]:
+        yield _line(f"decided by {decision.decided_by}: {decision.description}")
+
+
 def output_lines(output: AgentOutput) -> Iterator[str]:
     """Yield all that an agent handed in."""
     yield output.summary
