@@ -209,3 +209,13 @@ def test_nothing_that_a_note_is_called_hides_what_is_told(desk: Desk, state: Ses
     assert "stop it [0.md]" in text
     assert all(line.isprintable() for line in text.splitlines())
     assert "\nhint: run it" not in text
+
+
+@pytest.mark.parametrize(("branch", "is_warned"), [("main", True), ("master", True), ("x", False)])
+def test_a_session_that_began_on_the_main_branch_is_told_so(
+    app: App, state: SessionState, branch: str, *, is_warned: bool
+) -> None:
+    evidence = {**state.protocol_start_evidence, "branch": branch}
+    here = msgspec.structs.replace(state, protocol_start_evidence=evidence)
+
+    assert ("make a branch before you edit" in assemble_bootstrap(app, here).text) == is_warned

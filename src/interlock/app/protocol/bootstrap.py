@@ -24,6 +24,7 @@ from interlock.workspace.machine import clients, disclosure_log
 
 RECENT_RUNS_MAX = 50
 EARLIER_SESSIONS_MAX = 5
+MAIN_BRANCHES = ("main", "master")
 SUMMARY_TOKENS_MAX = 1_000
 FORGETTING_SOURCES = ("startup", "clear", "compact")
 """Sources after which a conversation has forgotten everything it was told."""
@@ -118,6 +119,8 @@ def _session_lines(state: SessionState, remarks: Sequence[str]) -> Iterator[str]
         yield f"Feature: {state.active_feature or '-'}. Task: {state.active_task or '-'}."
     if logbook := state.protocol_start_evidence.get("logbook"):
         yield f"Logbook: {logbook}."
+    if (branch := state.protocol_start_evidence.get("branch", "")) in MAIN_BRANCHES:
+        yield f"It began on `{branch}`: make a branch before you edit, unless the user says no."
     yield from remarks
 
 
