@@ -14,9 +14,10 @@ from interlock.app.protocol import gated_sessions
 from interlock.core.ids import SessionId
 from interlock.core.session.orchestration import Orchestration
 from interlock.core.session.state import SessionState
+from interlock.hooks import context_messages
 from interlock.hooks.full_hook import run_hook
 from interlock.hooks.hook_result import HookEvent
-from tests.blanks import fill
+from interlock.store.failures import StoreUnusable
 from tests.mcp.agent import Agent
 
 pytestmark = pytest.mark.both_stores
@@ -83,7 +84,9 @@ def test_every_field_of_the_state_is_reached_through_the_tools(app: App, attende
         for name in part.__struct_fields__:
             is_empty = name in ("active_agent", "compaction_history", "handoff_from")
             assert bool(getattr(part, name)) != is_empty, name
-    attended.ok("delegate", agent="architect", prompt="Design it")
+    taken = attended.ok("delegate", agent="architect", prompt="Design it")
+    (over,) = taken["takenOver"]
+    assert (over["context"], over["preservedContext"]) == ("It is the cache", {"seen": 3})
     work = work_of(app, started["session"])
     assert (work.active_agent, work.agent_history[-1].handoff_from) == ("architect", "analyst")
 
@@ -105,8 +108,16 @@ def test_a_specialist_goes_on_from_what_it_found(attended: Agent) -> None:
     ("tool", "arguments", "code"),
     [
         ("complete_delegation", {"delegation": "qa", "summary": "x"}, "unknown_delegation"),
-        ("record_decision", {"id": "dec_1", "decidedBy": "qa"}, "unknown_decision"),
+        ("record_decision", {"id": "dec_1", "judgement": "approve"}, "unknown_decision"),
         ("record_decision", {"description": "Do it"}, "invalid_arguments"),
+        ("record_decision", {"id": "dec_1"}, "invalid_arguments"),
+        (
+            "record_decision",
+            {"id": "dec_1", "judgement": "reject", "description": "x"},
+            "invalid_arguments",
+        ),
+        ("record_decision", {"judgement": "reject"}, "invalid_arguments"),
+        ("delegate", {"agent": "__", "prompt": "x"}, "invalid_arguments"),
         ("delegate", {"agent": "qa", "prompt": "x" * 60_000}, "invalid_arguments"),
     ],
 )
@@ -118,9 +129,7 @@ def test_what_cannot_be_recorded_is_refused_with_a_call_that_leads_on(
     problem = attended.refused(tool, arguments)
 
     assert problem["code"] == code
-    call = problem["details"]["correctCall"]
-    if tool == "complete_delegation":
-        attended.ok(call["tool"], **fill(call["params"]))
+    assert problem["details"]["correctCall"]["tool"] == tool
 
 
 def test_a_verdict_in_no_known_word_is_refused_with_those_there_are(attended: Agent) -> None:
@@ -132,6 +141,43 @@ def test_a_verdict_in_no_known_word_is_refused_with_those_there_are(attended: Ag
     )
 
     assert {"approve", "CRITICAL_FAIL"} <= set(problem["details"]["allowed"])
+
+
+def test_names_are_found_however_they_are_written_and_sentences_stay_whole(
+    app: App, attended: Agent
+) -> None:
+    started = attended.ok("delegate", agent="Task_Generator", prompt="Cut it up")
+    result = "Open it once, then close it when all is written"
+    attended.ok(
+        "complete_delegation",
+        delegation="task generator",
+        summary="Done",
+        recommendations=result,
+        artifacts="a.md, b.md",
+    )
+
+    (invocation,) = work_of(app, started["session"]).agent_history
+
+    assert (invocation.agent, invocation.status) == ("task-generator", "completed")
+    assert invocation.output is not None
+    assert invocation.output.recommendations == (result,)
+    assert invocation.output.artifacts == ("a.md", "b.md")
+
+
+def test_a_session_of_another_project_is_not_written_to(
+    app: App, attended: Agent, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    other = tmp_path_factory.mktemp("other")
+    opt_in(other, "light")
+    elsewhere = gated_sessions.start(app, other)
+    assert isinstance(elsewhere, session_record.StartedSession)
+
+    problem = attended.refused(
+        "delegate", {"agent": "qa", "prompt": "Test", "sessionId": elsewhere.session}
+    )
+
+    assert problem["code"] == "not_allowed"
+    assert str(other) in problem["message"]
 
 
 def test_without_a_session_the_way_to_one_is_shown(agent: Agent, tmp_path: Path) -> None:
@@ -228,6 +274,30 @@ def test_subagents_of_a_host_are_delegations_without_anybody_typing_it(
     assert invocation.output.summary == "It is the cache"
     told = hook(app, tmp_path, "subagent-start", agent_id="a127", agent_type="analyst")
     assert "What analyst found earlier in this session:\nIt is the cache" in told
+    for event in ("subagent-start", "subagent-stop"):  # the same once more, beside another
+        hook(app, tmp_path, event, **subagent, last_assistant_message=None)
+    history = work_of(app, attended.session).agent_history
+    assert [(one.id, one.status) for one in history] == [
+        ("a126", "completed"),
+        ("a127", "in_progress"),
+        ("a126#2", "completed"),
+    ]
+
+
+def test_a_subagent_is_told_its_mode_even_if_the_store_is_away(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opt_in(tmp_path, "standard")
+    hook(app, tmp_path, "session-start", source="startup")
+
+    def fail(_home: Path) -> App:
+        raise StoreUnusable("It is away", "Wait.")
+
+    monkeypatch.setattr(context_messages, "open_app", fail)
+
+    told = hook(app, tmp_path, "subagent-start", agent_id="a1", agent_type="analyst")
+
+    assert "Its mode is analysis" in told
 
 
 def test_a_subagent_that_was_delegated_to_is_one_delegation(

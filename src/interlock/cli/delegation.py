@@ -12,11 +12,7 @@ from interlock.app.protocol import delegations
 from interlock.cli.session_state import refuse_caller
 from interlock.cli.terminal import print_json, print_lines, print_message, print_table, refuse
 from interlock.core.ids import SessionId
-from interlock.core.protocol.delegation import (
-    CompletionRequest,
-    DecisionRequest,
-    DelegationRequest,
-)
+from interlock.core.protocol.delegation import CompletionRequest, DecisionRequest, DelegationRequest
 from interlock.core.protocol.specialists import (
     SPECIALISTS,
     normalise_agent,
@@ -30,7 +26,7 @@ from interlock.core.session.delegation_events import (
     VerdictOutcome,
 )
 from interlock.core.session.orchestration import outcome_of
-from interlock.core.views.delegated_work import delegation_lines, output_lines
+from interlock.core.views.delegated_work import delegation_lines, handoff_lines, output_lines
 
 STATUSES: tuple[AgentStatus, ...] = get_args(AgentStatus)
 TYPES: tuple[DecisionType, ...] = get_args(DecisionType)
@@ -90,6 +86,8 @@ def invoke(
         print_json(outcome)
         return
     print_lines(f"{outcome.invocation.id}  {chosen}  in {session}")
+    for handoff in outcome.taken_over:
+        print_lines(*handoff_lines(handoff))
     if outcome.earlier:
         print_lines("What it found before:", *output_lines(outcome.earlier))
 
@@ -126,7 +124,7 @@ def complete(
     app, session = _open_session(session_id, as_json=as_json)
     outcome = outcome_of(verdict, has_blockers=bool(blockers)) if verdict else None
     request = CompletionRequest(
-        name if "_" in name else normalise_agent(name),
+        name,
         summary,
         status,
         artifacts,
@@ -136,13 +134,13 @@ def complete(
         handoff_reason,
         verdict=VerdictGiven(outcome, confidence, summary, (), blockers) if outcome else None,
     )
-    work = delegations.complete(app, session, request)
-    if isinstance(work, Refusal):
-        refuse(work.explain(), as_json=as_json)
+    done = delegations.complete(app, session, request)
+    if isinstance(done, Refusal):
+        refuse(done.explain(), as_json=as_json)
     if as_json:
-        print_json(work)
+        print_json(done)
         return
-    print_lines(*delegation_lines(work))
+    print_lines(f"{done.id}  {done.agent} {done.status}", *delegation_lines(done.work))
 
 
 @click.group()

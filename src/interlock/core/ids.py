@@ -97,6 +97,11 @@ def delegation_id(session: str, seed: str) -> DelegationId:
     return DelegationId(f"dlg_{_derive('delegation', session, seed)[:GAP_BYTES].hex()}")
 
 
+def is_made_by_call(delegation: DelegationId) -> bool:
+    """Whether a delegation was made by a call, and is not named after a host's subagent."""
+    return delegation.startswith("dlg_")
+
+
 def decision_id(session: str, seed: str) -> str:
     return f"dec_{_derive('decision', session, seed)[:GAP_BYTES].hex()}"
 

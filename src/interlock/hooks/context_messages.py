@@ -104,14 +104,16 @@ def brief_subagent(home: Path, host: Host, payload: HookPayload) -> str:
     agent = normalise_agent(payload.agent_type)
     if agent not in SPECIALISTS or not payload.agent_id:
         return text
-    app = open_app(home)
-    try:
-        session = _caller_session(app, host, payload)
-        if session is None:
-            return text
-        earlier = delegations.start_subagent(app, session, agent, payload.agent_id, host.title)
-    finally:
-        app.close()
+    earlier = None
+    with suppress(StoreFailure):  # it works all the same, and what is certain is told
+        app = open_app(home)
+        try:
+            if session := _caller_session(app, host, payload):
+                earlier = delegations.start_subagent(
+                    app, session, agent, payload.agent_id, host.title
+                )
+        finally:
+            app.close()
     found = "\n".join(output_lines(earlier)) if earlier else ""
     return f"{text}\nWhat {agent} found earlier in this session:\n{found}" if found else text
 
@@ -121,7 +123,7 @@ def end_subagent(home: Path, host: Host, payload: HookPayload) -> None:
     app = open_app(home)
     try:
         if session := _caller_session(app, host, payload):
-            summary = str(payload.everything.get("last_assistant_message", ""))
+            summary = str(payload.everything.get("last_assistant_message") or "")
             delegations.end_subagent(app, session, payload.agent_id, summary)
     finally:
         app.close()

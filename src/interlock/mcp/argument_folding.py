@@ -20,6 +20,8 @@ from interlock.mcp.tool import Tool, normalise_name
 
 Arguments = TypeVar("Arguments", bound=msgspec.Struct)
 
+LISTED_WORDS_MAX = 3
+
 
 class ParsedArguments(msgspec.Struct, Generic[Arguments], frozen=True):
     arguments: Arguments
@@ -134,7 +136,10 @@ def _coerce_value(value: Json, property_schema: Mapping[str, Any]) -> Json:
     if isinstance(value, str) and kind in ("object", "array"):
         value = _parse_json(value)
     if isinstance(value, str) and property_schema.get("items") == {"type": "string"}:
-        return [word.strip() for word in value.split(",") if word.strip()]
+        words: list[Json] = [word.strip() for word in value.split(",") if word.strip()]
+        # A sentence with a comma in it is one thing, not two.
+        is_list = all(len(str(word).split()) <= LISTED_WORDS_MAX for word in words)
+        return words if is_list else [value]
     if isinstance(value, dict) and kind == "array":
         return [value]
     if isinstance(value, dict) and kind == "object":

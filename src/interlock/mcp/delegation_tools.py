@@ -5,18 +5,21 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 from msgspec import Meta
 
+from interlock.app.callers import session_record
 from interlock.app.callers.caller import NO_SESSION, CallerClues, resolve_caller
 from interlock.app.context import App
+from interlock.app.gate.integrity import governed_root
 from interlock.app.protocol import delegations
+from interlock.app.refusals import ProjectNotOptedIn
 from interlock.core.explanation import Explanation
 from interlock.core.ids import SessionId
-from interlock.core.protocol.delegation import (
-    CompletionRequest,
-    DecisionRequest,
-    DelegationRequest,
-    DelegationUnclear,
+from interlock.core.protocol.delegation import CompletionRequest, DecisionRequest, DelegationRequest
+from interlock.core.protocol.delegation_refusals import DelegationUnclear
+from interlock.core.protocol.gated_session import (
+    ChangeNotAllowed,
+    SessionEnded,
+    SessionNotAttended,
 )
-from interlock.core.protocol.gated_session import SessionEnded, SessionNotAttended
 from interlock.core.protocol.specialists import normalise_agent, unknown_agent_warning
 from interlock.core.refusal import Refusal
 from interlock.core.session.delegation_events import (
@@ -25,8 +28,14 @@ from interlock.core.session.delegation_events import (
     VerdictGiven,
     VerdictOutcome,
 )
-from interlock.core.session.orchestration import AgentOutput, Orchestration, outcome_of
-from interlock.core.views.delegated_work import delegation_lines, output_lines
+from interlock.core.session.orchestration import (
+    AgentOutput,
+    Handoff,
+    Orchestration,
+    outcome_of,
+)
+from interlock.core.session.state import SessionState
+from interlock.core.views.delegated_work import delegation_lines, handoff_lines, output_lines
 from interlock.mcp.arguments import workspace_of
 from interlock.mcp.results import SuggestedCall, ToolResult, refusal_result
 from interlock.mcp.session_tool import SESSION_TOOL, given_arguments
@@ -96,13 +105,13 @@ class UnknownVerdict(Refusal, frozen=True):
 
 
 class DecisionIncomplete(Refusal, frozen=True):
-    missing: tuple[str, ...]
+    problem: str
 
     def explain(self) -> Explanation:
         return Explanation(
             "invalid_arguments",
-            f"A decision needs {' and '.join(self.missing)}",
-            "Say what was decided and why; or name an earlier one by `id`, to judge it.",
+            self.problem,
+            "Say what was decided and why; or name an earlier decision by `id`, and a `judgement`.",
         )
 
 
@@ -111,6 +120,7 @@ class DelegationAnswer(msgspec.Struct, frozen=True, rename="camel", omit_default
     id: str
     agent: str
     status: str
+    taken_over: tuple[Handoff, ...] = ()
     earlier_context: AgentOutput | None = None
     next_call: SuggestedCall | None = None
 
@@ -143,15 +153,19 @@ def _call_delegate(app: App, arguments: DelegateArguments) -> ToolResult:
         COMPLETE_DELEGATION.name,
         {"delegation": invocation.id, "summary": "<what came of it>"},
     )
-    lines = [f"Delegation {invocation.id} to {agent} is open."]
-    if invocation.handoff_reason:
-        lines.append(f"Taken over from {invocation.handoff_from}: {invocation.handoff_reason}")
+    state = "is open" if invocation.status == "in_progress" else f"is {invocation.status}"
+    lines = [f"Delegation {invocation.id} to {agent} {state}."]
+    for handoff in outcome.taken_over:
+        lines += handoff_lines(handoff)
     if outcome.earlier:
         lines += [f"What {agent} found before:", *output_lines(outcome.earlier)]
     lines.append(f"When it is done: {call.tool} {msgspec.json.encode(call.params).decode()}")
     lines.append(f"status: {invocation.status}, session: {session}")
     answer = DelegationAnswer(
-        session, invocation.id, agent, invocation.status, outcome.earlier, call
+        *(session, invocation.id, agent, invocation.status),
+        outcome.taken_over,
+        outcome.earlier,
+        call,
     )
     return ToolResult(answer, "\n".join(filter(None, (*lines, unknown_agent_warning(agent)))))
 
@@ -164,9 +178,8 @@ def _call_complete(app: App, arguments: CompleteArguments) -> ToolResult:
     verdict = _verdict(arguments.verdict, blockers) if arguments.verdict else None
     if isinstance(verdict, ToolResult):
         return verdict
-    named = arguments.delegation.strip()
     request = CompletionRequest(
-        named if "_" in named else normalise_agent(named),
+        arguments.delegation.strip(),
         arguments.summary,
         arguments.status or "completed",
         arguments.artifacts or (),
@@ -177,14 +190,10 @@ def _call_complete(app: App, arguments: CompleteArguments) -> ToolResult:
         arguments.preserved_context or {},
         verdict,
     )
-    work = delegations.complete(app, session, request)
-    if not isinstance(work, Orchestration):
-        return _refusal_with_call(work, COMPLETE_DELEGATION, arguments)
-    done = next(
-        (one for one in reversed(work.agent_history) if request.named in (one.id, one.agent)), None
-    )
-    assert done is not None, "the newest ones are never compacted"
-    lines = [f"{done.agent} {done.status} ({done.id}).", *delegation_lines(work)]
+    done = delegations.complete(app, session, request)
+    if not isinstance(done, delegations.CompletedDelegation):
+        return _refusal_with_call(done, COMPLETE_DELEGATION, arguments)
+    lines = [f"{done.agent} {done.status} ({done.id}).", *delegation_lines(done.work)]
     answer = DelegationAnswer(session, done.id, done.agent, done.status)
     return ToolResult(answer, "\n".join((*lines, f"session: {session}")))
 
@@ -206,8 +215,10 @@ def _call_decision(app: App, arguments: DecisionArguments) -> ToolResult:
     if isinstance(session, ToolResult):
         return session
     agent = normalise_agent(arguments.decided_by or "orchestrator")
+    if problem := _decision_problem(arguments):
+        return refusal_result(DecisionIncomplete(problem).explain(), _DECISION_EXAMPLE)
     if arguments.id:
-        is_approved = arguments.judgement != "reject"
+        is_approved = arguments.judgement == "approve"
         work = delegations.judge_decision(
             app, session, arguments.id, agent, is_approved=is_approved
         )
@@ -219,17 +230,10 @@ def _call_decision(app: App, arguments: DecisionArguments) -> ToolResult:
         by = ", ".join((*judged.approved_by, *judged.rejected_by))
         text = f"{agent} {verb} {judged.id}. Judged by: {by}.\nsession: {session}"
         return ToolResult(answer, text)
-    if not arguments.description or not arguments.rationale:
-        missing = tuple(
-            name for name in ("description", "rationale") if not getattr(arguments, name)
-        )
-        return refusal_result(
-            DecisionIncomplete(missing).explain(), _DECISION_EXAMPLE, missing=missing
-        )
     request = DecisionRequest(
         arguments.type or "technical",
-        arguments.description,
-        arguments.rationale,
+        arguments.description or "",
+        arguments.rationale or "",
         agent,
         arguments.request_id,
     )
@@ -240,6 +244,18 @@ def _call_decision(app: App, arguments: DecisionArguments) -> ToolResult:
     return ToolResult(DecisionAnswer(session, decision.id), text)
 
 
+def _decision_problem(arguments: DecisionArguments) -> str:
+    if arguments.id and not arguments.judgement:
+        return "An earlier decision is named, and no judgement of it is given"
+    if arguments.id and (arguments.description or arguments.rationale):
+        return "A decision is judged, not changed: the new one would be another"
+    if arguments.judgement and not arguments.id:
+        return "A judgement needs the `id` of the decision"
+    if not arguments.id and not (arguments.description and arguments.rationale):
+        return "A decision needs a description and a rationale"
+    return ""
+
+
 def _session_of(
     app: App,
     tool: Tool[Any],
@@ -247,22 +263,34 @@ def _session_of(
 ) -> SessionId | ToolResult:
     """The session that the call is about, or a refusal."""
     workspace = workspace_of(arguments.workspace_path)
+    root = governed_root(app.home, workspace)
+    if root is None:
+        return refusal_result(ProjectNotOptedIn(str(workspace)).explain(), None)
     session = resolve_caller(app, CallerClues(workspace, session=arguments.session_id))
-    if isinstance(session, str):
-        return session
     if session == NO_SESSION:
-        return refusal_result(session.explain(), SESSION_TOOL.corrected_call({"action": "start"}))
-    return refuse_unknown_caller(session, tool, given_arguments(arguments))
+        return refusal_result(
+            NO_SESSION.explain(), SESSION_TOOL.corrected_call({"action": "start"})
+        )
+    if not isinstance(session, str):
+        return refuse_unknown_caller(session, tool, given_arguments(arguments))
+    state = session_record.state_of(app, session)
+    if isinstance(state, SessionState) and state.worktree != str(root):
+        refusal = ChangeNotAllowed(f"changing session {session}", f"it belongs to {state.worktree}")
+        return refusal_result(refusal.explain(), None)
+    return session
 
 
 def _refusal_with_call(refusal: Refusal, tool: Tool[Any], arguments: msgspec.Struct) -> ToolResult:
     match refusal:
-        case DelegationUnclear(open_delegations=(first, *_)):
-            call = tool.corrected_call({**given_arguments(arguments), "delegation": first})
+        case DelegationUnclear(open_delegations=(_, *_)):
+            # None is more likely than the others: a result must not be that of another's work.
+            call = tool.corrected_call({**given_arguments(arguments), "delegation": "<its id>"})
+        case DelegationUnclear():
+            call = DELEGATE.example_call()
         case SessionEnded() | SessionNotAttended():
             call = SESSION_TOOL.corrected_call({"action": "start"})
         case _:
-            call = DELEGATE.example_call() if tool is COMPLETE_DELEGATION else tool.example_call()
+            call = tool.example_call() if tool is not RECORD_DECISION else _DECISION_EXAMPLE
     return refusal_result(refusal.explain(), call)
 
 

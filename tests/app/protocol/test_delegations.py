@@ -12,17 +12,15 @@ from interlock.app.context import App, open_app
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import delegations, deletion, gated_sessions, pruning
 from interlock.app.protocol.publish import publish_session
+from interlock.app.sessions import bundle
 from interlock.core.ids import SessionId
 from interlock.core.protocol import gated_session
-from interlock.core.protocol.delegation import (
-    CompletionRequest,
-    DecisionRequest,
-    DelegationRequest,
-)
+from interlock.core.protocol.delegation import CompletionRequest, DecisionRequest, DelegationRequest
 from interlock.core.protocol.gated_session import WorkUpdate
 from interlock.core.session.orchestration import Orchestration
 from interlock.core.session.plan import Plan
 from interlock.core.session.state import SessionState
+from interlock.core.views.session_note import KEEP_MARKER
 from interlock.store.failures import StreamMoved
 from tests.effort import scale
 
@@ -119,6 +117,36 @@ def test_what_agents_found_is_in_notes_and_goes_with_the_session(
     deletion.delete(app, session)
 
     assert not list(folder.glob(f"session-{session}*"))
+
+
+def test_what_an_agent_writes_does_not_pass_for_a_line_of_ours(
+    app: App, session: SessionId, tmp_path: Path
+) -> None:
+    delegations.delegate(app, session, DelegationRequest("analyst", "Look"))
+    delegations.complete(app, session, CompletionRequest("analyst", f"One\n{KEEP_MARKER}\ntwo"))
+    note = tmp_path / ".interlock" / "notes" / "sessions" / f"session-{session}-agent-analyst.md"
+    before = note.read_text()
+    delegations.delegate(app, session, DelegationRequest("qa", "Test it"))
+
+    publish_session(app, session)
+
+    assert len(note.read_text()) == len(before)
+    deletion.delete(app, session)
+    assert not note.exists()
+
+
+def test_an_imported_session_has_histories_of_its_own(app: App, session: SessionId) -> None:
+    for number in range(11):
+        delegations.delegate(app, session, DelegationRequest("qa", f"Part {number}"))
+        delegations.complete(app, session, CompletionRequest("qa", f"Good {number}"))
+    exported = bundle.export(app, session)
+    assert isinstance(exported, bundle.SessionExport)
+
+    imported = bundle.import_as_new(app, exported.document)
+
+    assert isinstance(imported, str)
+    (entry,) = work_of(app, SessionId(imported)).compaction_history
+    assert entry.note_path.startswith(f"sessions/session-{imported}-history-")
 
 
 def test_the_work_of_agents_is_summed_up(app: App, session: SessionId) -> None:

@@ -13,15 +13,14 @@ from interlock.core import ids
 from interlock.core.canonical import blob_ref
 from interlock.core.ids import BlobRef, SessionId
 from interlock.core.protocol import delegation
-from interlock.core.protocol.delegation import (
-    CompactedHistory,
-    CompletionRequest,
-    DecisionRequest,
+from interlock.core.protocol.delegation import CompletionRequest, DecisionRequest, DelegationRequest
+from interlock.core.protocol.delegation_refusals import (
     DecisionUnknown,
     DelegationRefusal,
-    DelegationRequest,
     DelegationUnclear,
     InputTooLarge,
+    InvalidDelegation,
+    RequestIdReused,
 )
 from interlock.core.protocol.gated_session import SessionEnded
 from interlock.core.protocol.specialists import SPECIALISTS, unknown_agent_warning
@@ -33,7 +32,7 @@ from interlock.core.session.events import (
     StatusChanged,
     decode_envelope,
 )
-from interlock.core.session.orchestration import Orchestration, outcome_of
+from interlock.core.session.orchestration import CompactedHistory, Orchestration, outcome_of
 from interlock.core.session.plan import EventDraft, Plan, Stream, plan
 from interlock.core.session.state import SessionState, fold
 from interlock.core.session.state_schema import session_state_schema
@@ -180,9 +179,16 @@ def test_the_same_call_again_is_one_delegation() -> None:
     assert isinstance(session.delegate("qa", "Test it", request_id="r"), Plan)
     session.at_ms += 10 * MINUTE_MS
     assert session.delegate("qa", "Test it", request_id="r") is None
+    assert session.delegate("qa", "Other", request_id="r") == RequestIdReused("r")
+    assert isinstance(session.delegate("qa", "Test it", context={"file": "b"}), Plan)
+    last = session.work.agent_history[-1].id
     session.complete("qa", "Good")
+    count = len(session.work.open_invocations)
 
-    assert session.complete(session.work.agent_history[-1].id, "Good") is None
+    assert session.complete("qa", "Good") is None, "it closes no other one"
+    assert session.complete(last, "Good") is None
+    assert len(session.work.open_invocations) == count
+    assert isinstance(session.complete(last, "Good", handoff_to="critic"), DelegationUnclear)
 
 
 def test_what_cannot_be_meant_is_refused_with_what_there_is() -> None:
@@ -193,6 +199,18 @@ def test_what_cannot_be_meant_is_refused_with_what_there_is() -> None:
     assert session.complete("analyst") == DelegationUnclear("analyst", (opened.id,))
     assert session.judge("dec_1", "qa", is_approved=True) == DecisionUnknown("dec_1", ())
     assert isinstance(session.delegate("qa", "x" * 60_000), InputTooLarge)
+    deep: Any = {}
+    for _ in range(100):
+        deep = {"in": deep}
+    for refused in (
+        session.delegate("qa", " "),
+        session.delegate("", "Work"),
+        session.delegate("x" * 65, "Work"),
+        session.delegate("qa", context=deep),
+        session.delegate("qa", "bad \udcff"),
+        session.complete("qa", handoff_to="x" * 100),
+    ):
+        assert isinstance(refused, InvalidDelegation)
     session.end()
     assert session.delegate("critic") == SessionEnded("ses_1")
 
@@ -248,6 +266,7 @@ def test_a_long_history_is_compacted_and_nothing_of_it_is_lost() -> None:
     assert kept == ["Design", "Stays open", "Part 6", "Part 7", "Part 8"]
     (entry,) = session.work.compaction_history
     assert (entry.count, entry.agents_summary) == (6, "implementer 6")
+    assert session.complete("critic", "At last") is not None
     (compacted,) = [e.event for e in session.envelopes if isinstance(e.event, HistoryCompacted)]
     content = session.blobs[compacted.history]
     assert compacted.history == blob_ref(content)
@@ -256,6 +275,18 @@ def test_a_long_history_is_compacted_and_nothing_of_it_is_lost() -> None:
     earlier = delegation.earlier_context(session.work, "architect")
     assert earlier is not None
     assert earlier.summary == "Designed"
+
+
+def test_what_ends_in_a_crowd_of_open_ones_is_not_compacted_at_once() -> None:
+    session = Session()
+    for number in range(14):
+        session.delegate("implementer", f"Part {number}")
+    first = session.work.agent_history[0].id
+
+    session.complete(first, "Built")
+
+    assert next(one for one in session.work.agent_history if one.id == first).status == "completed"
+    assert session.work.compaction_history == ()
 
 
 @settings(max_examples=scale(60))

@@ -142,14 +142,15 @@ def _open_run_lines(app: App, state: SessionState) -> Iterator[str]:
 
 def _left_lines(app: App, state: SessionState) -> Iterator[str]:
     """The delegated work of the session before this one, until this one has some of its own."""
-    if state.orchestrator_workflow is not None:
+    own = state.orchestrator_workflow
+    if own and (own.agent_history or own.decisions or own.compaction_history):
         return
     listed = app.reader.list_sessions(
         SessionFilter(workspace=state.worktree), before=None, limit=EARLIER_SESSIONS_MAX
     )
     for earlier in listed.sessions:
         attended = earlier.head.attended
-        if earlier.session == state.session_id or not attended or not attended.delegation_count:
+        if attended is None or attended.status != "ended" or not attended.delegation_count:
             continue
         left = session_record.state_of(app, earlier.session)
         work = left.orchestrator_workflow if isinstance(left, SessionState) else None

@@ -12,31 +12,31 @@ from interlock.app.append_loop import append_plan
 from interlock.app.callers.session_record import state_of
 from interlock.app.context import App
 from interlock.app.protocol.gated_sessions import effective_policy_of, publish_note
-from interlock.core.ids import SessionId
+from interlock.core.ids import DelegationId, SessionId, is_made_by_call
 from interlock.core.protocol import delegation
-from interlock.core.protocol.delegation import (
-    CompletionRequest,
-    DecisionRequest,
-    DelegationRefusal,
-    DelegationRequest,
-)
+from interlock.core.protocol.delegation import CompletionRequest, DecisionRequest, DelegationRequest
+from interlock.core.protocol.delegation_refusals import DelegationRefusal, RequestIdReused
 from interlock.core.protocol.gated_session import SessionNotAttended
+from interlock.core.session.delegation_events import AgentStatus
 from interlock.core.session.events import decode_envelope
 from interlock.core.session.orchestration import (
     AgentInvocation,
     AgentOutput,
     Decision,
+    Handoff,
     Orchestration,
 )
 from interlock.core.session.plan import Plan, Stream
 from interlock.core.session.state import SessionState
 from interlock.core.views.agent_stats import SessionStats, agent_stats
 
-SUMMARY_CHARS_MAX = 10_000  # of what a subagent said last
+SUMMARY_CHARS_MAX = 8_000  # of what a subagent said last; escaped, each may become six
 
 
 class StartedDelegation(msgspec.Struct, frozen=True):
     invocation: AgentInvocation
+    taken_over: tuple[Handoff, ...]
+    """The hand-offs that waited for this agent."""
     earlier: AgentOutput | None
     """What a specialist handed in the last time; it goes on from there."""
 
@@ -48,30 +48,59 @@ def delegate(
     app: App, session: SessionId, request: DelegationRequest
 ) -> StartedDelegation | Refused:
     at_ms = app.clock.now_ms()
-    before = state_of(app, session)
-    if not isinstance(before, SessionState):
-        return before
-    after = _record(
-        app, session, lambda stream, state: delegation.delegate(stream, state, request, at_ms=at_ms)
-    )
+    before: list[SessionState] = []
+
+    def decide(stream: Stream, state: SessionState) -> Plan | DelegationRefusal | None:
+        before[:] = [state]
+        planned = delegation.delegate(stream, state, request, at_ms=at_ms)
+        named = delegation.named_id(session, request)
+        if named and isinstance(planned, Plan) and _is_recorded(app, session, named):
+            return RequestIdReused(named)  # it has been compacted since
+        return planned
+
+    after = _record(app, session, decide)
     if not isinstance(after, SessionState):
         return after
     invocation = delegation.find_repeated(after, request, at_ms=at_ms)
     assert invocation is not None, "it is in the history, as the newest of its kind"
-    work = before.orchestrator_workflow
-    return StartedDelegation(invocation, delegation.earlier_context(work, request.agent))
-
-
-def complete(app: App, session: SessionId, request: CompletionRequest) -> Orchestration | Refused:
-    """Record the result of an agent, and return the work as it stands then."""
-    at_ms = app.clock.now_ms()
-    return _orchestration(
-        _record(
-            app,
-            session,
-            lambda stream, state: delegation.complete(stream, state, request, at_ms=at_ms),
-        )
+    work = before[0].orchestrator_workflow
+    handoffs = work.pending_handoffs if work else ()
+    return StartedDelegation(
+        invocation,
+        tuple(one for one in handoffs if one.to_agent == request.agent),
+        delegation.earlier_context(work, request.agent),
     )
+
+
+def _is_recorded(app: App, session: SessionId, name: DelegationId) -> bool:
+    return app.log.event_with_key(session, delegation.invocation_key(name)) is not None
+
+
+class CompletedDelegation(msgspec.Struct, frozen=True):
+    id: DelegationId
+    agent: str
+    status: AgentStatus
+    work: Orchestration
+    """All the work as it stands then."""
+
+
+def complete(
+    app: App, session: SessionId, request: CompletionRequest
+) -> CompletedDelegation | Refused:
+    """Record the result of an agent."""
+    at_ms = app.clock.now_ms()
+    found: list[AgentInvocation] = []
+
+    def decide(stream: Stream, state: SessionState) -> Plan | DelegationRefusal | None:
+        target = delegation.find_completed(state, request, at_ms=at_ms)
+        found[:] = [target] if isinstance(target, AgentInvocation) else []
+        return delegation.complete(stream, state, request, at_ms=at_ms)
+
+    work = _orchestration(_record(app, session, decide))
+    if not isinstance(work, Orchestration):
+        return work
+    status = delegation.status_of(request)
+    return CompletedDelegation(found[0].id, found[0].agent, status, work)
 
 
 def record_decision(app: App, session: SessionId, request: DecisionRequest) -> Decision | Refused:
@@ -124,16 +153,33 @@ def start_subagent(
         return None
     work = state.orchestrator_workflow
     opened = work.open_invocations if work else ()
-    if not any(one.agent == agent for one in opened):
+    if not any(one.agent == agent and is_made_by_call(one.id) for one in opened):
         prompt = f"(started as a subagent of {host})"
-        delegate(app, session, DelegationRequest(agent, prompt, host_agent=host_agent))
+        name = _next_name(work, host_agent)
+        delegate(app, session, DelegationRequest(agent, prompt, host_agent=name))
     return delegation.earlier_context(work, agent)
 
 
 def end_subagent(app: App, session: SessionId, host_agent: str, summary: str) -> None:
     """Record that a subagent of a host has stopped, if its start was recorded."""
+    state = state_of(app, session)
+    work = state.orchestrator_workflow if isinstance(state, SessionState) else None
+    opened = work.open_invocations if work else ()
+    names = [one.id for one in opened if _is_of(host_agent, one.id)]
     text = summary.strip()[:SUMMARY_CHARS_MAX] or "(it said nothing)"
-    complete(app, session, CompletionRequest(host_agent, text))
+    for name in names[-1:]:
+        complete(app, session, CompletionRequest(name, text))
+
+
+def _next_name(work: Orchestration | None, host_agent: str) -> str:
+    """The name of a delegation to a subagent, which its host may start again under its own."""
+    taken = [one for one in (work.agent_history if work else ()) if _is_of(host_agent, one.id)]
+    is_open = any(one.status == "in_progress" for one in taken)
+    return taken[-1].id if is_open else f"{host_agent}#{len(taken) + 1}" if taken else host_agent
+
+
+def _is_of(host_agent: str, delegation_id: str) -> bool:
+    return delegation_id == host_agent or delegation_id.startswith(f"{host_agent}#")
 
 
 def _orchestration(after: SessionState | Refused) -> Orchestration | Refused:

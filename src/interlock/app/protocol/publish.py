@@ -9,8 +9,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-import msgspec
-
 from interlock.app.context import App
 from interlock.app.gate.policy import load_effective_policy
 from interlock.app.notes.project_notes import NotesLocation, OpenedNotes, notes_location, open_notes
@@ -26,11 +24,11 @@ from interlock.app.runs.user_actions import open_gaps
 from interlock.core.ids import SessionId
 from interlock.core.notes.grammar import ComposedNote, compose_note, parse_note
 from interlock.core.notes.note import Metadata
-from interlock.core.protocol.delegation import CompactedHistory
 from interlock.core.refusal import Refusal
 from interlock.core.session import state
 from interlock.core.session.delegation_events import HistoryCompacted
 from interlock.core.session.events import Envelope, decode_envelope
+from interlock.core.session.orchestration import decode_history
 from interlock.core.session.plan import Stream
 from interlock.core.session.state import SessionState
 from interlock.core.views.session_note import (
@@ -73,13 +71,16 @@ def publish_session(app: App, session: SessionId) -> NoteChangeResult | Refusal:
     has_gaps = any(run.gaps_open for run in runs)
     gaps = tuple(entry.gap for entry in open_gaps(app, session)) if has_gaps else ()
     page = session_page(stream, runs, session_state, gaps)
+    # First: the page of the session says by its version that all are up to date.
+    for further in _further_pages(app, stream, session_state, envelopes):
+        written = publish_page(app, notes, further)
+        if not isinstance(written, NoteChangeResult):
+            return written
     result = publish_page(app, notes, page)
     if isinstance(result, NoteChangeResult) and result.result == "created":
         _exclude_from_git(notes)
     if session_state and session_state.status == "active" and isinstance(result, NoteChangeResult):
         publish_page(app, notes, current_page(session))
-    for further in _further_pages(app, stream, session_state, envelopes):
-        publish_page(app, notes, further)
     return result
 
 
@@ -93,7 +94,7 @@ def _further_pages(
     for envelope in envelopes:
         if isinstance(envelope.event, HistoryCompacted):
             content = app.reader.blob(envelope.event.history)
-            compacted = msgspec.json.decode(content, type=CompactedHistory).delegations
+            compacted = decode_history(content).delegations
             yield history_page(stream.session, envelope.event.note, envelope.seq, compacted)
 
 

@@ -6,17 +6,23 @@ grows long, the older part of it leaves the state in the same append (`HistoryCo
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
 
 import msgspec
 
 from interlock.core import canonical, ids
-from interlock.core.canonical import Json
-from interlock.core.explanation import Explanation
-from interlock.core.ids import BlobRef, DelegationId
+from interlock.core.canonical import Json, NotCanonical
+from interlock.core.ids import BlobRef, DelegationId, is_made_by_call
+from interlock.core.protocol.delegation_refusals import (
+    TEXT_CHARS_MAX,
+    DecisionUnknown,
+    DelegationRefusal,
+    DelegationUnclear,
+    InputTooLarge,
+    InvalidDelegation,
+    RequestIdReused,
+)
 from interlock.core.protocol.gated_session import SessionEnded, change_drafts
-from interlock.core.protocol.specialists import REMEMBERED
-from interlock.core.refusal import Refusal
+from interlock.core.protocol.specialists import REMEMBERED, is_agent_name, normalise_agent
 from interlock.core.session.delegation_events import (
     AgentCompleted,
     AgentInvoked,
@@ -31,6 +37,7 @@ from interlock.core.session.delegation_events import (
 from interlock.core.session.orchestration import (
     AgentInvocation,
     AgentOutput,
+    CompactedHistory,
     Decision,
     Orchestration,
     apply_delegation_event,
@@ -40,50 +47,8 @@ from interlock.core.session.state import SessionState, timestamp
 
 HISTORY_MAX = 10
 HISTORY_KEPT = 3
+COMPACTED_MIN = 4  # each compaction is a note of its own
 REPEATED_MS = 60_000
-TEXT_CHARS_MAX = 50_000  # of all that one call records; more belongs into files
-
-
-class DelegationUnclear(Refusal, frozen=True):
-    """No delegation is open that the call could mean."""
-
-    named: str
-    open_delegations: tuple[str, ...]
-
-    def explain(self) -> Explanation:
-        opened = ", ".join(self.open_delegations)
-        hint = f"Open: {opened}." if opened else "None is open. `delegate` opens one."
-        return Explanation("unknown_delegation", f"No delegation `{self.named}` is open", hint)
-
-
-class DecisionUnknown(Refusal, frozen=True):
-    named: str
-    decisions: tuple[str, ...]
-
-    def explain(self) -> Explanation:
-        known = ", ".join(self.decisions)
-        hint = f"There are: {known}." if known else "None is recorded in this session yet."
-        return Explanation("unknown_decision", f"No decision `{self.named}`", hint)
-
-
-class InputTooLarge(Refusal, frozen=True):
-    chars: int
-
-    def explain(self) -> Explanation:
-        return Explanation(
-            "invalid_arguments",
-            f"This is {self.chars:,} characters long; at most {TEXT_CHARS_MAX:,} are recorded",
-            "Write it to a file or a note, and name that in `artifacts`.",
-        )
-
-
-DelegationRefusal: TypeAlias = DelegationUnclear | DecisionUnknown | InputTooLarge | SessionEnded
-
-
-class CompactedHistory(msgspec.Struct, frozen=True):
-    """The content of the blob that keeps what was compacted."""
-
-    delegations: tuple[AgentInvocation, ...]
 
 
 class DelegationRequest(msgspec.Struct, frozen=True):
@@ -125,10 +90,13 @@ class DecisionRequest(msgspec.Struct, frozen=True):
 def delegate(
     stream: Stream, state: SessionState, request: DelegationRequest, *, at_ms: int
 ) -> Plan | DelegationRefusal | None:
-    """Plan the start of a delegation; None if the same one was started just now."""
-    if refusal := _refuse(state, request):
+    """Plan the start of a delegation; None if the same one was started before."""
+    if refusal := _refuse(state, request, request.agent, request.prompt, request.context):
         return refusal
-    if find_repeated(state, request, at_ms=at_ms):
+    repeated = find_repeated(state, request, at_ms=at_ms)
+    if repeated and _content_of(repeated) != _content_of(request):
+        return RequestIdReused(request.request_id or request.host_agent)
+    if repeated:
         return None
     event = AgentInvoked(
         _delegation_id(stream, request),
@@ -145,39 +113,88 @@ def delegate(
 def find_repeated(
     state: SessionState, request: DelegationRequest, *, at_ms: int
 ) -> AgentInvocation | None:
-    """Find the delegation that the same call has started before."""
+    """Find the delegation that the same call has started before: by its name, or just now."""
     work = state.orchestrator_workflow
     since = timestamp(at_ms - REPEATED_MS)
-    named = _named_id(state.session_id, request)
+    named = named_id(state.session_id, request)
     for invocation in reversed(work.agent_history if work else ()):
-        given = (invocation.agent, invocation.input.prompt, invocation.input.artifacts)
-        is_same = given == (request.agent, request.prompt, request.artifacts)
-        is_just_now = invocation.status == "in_progress" and invocation.started_at >= since
-        if invocation.id == named or (not named and is_same and is_just_now):
+        is_open = invocation.status == "in_progress"
+        is_just_now = is_made_by_call(invocation.id) and invocation.started_at >= since
+        is_same = _content_of(invocation) == _content_of(request)
+        if invocation.id == named or (not named and is_open and is_just_now and is_same):
             return invocation
     return None
+
+
+def _content_of(made: AgentInvocation | DelegationRequest) -> tuple[object, ...]:
+    given = made.input if isinstance(made, AgentInvocation) else made
+    return made.agent, given.prompt, dict(given.context), tuple(given.artifacts)
+
+
+def find_completed(
+    state: SessionState, request: CompletionRequest, *, at_ms: int
+) -> AgentInvocation | DelegationUnclear:
+    """Find the delegation that a result is of: the one that ended with it just now, or an open one.
+
+    By its id, or the latest of the agent.
+    """
+    work = state.orchestrator_workflow
+    invocations = work.agent_history if work else ()
+    agent = normalise_agent(request.named)
+    meant = [one for one in invocations if one.id == request.named] or [
+        one for one in invocations if one.agent == agent
+    ]
+    since = timestamp(at_ms - REPEATED_MS)
+    for one in reversed(meant):
+        is_recent = one.id == request.named or (one.completed_at or "") >= since
+        if is_recent and _is_result(work, one, request):
+            return one
+        if one.status == "in_progress":
+            break  # whatever ended before it began is not what is meant
+    opened = [one for one in meant if one.status == "in_progress"]
+    if opened:
+        return opened[-1]
+    open_ids = tuple(one.id for one in (work.open_invocations if work else ()))
+    return DelegationUnclear(request.named, open_ids)
+
+
+def _is_result(
+    work: Orchestration | None, invocation: AgentInvocation, request: CompletionRequest
+) -> bool:
+    """Whether this is what the delegation has ended with."""
+    output = AgentOutput(
+        request.summary, request.artifacts, request.recommendations, request.blockers
+    )
+    ended = (invocation.output, invocation.status, invocation.handoff_to or "")
+    if ended != (output, status_of(request), request.handoff_to):
+        return False
+    verdicts = work.verdicts if work else ()
+    return request.verdict is None or any(
+        (verdict.agent, verdict.timestamp, verdict.outcome)
+        == (invocation.agent, invocation.completed_at, request.verdict.outcome)
+        for verdict in verdicts
+    )
+
+
+def status_of(request: CompletionRequest) -> AgentStatus:
+    return "blocked" if request.blockers and request.status != "failed" else request.status
 
 
 def complete(
     stream: Stream, state: SessionState, request: CompletionRequest, *, at_ms: int
 ) -> Plan | DelegationRefusal | None:
     """Plan the end of a delegation; None if it has ended with the same result."""
-    if refusal := _refuse(state, request):
+    agents = (request.handoff_to,) if request.handoff_to else ()
+    if refusal := _refuse(state, request, *agents, request.summary, request.preserved_context):
         return refusal
-    work = state.orchestrator_workflow
-    invocations = work.agent_history if work else ()
-    meant = [one for one in invocations if request.named in (one.id, one.agent)]
-    opened = [one for one in meant if one.status == "in_progress"]
-    if not opened:
-        output = _output(request)
-        if meant and meant[-1].output == output:
-            return None
-        open_ids = tuple(one.id for one in (work.open_invocations if work else ()))
-        return DelegationUnclear(request.named, open_ids)
-    status: AgentStatus = "blocked" if request.blockers else request.status
+    target = find_completed(state, request, at_ms=at_ms)
+    if isinstance(target, DelegationUnclear):
+        return target
+    if target.status != "in_progress":
+        return None
     event = AgentCompleted(
-        opened[-1].id,
-        "failed" if request.status == "failed" else status,
+        target.id,
+        status_of(request),
         request.summary,
         request.artifacts,
         request.recommendations,
@@ -187,16 +204,22 @@ def complete(
         dict(request.preserved_context),
         request.verdict,
     )
-    return _plan_events(stream, state, [event], at_ms)
+    return _plan_events(stream, state, [event], at_ms, kept=target.id)
 
 
 def record_decision(
     stream: Stream, state: SessionState, request: DecisionRequest, *, at_ms: int
 ) -> Plan | DelegationRefusal | None:
     """Plan the record of a decision; None if the same one was recorded just now."""
-    if refusal := _refuse(state, request):
+    if refusal := _refuse(state, request, request.decided_by, request.description, {}):
         return refusal
-    if find_repeated_decision(state, request, at_ms=at_ms):
+    repeated = find_repeated_decision(state, request, at_ms=at_ms)
+    if repeated and (repeated.description, repeated.decided_by) != (
+        request.description,
+        request.decided_by,
+    ):
+        return RequestIdReused(request.request_id or "")
+    if repeated:
         return None
     event = DecisionRecorded(
         ids.decision_id(stream.session, request.request_id or _seed(stream, request)),
@@ -215,7 +238,9 @@ def find_repeated_decision(
     since = timestamp(at_ms - REPEATED_MS)
     named = ids.decision_id(state.session_id, request.request_id) if request.request_id else None
     for decision in reversed(work.decisions if work else ()):
-        is_same = (decision.description, decision.type) == (request.description, request.type)
+        made = (decision.type, decision.description, decision.rationale, decision.decided_by)
+        asked = (request.type, request.description, request.rationale, request.decided_by)
+        is_same = made == asked
         if decision.id == named or (not named and is_same and decision.timestamp >= since):
             return decision
     return None
@@ -245,21 +270,39 @@ def earlier_context(work: Orchestration | None, agent: str) -> AgentOutput | Non
     return next((one.output for one in invocations if one.agent == agent and one.output), None)
 
 
+def invocation_key(delegation: DelegationId) -> str:
+    """Return the key of the event with which a delegation begins. It happens once."""
+    return f"delegated:{delegation}"
+
+
 def history_note_name(session: str, at_ms: int) -> str:
     return f"sessions/session-{session}-history-{at_ms}"
 
 
 def _refuse(
-    state: SessionState, request: DelegationRequest | CompletionRequest | DecisionRequest
-) -> SessionEnded | InputTooLarge | None:
+    state: SessionState,
+    request: DelegationRequest | CompletionRequest | DecisionRequest,
+    *texts: str | Mapping[str, Json],
+) -> SessionEnded | InputTooLarge | InvalidDelegation | None:
+    """`texts`: the names of agents, then what was said, then what was given along."""
     if state.status == "ended":
         return SessionEnded(state.session_id)
-    chars = len(msgspec.json.encode(request))
-    return InputTooLarge(chars) if chars > TEXT_CHARS_MAX else None
+    *agents, said, given = texts
+    try:
+        canonical.check_canonical(msgspec.to_builtins(given))
+        chars = len(msgspec.json.encode(request))
+    except (NotCanonical, RecursionError, UnicodeError) as error:
+        return InvalidDelegation(f"What is given along cannot be recorded: {error}")
+    if chars > TEXT_CHARS_MAX:
+        return InputTooLarge(chars)
+    if not str(said).strip():
+        return InvalidDelegation("It says nothing")
+    bad = next((name for name in agents if not is_agent_name(str(name))), None)
+    return None if bad is None else InvalidDelegation(f"`{bad}` is no name of an agent")
 
 
 def _delegation_id(stream: Stream, request: DelegationRequest) -> DelegationId:
-    named = _named_id(stream.session, request)
+    named = named_id(stream.session, request)
     return named or ids.delegation_id(stream.session, _seed(stream, request))
 
 
@@ -268,47 +311,57 @@ def _seed(stream: Stream, request: DelegationRequest | DecisionRequest) -> str:
     return f"{stream.version} {canonical.short_digest(request)}"
 
 
-def _named_id(session: str, request: DelegationRequest) -> DelegationId | None:
+def named_id(session: str, request: DelegationRequest) -> DelegationId | None:
     if request.host_agent:
         return DelegationId(request.host_agent)
     return ids.delegation_id(session, request.request_id) if request.request_id else None
 
 
-def _output(request: CompletionRequest) -> AgentOutput:
-    return AgentOutput(
-        request.summary, request.artifacts, request.recommendations, request.blockers
-    )
-
-
 def _plan_events(
-    stream: Stream, state: SessionState, events: Sequence[DelegationEvent], at_ms: int
+    stream: Stream,
+    state: SessionState,
+    events: Sequence[DelegationEvent],
+    at_ms: int,
+    *,
+    kept: DelegationId | None = None,
 ) -> Plan:
+    """`kept`: the delegation that is not compacted now, because the answer is about it."""
     work = state.orchestrator_workflow
     for event in events:
         work = apply_delegation_event(work, event, timestamp(at_ms))
     assert work is not None, "something was applied"
     events, blobs = [*events], dict[BlobRef, bytes]()
-    if compaction := _compaction(stream, work, blobs, at_ms):
+    if compaction := _compaction(stream, work, blobs, at_ms, kept):
         events.append(compaction)
-    return plan(stream, change_drafts(stream, "delegation", events), blobs=blobs, at_ms=at_ms)
+    drafts = [
+        msgspec.structs.replace(draft, key=invocation_key(draft.event.delegation))
+        if isinstance(draft.event, AgentInvoked)
+        else draft
+        for draft in change_drafts(stream, "delegation", events)
+    ]
+    return plan(stream, drafts, blobs=blobs, at_ms=at_ms)
 
 
 def _compaction(
-    stream: Stream, work: Orchestration, blobs: dict[BlobRef, bytes], at_ms: int
+    stream: Stream,
+    work: Orchestration,
+    blobs: dict[BlobRef, bytes],
+    at_ms: int,
+    kept: DelegationId | None,
 ) -> HistoryCompacted | None:
     """Compact a long history: the last ones stay, what is open, and what specialists found."""
     if len(work.agent_history) <= HISTORY_MAX:
         return None
     # A specialist goes on from what it found last, however long ago that was.
     newest = {one.agent: one.id for one in work.agent_history if one.output}
-    remembered = {newest.get(agent) for agent in REMEMBERED}
+    remembered = {kept, *(newest.get(agent) for agent in REMEMBERED)}
     older = [
         one
         for one in work.agent_history[:-HISTORY_KEPT]
         if one.status != "in_progress" and one.id not in remembered
     ]
-    if not older:
-        return None
+    if len(older) < COMPACTED_MIN:
+        return None  # most are still open
     content = canonical.encode(CompactedHistory(tuple(older)))
     history = canonical.blob_ref(content)
     blobs[history] = content

@@ -19,12 +19,18 @@ SPECIALISTS = {
     "task-generator": "writes tasks that can be taken up one by one",
     "pr-comment-responder": "answers the comments of a review",
 }
+NAME_CHARS_MAX = 64
 REMEMBERED = ("analyst", "architect", "memory", "skillbook")
 """The ones whose context is kept in a note of their own, and shown to them again."""
 
 
 def normalise_agent(name: str) -> str:
     return "-".join(name.casefold().replace("_", " ").replace("-", " ").split())
+
+
+def is_agent_name(name: str) -> bool:
+    """Whether a normalised name can be that of an agent."""
+    return bool(name) and len(name) <= NAME_CHARS_MAX and name.isprintable()
 
 
 def unknown_agent_warning(agent: str) -> str:

@@ -29,7 +29,7 @@ from interlock.core.session import chain
 from interlock.core.session import context as contexts
 from interlock.core.session.answer import decode_stored_answer
 from interlock.core.session.chain import ChainLink
-from interlock.core.session.delegation_events import DelegationEvent
+from interlock.core.session.delegation_events import DelegationEvent, HistoryCompacted
 from interlock.core.session.events import (
     AdvanceRecorded,
     ApprovalRequested,
@@ -55,6 +55,7 @@ from interlock.core.session.events import (
     blob_refs_of,
     decode_envelope,
 )
+from interlock.core.session.orchestration import decode_history
 from interlock.core.session.plan import EventDraft, Plan, Stream, plan
 from interlock.core.tokens import SigningKey
 from interlock.core.workflow import positions
@@ -284,6 +285,8 @@ def _refuse_unreadable(
             readers[BlobRef(event.workflow_hash)] = unpack_workflow
         if isinstance(event, NodeCreated):
             readers |= {event.answer: decode_stored_answer, event.context: contexts.decode}
+        if isinstance(event, HistoryCompacted):
+            readers[event.history] = decode_history
         for ref, read in readers.items():
             try:
                 read(blobs[ref].encode())
@@ -341,6 +344,8 @@ def _rename_event(
     match event:
         case SessionCreated():
             return change(event, workspace=workspace, imported_from=old)
+        case HistoryCompacted():
+            return change(event, note=event.note.replace(old, names[old]))
         case NodeCreated():
             return change(
                 event,

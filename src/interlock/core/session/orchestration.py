@@ -106,6 +106,12 @@ class Handoff(OrchestrationPart, frozen=True):
     preserved_context: dict[str, Any] = {}
 
 
+class CompactedHistory(msgspec.Struct, frozen=True):
+    """The content of the blob that keeps what was compacted."""
+
+    delegations: tuple[AgentInvocation, ...]
+
+
 class Compaction(OrchestrationPart, frozen=True):
     note_path: str
     compacted_at: Timestamp
@@ -127,6 +133,9 @@ class Orchestration(OrchestrationPart, frozen=True):
     @property
     def open_invocations(self) -> tuple[AgentInvocation, ...]:
         return tuple(one for one in self.agent_history if one.status == "in_progress")
+
+
+decode_history = msgspec.json.Decoder(CompactedHistory).decode
 
 
 def outcome_of(word: str, *, has_blockers: bool) -> VerdictOutcome | None:

@@ -77,6 +77,16 @@ def _open_line(invocation: AgentInvocation) -> str:
     )
 
 
+def handoff_lines(handoff: Handoff) -> Iterator[str]:
+    """Yield all that an agent gets who takes over."""
+    reason = f" ({handoff.reason})" if handoff.reason else ""
+    yield f"{handoff.to_agent} takes over from {handoff.from_agent}{reason}, {handoff.created_at}:"
+    yield handoff.context
+    yield from (f"- File: {name}" for name in handoff.artifacts)
+    if handoff.preserved_context:
+        yield f"- Kept: {msgspec.json.encode(handoff.preserved_context).decode()}"
+
+
 def _handoff_line(handoff: Handoff) -> str:
     call = _call(agent=handoff.to_agent, prompt="<what to do>")
     reason = f" ({one_line(handoff.reason)})" if handoff.reason else ""

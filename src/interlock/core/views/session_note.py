@@ -14,7 +14,7 @@ from interlock.core.notes.fts_query import one_line
 from interlock.core.notes.note import Metadata
 from interlock.core.protocol.specialists import REMEMBERED
 from interlock.core.session.events import GapRecorded
-from interlock.core.session.orchestration import AgentInvocation, Orchestration
+from interlock.core.session.orchestration import AgentInvocation, AgentOutput, Orchestration
 from interlock.core.session.plan import Stream
 from interlock.core.session.run_head import RunHead
 from interlock.core.session.state import SessionState, timestamp
@@ -102,12 +102,12 @@ def agent_lines(work: Orchestration) -> list[str]:
 def specialist_pages(
     session: SessionId, version: int, work: Orchestration
 ) -> list[SessionNotePage]:
-    """Return the notes that keep the context of specialists, each with all it has handed in."""
+    """Return the notes that keep the context of specialists, each with what it found last."""
     pages: list[SessionNotePage] = []
     for agent in REMEMBERED:
         outputs = [one.output for one in work.agent_history if one.agent == agent and one.output]
         if outputs:
-            body = "\n\n".join("\n".join(output_lines(output)) for output in outputs)
+            body = "\n\n".join(_quoted_output(output) for output in outputs)
             name = f"sessions/session-{session}-agent-{agent}"
             pages.append(_further_page(name, "session-agent", session, version, body))
     return pages
@@ -118,10 +118,16 @@ def history_page(
 ) -> SessionNotePage:
     """Return the note of delegations that were compacted."""
     parts = [
-        "\n".join((_invocation_line(one), *(output_lines(one.output) if one.output else ())))
+        "\n".join(filter(None, (_invocation_line(one), one.output and _quoted_output(one.output))))
         for one in delegations
     ]
     return _further_page(name, "session-history", session, version, "\n\n".join(parts))
+
+
+def _quoted_output(output: AgentOutput) -> str:
+    """Quote what an agent has written: it must not pass for a line of ours."""
+    lines = "\n".join(output_lines(output)).splitlines()
+    return "\n".join(f"> {line}".rstrip() for line in lines)
 
 
 def _further_page(
