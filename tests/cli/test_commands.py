@@ -24,12 +24,12 @@ def test_the_version_is_said(typed: Terminal) -> None:
 
 
 def test_an_unknown_command_is_misuse(typed: Terminal) -> None:
-    assert typed("sesion") == snapshot(
+    assert typed("sesssions") == snapshot(
         Said(
             code=2,
             out="",
             err="""\
-error: No such command 'sesion'. Did you mean 'session'?
+error: No such command 'sesssions'. Did you mean 'session'?
 
 hint: `interlock --help` shows how it is called.
 """,

@@ -17,6 +17,7 @@ from interlock.agents.hosts.registry import NAMES, host_named
 from interlock.app.admin.access import load_secret, publish_agent_bearer
 from interlock.app.hosts.probe import run_with_timeout
 from interlock.app.hosts.tool_listing import LISTING, tools_in
+from interlock.mcp.tools import TOOLSETS
 from tests.cli.conftest import Terminal
 from tests.server.process import Process
 
@@ -143,7 +144,7 @@ def test_a_client_that_is_told_by_hand_starts_a_server_of_this_data_home(
         environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", **variables}
         answered = run_with_timeout(command, LISTING, Path("/"), environment, 60)
         assert not isinstance(answered, str)
-        assert tools_in(answered.out) == 1, answered.err
+        assert tools_in(answered.out) == len(TOOLSETS["session"]), answered.err
 
 
 def test_claude_code_is_told_of_the_server_by_a_command() -> None:

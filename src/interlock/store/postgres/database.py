@@ -103,6 +103,8 @@ class PostgresDatabase:
         """Held while the connection is used: another thread gives it back when it is idle."""
         self._companion: tuple[str, Callable[[Any], None]] | None = None
         self.is_in_transaction = False
+        self._is_closing = threading.Event()
+        """Ends the waiting of the thread that gives the connection back."""
         self._is_connecting = False
         """True during the checks of a new connection. One that is lost then is not opened again."""
 
@@ -187,6 +189,7 @@ class PostgresDatabase:
             if self.is_connected:
                 return
             self._connection = self._open_connection()
+            self._is_closing.clear()
             self._is_connecting = True
             try:
                 self._apply_settings(self._connection)
@@ -223,6 +226,7 @@ class PostgresDatabase:
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
+        self._is_closing.set()
 
     def execute(
         self, statements: Sequence[PostgresStatement], *, is_alone: bool = False
@@ -310,14 +314,14 @@ class PostgresDatabase:
         while not connection.closed:
             idle_seconds = time.monotonic() - connection.used_at
             if idle_seconds < IDLE_SECONDS:
-                time.sleep(IDLE_SECONDS - idle_seconds)
+                self._is_closing.wait(IDLE_SECONDS - idle_seconds)
                 continue
             with self._lock:
                 is_idle = time.monotonic() - connection.used_at >= IDLE_SECONDS
                 if is_idle and connection.is_free:
                     connection.close()
                     return
-            time.sleep(IDLE_SECONDS)
+            self._is_closing.wait(IDLE_SECONDS)
 
     def _open_connection(self) -> _Connection:
         address = make_conninfo(**self.at.parameters)
