@@ -301,6 +301,22 @@ def test_a_session_with_a_damaged_end_is_not_built_upon(
     assert (view.health.state, len(view.events)) == ("corrupt_tail", 4)
 
 
+def test_a_child_that_cannot_be_read_is_told_as_damage_and_not_as_a_bug(
+    app: App, home: Path, tmp_path: Path
+) -> None:
+    first = started(app, tmp_path)
+    after_it = handed_in(app, handed_in(app, first))
+    child = bytes.fromhex(str(nodes_of(app, after_it)[2].parent).removeprefix("node_"))
+    place_of(home).run(
+        "UPDATE event SET body = ? WHERE seq = (SELECT seq FROM node WHERE id = ?)", b"x", child
+    )
+
+    refusal = advance(app, first.answer.continue_token, output("another way"))
+
+    assert isinstance(refusal, UnhealthySession)
+    assert refusal.health.state == "corrupt_tail"
+
+
 def test_verifying_names_the_session_whose_prompt_is_gone(
     app: App, home: Path, tmp_path: Path
 ) -> None:
