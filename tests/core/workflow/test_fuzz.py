@@ -239,7 +239,8 @@ def close(document: Any) -> bytes:
     ids=range(11),
 )
 def test_a_huge_file_has_an_answer_soon(document: Doc) -> None:
-    survived(close(document), KNOWN)
+    """A busy machine needs half a second for the largest; what is quadratic takes many."""
+    survived(close(document), KNOWN, seconds=3 * SECONDS_MAX)
 
 
 EQUALS = {"and": [{"var": f"v{n}", "equals": n} for n in range(9)]}

@@ -16,7 +16,7 @@ from interlock.core.workflow.parsing import ParsedWorkflow, parse_workflow
 from interlock.core.workflow.problems import InvalidWorkflow
 
 Doc: TypeAlias = dict[str, Any]
-SECONDS_MAX = 3.0  # six times what a busy machine needs; what is quadratic takes more
+SECONDS_MAX = 1.0
 
 
 def workflow(*steps: Any, **fields: Any) -> Doc:
