@@ -5,7 +5,6 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 from msgspec import Meta
 
-from interlock.app.callers import session_record
 from interlock.app.callers.caller import NO_SESSION, CallerClues, resolve_caller
 from interlock.app.context import App
 from interlock.app.gate.integrity import governed_root
@@ -34,7 +33,6 @@ from interlock.core.session.orchestration import (
     Orchestration,
     outcome_of,
 )
-from interlock.core.session.state import SessionState
 from interlock.core.views.delegated_work import delegation_lines, handoff_lines, output_lines
 from interlock.mcp.arguments import workspace_of
 from interlock.mcp.results import SuggestedCall, ToolResult, refusal_result
@@ -273,9 +271,10 @@ def _session_of(
         )
     if not isinstance(session, str):
         return refuse_unknown_caller(session, tool, given_arguments(arguments))
-    state = session_record.state_of(app, session)
-    if isinstance(state, SessionState) and state.worktree != str(root):
-        refusal = ChangeNotAllowed(f"changing session {session}", f"it belongs to {state.worktree}")
+    stream = app.reader.stream(session)
+    home = stream.head.workspace if stream and stream.head and stream.head.attended else str(root)
+    if home != str(root):
+        refusal = ChangeNotAllowed(f"changing session {session}", f"it belongs to {home}")
         return refusal_result(refusal.explain(), None)
     return session
 
