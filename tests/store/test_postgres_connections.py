@@ -150,6 +150,10 @@ def test_more_servers_than_connections_work(
             token = answer["structuredContent"]["continueToken"]
             notes = f"Notes {call} of {number}"
             answer = client.call("checkpoint_workflow", continueToken=token, notesMarkdown=notes)
+        assert client.server.stdin is not None
+        client.server.stdin.close()
+        # Two hundred processes share two cores: ending takes its turn, too.
+        client.server.wait(timeout=90)
         client.close()
 
     threads = [threading.Thread(target=work, args=[number]) for number in range(SERVERS)]
