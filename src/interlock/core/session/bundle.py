@@ -193,8 +193,9 @@ def adopt(
         drafts.append(EventDraft("imported", StatusChanged("ended", "it was imported")))
     blobs = {ref: text.encode() for ref, text in content.blobs.items()}
     planned = plan(Stream(session), drafts, blobs=blobs, at_ms=at_ms)
-    # The events still name its conversations, which stay bound where they are.
-    return msgspec.structs.replace(planned, bound_conversations=())
+    # The events still name its conversations, which stay bound where they are; and what they
+    # announce has happened elsewhere.
+    return msgspec.structs.replace(planned, bound_conversations=(), outbox=())
 
 
 def _manifest(content: BundleContent) -> dict[str, str]:

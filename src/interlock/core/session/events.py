@@ -22,6 +22,7 @@ from interlock.core.session.blockers import Blocker
 from interlock.core.session.delegation_events import DelegationEvent, HistoryCompacted
 from interlock.core.session.event_struct import EventStruct
 from interlock.core.session.past import Past
+from interlock.core.session.protocol_events import ProtocolEvent
 from interlock.core.workflow.interpret import Entry
 from interlock.core.workflow.packs import Capability, DivergenceReason, Severity
 from interlock.core.workflow.positions import Position
@@ -310,6 +311,7 @@ SessionEvent: TypeAlias = (
     | ProtocolStarted
     | StatusChanged
     | DelegationEvent
+    | ProtocolEvent
     | SessionArchived
 )
 

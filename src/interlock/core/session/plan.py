@@ -8,6 +8,7 @@ from interlock.core.ids import BlobRef, NodeId, RunId, SessionId
 from interlock.core.project_stream import LeaseCondition, OutboxMessage
 from interlock.core.session import chain
 from interlock.core.session import head as heads
+from interlock.core.session.announcements import messages_about
 from interlock.core.session.chain import ChainLink
 from interlock.core.session.events import (
     ENVELOPE_VERSION,
@@ -135,7 +136,9 @@ def plan(
         link = chain.seal(envelope, end)
         recorded.append((link, envelope))
         end = link.digest
-    return plan_from_recorded(stream, recorded, blobs=blobs, request=request)
+    planned = plan_from_recorded(stream, recorded, blobs=blobs, request=request)
+    messages = messages_about(envelope for _, envelope in recorded)
+    return msgspec.structs.replace(planned, outbox=messages) if messages else planned
 
 
 def plan_from_recorded(

@@ -45,6 +45,11 @@ from interlock.core.session.events import (
     WorkChanged,
 )
 from interlock.core.session.past import presumed_past
+from interlock.core.session.protocol_events import (
+    ProtocolEnded,
+    ProtocolEndRefused,
+    ProtocolEndRequested,
+)
 
 RECAP_CHARS_MAX = 800  # what resume searches and shows; the whole notes are in the events
 BLOCKED_IN_ROW_MAX = 10  # after so many blocked attempts the run waits for the user
@@ -160,6 +165,8 @@ def apply_run_event(run: RunHead, envelope: Envelope) -> RunHead:
         case AgentInvoked() | AgentCompleted() | DecisionRecorded() | DecisionJudged():
             return run
         case HistoryCompacted():
+            return run
+        case ProtocolEndRequested() | ProtocolEndRefused() | ProtocolEnded():
             return run
         case EvidenceRecorded():
             return _with_evidence(run, event)

@@ -30,6 +30,7 @@ from interlock.core.session.orchestration import (
     Timestamp,
     apply_delegation_event,
 )
+from interlock.core.session.protocol_events import ProtocolEnded
 
 
 class _State(msgspec.Struct, frozen=True, rename="camel"):
@@ -104,6 +105,8 @@ def _apply_event(state: SessionState, envelope: Envelope, at: str) -> SessionSta
             return change(state, protocol_start_complete=True, protocol_start_evidence=evidence)
         case StatusChanged(status=status):
             return change(state, status=status)
+        case ProtocolEnded(evidence=evidence):
+            return change(state, protocol_end_complete=True, protocol_end_evidence=evidence)
         case (
             AgentInvoked()
             | AgentCompleted()

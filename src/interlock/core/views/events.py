@@ -43,6 +43,11 @@ from interlock.core.session.events import (
     ValidationPerformed,
     WorkChanged,
 )
+from interlock.core.session.protocol_events import (
+    ProtocolEnded,
+    ProtocolEndRefused,
+    ProtocolEndRequested,
+)
 from interlock.core.views.decisions import decisions_in_words
 from interlock.core.workflow.operators import clip
 
@@ -95,6 +100,8 @@ def is_failure(event: SessionEvent) -> bool:
             return True
         case AgentCompleted(status="blocked") | AgentCompleted(status="failed"):
             return True
+        case ProtocolEndRefused():
+            return True
         case _:
             return False
 
@@ -118,6 +125,13 @@ def _unclipped_summary(event: SessionEvent) -> str:
             return f"session started: {_pairs(event.evidence)}"
         case StatusChanged():
             return f"session {event.status}: {event.reason}"
+        case ProtocolEndRequested():
+            return f"the end of the session is wanted: {event.summary or '-'}"
+        case ProtocolEndRefused():
+            return f"the session cannot end yet: {'; '.join(event.blockers)}"
+        case ProtocolEnded():
+            commit = f", commit {event.commit}" if event.commit else ""
+            return f"the session has ended: {_pairs(event.evidence)}{commit}"
         case SessionArchived():
             return "archived" if event.is_archived else "back from the archive"
         case AgentInvoked():

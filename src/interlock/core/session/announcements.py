@@ -1,0 +1,70 @@
+"""Announcements: messages for whoever runs jobs, made from the events that they are about.
+
+They are written to the outbox in the transaction of their events, so that none is lost and none is
+about something that did not happen. Other events of a session are read from the log as it changes.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+import msgspec
+
+from interlock.core import canonical
+from interlock.core.ids import SessionId
+from interlock.core.project_stream import OutboxMessage
+from interlock.core.session.events import ApprovalRequested, ApprovalResolved, Envelope
+from interlock.core.session.protocol_events import ProtocolEnded, ProtocolEndRequested
+
+Topic = Literal[
+    "session/protocol.end",
+    "session/complete",
+    "approval/requested",
+    "approval/granted",
+    "approval/denied",
+]
+
+
+class Announcement(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    topic: Topic
+    session_id: SessionId
+    subject: str
+    """The id of what it is about: a job, an approval."""
+    text: str = ""
+    machine: str = ""
+    """The machine on which the work must be done; empty if that does not matter."""
+    commit_sha: str | None = None
+
+
+decode_announcement = msgspec.json.Decoder(Announcement).decode
+
+
+def messages_about(envelopes: Iterable[Envelope]) -> tuple[OutboxMessage, ...]:
+    return tuple(
+        OutboxMessage(
+            f"{made.topic}:{envelope.session}:{envelope.seq}",
+            made.topic,
+            canonical.encode(made),
+        )
+        for envelope in envelopes
+        for made in _announcements_of(envelope)
+    )
+
+
+def _announcements_of(envelope: Envelope) -> Iterator[Announcement]:
+    session = envelope.session
+    match envelope.event:
+        case ProtocolEndRequested() as event:
+            yield Announcement(
+                "session/protocol.end", session, event.job, event.summary, event.machine
+            )
+        case ProtocolEnded() as event:
+            commit = event.commit or None
+            yield Announcement("session/complete", session, event.job, commit_sha=commit)
+        case ApprovalRequested() as event:
+            yield Announcement("approval/requested", session, event.approval, event.question)
+        case ApprovalResolved(verdict="granted") as event:
+            yield Announcement("approval/granted", session, event.approval, event.reason)
+        case ApprovalResolved() as event:
+            yield Announcement("approval/denied", session, event.approval, event.reason)
+        case _:
+            return

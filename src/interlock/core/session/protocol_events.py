@@ -1,0 +1,38 @@
+"""The events of the end of a session: wanted, refused, done."""
+
+from typing import TypeAlias
+
+from interlock.core.session.event_struct import EventStruct
+
+
+class ProtocolEndRequested(EventStruct, frozen=True, omit_defaults=True, tag="end_requested"):
+    """Somebody wants to end the session. A job does it, on the machine that has the checkout."""
+
+    job: str
+    machine: str
+    summary: str = ""
+    """What the agent or the user says was done."""
+
+
+class ProtocolEndRefused(EventStruct, frozen=True, tag="end_refused"):
+    """The job found that the session cannot end yet."""
+
+    job: str
+    blockers: tuple[str, ...]
+
+
+class ProtocolEnded(EventStruct, frozen=True, omit_defaults=True, tag="protocol_ended"):
+    """The evidence of how the session ended."""
+
+    job: str
+    evidence: dict[str, str]
+    commit: str = ""
+    """The commit that was made of the session's own files; empty if none was."""
+
+
+ProtocolEvent: TypeAlias = ProtocolEndRequested | ProtocolEndRefused | ProtocolEnded
+
+
+def end_outcome_key(job: str) -> str:
+    """The key of the event that says what became of a wanted end."""
+    return f"end-outcome:{job}"
