@@ -38,6 +38,8 @@ class App(msgspec.Struct, frozen=True):
     """The id of our own process. Its ancestors tell which client it works for."""
     conversation: Conversation | None = None
     """The conversation that a call names itself; then nothing else is looked at."""
+    waits_for_jobs: bool = True
+    """Whether a call may wait for what a job does: others would wait for that thread, too."""
     clock: Clock = msgspec.field(default_factory=SystemClock)
     entropy: Callable[[int], bytes] = os.urandom
     workflow_cache: dict[WorkflowHash, CompiledWorkflow] = msgspec.field(

@@ -38,6 +38,7 @@ _COMMANDS = {
     "hook": "interlock.cli.hook_command:hook",
     "init": "interlock.cli.session_state:init",
     "install": "interlock.cli.install:install",
+    "jobs": "interlock.cli.jobs:jobs",
     "keys": "interlock.cli.keys:keys",
     "mcp": "interlock.cli.mcp_connection:mcp",
     "migrate": "interlock.cli.migrate:migrate",

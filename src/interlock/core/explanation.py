@@ -14,6 +14,7 @@ Code = Literal[
     "unknown_run",
     "unknown_gap",
     "unknown_delegation",
+    "unknown_job",
     "unknown_decision",
     "unknown_node",
     "unknown_step",

@@ -106,6 +106,11 @@ def decision_id(session: str, seed: str) -> str:
     return f"dec_{_derive('decision', session, seed)[:GAP_BYTES].hex()}"
 
 
+def job_id(name: str, seed: str) -> str:
+    """Return the job of this name that something recorded, named by `seed`, starts."""
+    return f"job_{_derive('job', name, seed)[:GAP_BYTES].hex()}"
+
+
 def failure_id(random: bytes) -> str:
     """Return the name of one failure, which its answer and its line in the log share."""
     return f"err_{random[:FAILURE_BYTES].hex()}"

@@ -58,6 +58,7 @@ STATUS_BY_CODE: dict[AnyCode, int] = {
     "unknown_session": 404,
     "unknown_run": 404,
     "unknown_gap": 404,
+    "unknown_job": 404,
     "unknown_delegation": 404,
     "unknown_decision": 404,
     "unknown_node": 404,

@@ -4,6 +4,7 @@ import errno
 import os
 import signal
 import socket
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -82,11 +83,28 @@ async def _serve(
     )
     running = RunningServer(os.getpid(), f"http://127.0.0.1:{port}", clock.now_ms(), __version__)
 
+    stop_jobs = threading.Event()
+    executor = threading.Thread(target=_run_jobs, args=(home, stop_jobs), name="executor")
+    executor.daemon = True  # a step that takes long does not hold up the end
+
     def announce() -> None:
         lease.announce(running)
         on_ready(running)
+        executor.start()
 
-    await _Server(config, site, announce).serve(sockets=sockets)
+    try:
+        await _Server(config, site, announce).serve(sockets=sockets)
+    finally:
+        stop_jobs.set()
+        if executor.ident is not None:
+            executor.join(SHUTDOWN_SECONDS)
+
+
+def _run_jobs(home: Path, stop: threading.Event) -> None:
+    """Run jobs until the server ends. What that takes is imported now, when the server is ready."""
+    from interlock.durable.executor import serve_jobs  # noqa: PLC0415 (700 ms)
+
+    serve_jobs(home, stop)
 
 
 class _Server(uvicorn.Server):

@@ -117,7 +117,12 @@ def build_site(
 
 def _open_reader_app(home: Path) -> App:
     # Whoever started the server is not its caller: its parents and its variables say nothing.
-    return msgspec.structs.replace(open_app(home, is_server=True), process=0, environment={})
+    return msgspec.structs.replace(
+        open_app(home, is_server=True),
+        process=0,
+        environment={},
+        waits_for_jobs=False,
+    )
 
 
 def open_writer_app(home: Path) -> App:

@@ -22,7 +22,7 @@ def preferences_in(path: Path) -> Wish:
     Raises:
         SettingsBroken: the file is there but is not what it should be.
     """
-    return _section(path, "preferences", Wish)
+    return section_in(path, "preferences", Wish)
 
 
 class _McpSection(msgspec.Struct, frozen=True):
@@ -35,7 +35,7 @@ def toolsets_in(path: Path) -> tuple[str, ...] | None:
     Raises:
         SettingsBroken: the file is there but is not what it should be.
     """
-    section: _McpSection = _section(path, "mcp", _McpSection)
+    section: _McpSection = section_in(path, "mcp", _McpSection)
     return section.toolsets
 
 
@@ -56,7 +56,7 @@ def notes_in(path: Path) -> NotesSettings:
     Raises:
         SettingsBroken: the file is there but is not what it should be.
     """
-    return _section(path, "notes", NotesSettings)
+    return section_in(path, "notes", NotesSettings)
 
 
 Bindings: TypeAlias = dict[str, str | dict[str, str]]
@@ -68,7 +68,7 @@ def bindings_in(path: Path) -> Bindings:
     Raises:
         SettingsBroken: the file is there but is not what it should be.
     """
-    return _section(path, "bindings", Bindings)
+    return section_in(path, "bindings", Bindings)
 
 
 def bindings_for(workflow: str, bindings: Bindings) -> dict[str, str]:
@@ -90,7 +90,7 @@ def user_policy_in(path: Path) -> UserPolicy:
     Raises:
         SettingsBroken: the file is there but is not what it should be.
     """
-    section: _UserGateSection = _section(path, "gate", _UserGateSection)
+    section: _UserGateSection = section_in(path, "gate", _UserGateSection)
     if wrong_rules := wrongly_advisory_rules(section.rules):
         raise SettingsBroken(
             f"`{path}` cannot be used: the rule `{wrong_rules[0]}` cannot be advisory"
@@ -139,7 +139,12 @@ def _mentions_store(path: Path) -> bool:
         return True
 
 
-def _section(path: Path, name: str, shape: Any) -> Any:
+def section_in(path: Path, name: str, shape: Any) -> Any:
+    """Return a section of a file in its shape; an empty one if there is none.
+
+    Raises:
+        SettingsBroken: the file is there but is not what it should be.
+    """
     return _value(path, name, shape, default={})
 
 

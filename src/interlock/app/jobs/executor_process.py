@@ -1,0 +1,60 @@
+"""Having jobs run: by the executor that there is, or by one that is started for them.
+
+A process that an agent client waits for imports nothing that jobs need. It records what it wants,
+sees to it that an executor runs, and looks for the outcome in the log.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from interlock.app.context import App
+from interlock.app.jobs.executor_role import has_executor
+
+WAIT_SECONDS = 40.0
+_POLL_SECONDS = 0.05
+_LOOK_SECONDS = 1.0
+
+Outcome = TypeVar("Outcome")
+
+
+def wait_for_outcome(
+    app: App, find: Callable[[], Outcome | None], *, seconds: float = WAIT_SECONDS
+) -> Outcome | None:
+    """Return what `find` finds once a job has recorded it; None if that takes too long.
+
+    An executor may end just when it is needed, so that is looked at from time to time.
+    """
+    if not app.waits_for_jobs:
+        return find()
+    deadline = time.monotonic() + seconds
+    look_at, child = 0.0, None
+    while (outcome := find()) is None and (now := time.monotonic()) < deadline:
+        is_child_running = child is not None and child.poll() is None
+        if now >= look_at and not is_child_running:
+            child = None if has_executor(app) else _start_executor(app)
+            look_at = now + _LOOK_SECONDS
+        time.sleep(_POLL_SECONDS)
+    return outcome
+
+
+def _start_executor(app: App) -> "subprocess.Popen[bytes]":
+    """Start a process that runs the jobs that there are, and ends."""
+    logs = app.home / "logs"
+    logs.mkdir(mode=0o700, exist_ok=True)
+    log = os.open(logs / "jobs.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    environment = {**app.environment, "INTERLOCK_HOME": str(app.home)}
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-m", "interlock", "jobs", "run"],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    finally:
+        os.close(log)

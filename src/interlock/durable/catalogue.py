@@ -1,0 +1,19 @@
+"""The jobs that there are, and the announcements that start them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from interlock.core.session.announcements import Topic
+from interlock.durable.job import Job
+from interlock.durable.notification import NOTIFY, is_notifying
+
+JOBS: Mapping[str, Job] = {job.name: job for job in (NOTIFY,)}
+_STARTED_BY: Mapping[Topic, str] = {"session/protocol.end": "protocol-end"}
+
+
+def jobs_for(topic: Topic, jobs: Mapping[str, Job], home: Path) -> list[Job]:
+    """The jobs that an announcement of this topic starts, as far as they are among `jobs`."""
+    names = [_STARTED_BY[topic]] if topic in _STARTED_BY else []
+    if is_notifying(home, topic):
+        names.append(NOTIFY.name)
+    return [jobs[name] for name in names if name in jobs]

@@ -1,0 +1,54 @@
+"""The database of the jobs: a file in the data home, or a schema beside that of the store.
+
+On a file DBOS keeps SQLite's own journal: the SQLite that Python is linked with may be one whose
+write-ahead log can be damaged by two processes, and a step costs little more without it. Only one
+process runs jobs on a file; others look at it.
+"""
+
+import os
+from pathlib import Path
+
+import msgspec
+import sqlalchemy
+from dbos import DBOSClient, DBOSPortableJSONSerializer
+
+from interlock.app.jobs.executor_role import JOBS_FILE, postgres_parameters
+
+SCHEMA_SUFFIX = "_jobs"
+POOL_SIZE = 4
+SERIALIZER = DBOSPortableJSONSerializer()
+"""Not DBOS's default, which would run code that somebody put into the database."""
+
+
+class JobDatabase(msgspec.Struct, frozen=True):
+    url: str
+    schema: str
+    engine: sqlalchemy.Engine | None
+    """For PostgreSQL: connects as the store does."""
+
+    def open_client(self) -> DBOSClient:
+        return DBOSClient(
+            system_database_url=self.url or None,
+            system_database_engine=self.engine,
+            dbos_system_schema=self.schema,
+            serializer=SERIALIZER,
+            retry_connection_errors=False,
+        )
+
+
+def job_database(home: Path, store_url: str) -> JobDatabase:
+    if not store_url:
+        # Made here, so that nobody but its owner can read it.
+        os.close(os.open(home / JOBS_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        return JobDatabase(f"sqlite:///{home / JOBS_FILE}", "dbos", None)
+    parameters, schema = postgres_parameters(store_url)
+
+    def connect() -> object:
+        import psycopg  # noqa: PLC0415 (only where the store is there)
+
+        return psycopg.connect(**parameters)
+
+    engine = sqlalchemy.create_engine(
+        "postgresql+psycopg://", creator=connect, pool_size=POOL_SIZE, pool_pre_ping=True
+    )
+    return JobDatabase("", f"{schema}{SCHEMA_SUFFIX}", engine)

@@ -1,0 +1,127 @@
+"""Running jobs with DBOS: start one, once; continue those whose process died.
+
+DBOS is one object in a process, with threads of its own. A job is one DBOS workflow, and each of
+its steps a DBOS step: its result is stored before the next one begins. Whoever continues a job
+takes it over in the database, and what its former process still records is refused, so a process
+that was only stopped does no further step when it wakes up.
+
+`VERSION` says which jobs a program can continue: it changes only with the steps of a job, and not
+with each release, because jobs of another version are left alone.
+"""
+
+import logging
+import sqlite3
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from dbos import DBOS, DBOSConfig, SetWorkflowID, StepOptions
+from sqlalchemy.exc import SQLAlchemyError
+
+from interlock.app.context import open_app
+from interlock.app.failures import StoreFailure
+from interlock.core.canonical import Json
+from interlock.core.session.announcements import Announcement
+from interlock.durable.job import Job, JobContext, StepResult
+from interlock.durable.job_database import POOL_SIZE, SERIALIZER, JobDatabase
+
+VERSION = "1"
+WORKFLOW = "job"
+ACTIVE = ["PENDING", "ENQUEUED", "DELAYED"]
+FIRST_RETRY_SECONDS = 0.5
+TRANSIENT = (StoreFailure, OSError, SQLAlchemyError, sqlite3.Error)
+"""What may be otherwise the next time."""
+
+
+class JobRuntime:
+    """The jobs that this process runs. There is one in a process at a time."""
+
+    def __init__(
+        self, home: Path, database: JobDatabase, machine: str, jobs: Mapping[str, Job]
+    ) -> None:
+        self._home, self._jobs = home, jobs
+        self._application = f"interlock-{machine}"
+        config = DBOSConfig(
+            name=self._application,
+            executor_id=machine,
+            application_version=VERSION,
+            serializer=SERIALIZER,
+            dbos_system_schema=database.schema,
+            use_listen_notify=False,
+            sys_db_pool_size=POOL_SIZE,
+            log_level="ERROR",
+        )
+        if database.engine is None:
+            config["system_database_url"] = database.url
+        else:
+            config["system_database_engine"] = database.engine
+        logging.getLogger("dbos").propagate = False
+        DBOS(config=config)
+
+        @DBOS.workflow(name=WORKFLOW, max_recovery_attempts=None)
+        def run_job(name: str, content: dict[str, Any]) -> Json:
+            return self._run(name, content)
+
+        self._run_job = run_job
+        DBOS.launch()
+
+    def start(self, job: Job, job_id: str, announcement: Announcement) -> None:
+        """Start a job, unless one with this id was started before."""
+        with SetWorkflowID(job_id):
+            DBOS.start_workflow(self._run_job, job.name, msgspec.to_builtins(announcement))
+
+    def active_jobs(self) -> list[str]:
+        """The ids of the jobs of this machine that are not over."""
+        found = DBOS.list_workflows(
+            status=ACTIVE,
+            application_name=self._application,
+            load_input=False,
+            load_output=False,
+        )
+        return [status.workflow_id for status in found]
+
+    def close(self, *, wait_seconds: int = 0) -> None:
+        """End. A step that still runs then is done again by the next executor."""
+        DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=wait_seconds)
+
+    def _run(self, name: str, content: dict[str, Any]) -> Json:
+        """The steps of a job in their order. DBOS runs this again from its start to continue it."""
+        job_id = DBOS.workflow_id
+        assert job_id is not None, "a job runs as a workflow"
+        results: dict[str, Json] = {}
+        for step in self._jobs[name].steps:
+            options = StepOptions(
+                name=step.name,
+                retries_allowed=step.attempts_max > 1,
+                max_attempts=step.attempts_max,
+                interval_seconds=FIRST_RETRY_SECONDS,
+                should_retry=_is_transient,
+            )
+            stored: Any = DBOS.run_step(
+                options, self._run_step, name, step.name, job_id, content, dict(results)
+            )
+            result = msgspec.convert(stored, StepResult)
+            results[step.name] = result.value
+            if result.is_last:
+                break
+        return results
+
+    def _run_step(
+        self,
+        name: str,
+        step_name: str,
+        job_id: str,
+        content: dict[str, Any],
+        results: dict[str, Json],
+    ) -> dict[str, Json]:
+        app = open_app(self._home)
+        try:
+            context = JobContext(job_id, msgspec.convert(content, Announcement), results)
+            return msgspec.to_builtins(self._jobs[name].step(step_name).work(app, context))
+        finally:
+            app.close()
+
+
+def _is_transient(error: BaseException) -> bool:
+    return isinstance(error, TRANSIENT)
