@@ -13,7 +13,7 @@ from interlock.core import canonical
 from interlock.core.ids import SessionId
 from interlock.core.project_stream import OutboxMessage
 from interlock.core.session.events import ApprovalRequested, ApprovalResolved, Envelope
-from interlock.core.session.protocol_events import ProtocolEnded, ProtocolEndRequested
+from interlock.core.session.protocol_events import ProtocolEndRequested, SessionCompleted
 
 Topic = Literal[
     "session/protocol.end",
@@ -41,13 +41,18 @@ decode_announcement = msgspec.json.Decoder(Announcement).decode
 def messages_about(envelopes: Iterable[Envelope]) -> tuple[OutboxMessage, ...]:
     return tuple(
         OutboxMessage(
-            f"{made.topic}:{envelope.session}:{envelope.seq}",
+            message_key(made.topic, envelope.session, envelope.seq),
             made.topic,
             canonical.encode(made),
         )
         for envelope in envelopes
         for made in _announcements_of(envelope)
     )
+
+
+def message_key(topic: Topic, session: SessionId, seq: int) -> str:
+    """The name of what is announced because of one event."""
+    return f"{topic}:{session}:{seq}"
 
 
 def _announcements_of(envelope: Envelope) -> Iterator[Announcement]:
@@ -57,7 +62,7 @@ def _announcements_of(envelope: Envelope) -> Iterator[Announcement]:
             yield Announcement(
                 "session/protocol.end", session, event.job, event.summary, event.machine
             )
-        case ProtocolEnded() as event:
+        case SessionCompleted() as event:
             commit = event.commit or None
             yield Announcement("session/complete", session, event.job, commit_sha=commit)
         case ApprovalRequested() as event:

@@ -22,6 +22,11 @@ from interlock.core.session.events import (
     StatusChanged,
     WorkChanged,
 )
+from interlock.core.session.protocol_events import (
+    ProtocolEndRefused,
+    ProtocolEndRequested,
+    SessionCompleted,
+)
 
 
 class Attendance(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -39,6 +44,8 @@ class Attendance(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     """Whether the user has let this conversation go on to coding, and not gone back since."""
     delegation_count: int = 0
     """How many delegations and decisions were recorded."""
+    ending_job: str = ""
+    """The job that is to end it, until that has an outcome."""
     hosts: tuple[tuple[str, str], ...] = ()
     """The conversations of agent clients that ever belonged to it: host, and its id there."""
 
@@ -85,6 +92,10 @@ def apply_event(head: Head | None, envelope: Envelope) -> Head:
             return change(head, run_count=head.run_count + 1, latest_run=envelope.run)
         case HostBound() | ModeChanged() | WorkChanged() | ProtocolStarted() | StatusChanged():
             return change(head, attended=_apply_to_attended(head.attended, event))
+        case ProtocolEndRequested() | ProtocolEndRefused() | SessionCompleted():
+            assert head.attended is not None, "only an attended session has a protocol"
+            job = event.job if isinstance(event, ProtocolEndRequested) else ""
+            return change(head, attended=change(head.attended, ending_job=job))
         case AgentInvoked() | DecisionRecorded():
             assert head.attended is not None, "work is handed on in an attended session"
             count = head.attended.delegation_count + 1

@@ -1,4 +1,4 @@
-"""The events of the end of a session: wanted, refused, done."""
+"""The events of the end of a session: wanted, refused, proven, complete."""
 
 from typing import TypeAlias
 
@@ -21,16 +21,24 @@ class ProtocolEndRefused(EventStruct, frozen=True, tag="end_refused"):
     blockers: tuple[str, ...]
 
 
-class ProtocolEnded(EventStruct, frozen=True, omit_defaults=True, tag="protocol_ended"):
-    """The evidence of how the session ended."""
+class ProtocolEnded(EventStruct, frozen=True, tag="protocol_ended"):
+    """The evidence of how the session ended. Its logbook is written from it, then committed."""
 
     job: str
     evidence: dict[str, str]
+
+
+class SessionCompleted(EventStruct, frozen=True, omit_defaults=True, tag="session_completed"):
+    """Nothing is left to do for the session."""
+
+    job: str
     commit: str = ""
     """The commit that was made of the session's own files; empty if none was."""
 
 
-ProtocolEvent: TypeAlias = ProtocolEndRequested | ProtocolEndRefused | ProtocolEnded
+ProtocolEvent: TypeAlias = (
+    ProtocolEndRequested | ProtocolEndRefused | ProtocolEnded | SessionCompleted
+)
 
 
 def end_outcome_key(job: str) -> str:

@@ -49,6 +49,7 @@ from interlock.core.session.protocol_events import (
     ProtocolEnded,
     ProtocolEndRefused,
     ProtocolEndRequested,
+    SessionCompleted,
 )
 
 RECAP_CHARS_MAX = 800  # what resume searches and shows; the whole notes are in the events
@@ -166,7 +167,9 @@ def apply_run_event(run: RunHead, envelope: Envelope) -> RunHead:
             return run
         case HistoryCompacted():
             return run
-        case ProtocolEndRequested() | ProtocolEndRefused() | ProtocolEnded():
+        case ProtocolEndRequested() | ProtocolEndRefused():
+            return run
+        case ProtocolEnded() | SessionCompleted():
             return run
         case EvidenceRecorded():
             return _with_evidence(run, event)

@@ -30,7 +30,7 @@ from interlock.core.session.orchestration import (
     Timestamp,
     apply_delegation_event,
 )
-from interlock.core.session.protocol_events import ProtocolEnded
+from interlock.core.session.protocol_events import ProtocolEnded, SessionCompleted
 
 
 class _State(msgspec.Struct, frozen=True, rename="camel"):
@@ -107,6 +107,9 @@ def _apply_event(state: SessionState, envelope: Envelope, at: str) -> SessionSta
             return change(state, status=status)
         case ProtocolEnded(evidence=evidence):
             return change(state, protocol_end_complete=True, protocol_end_evidence=evidence)
+        case SessionCompleted(commit=commit) if commit:
+            evidence = {**state.protocol_end_evidence, "gitCommitted": commit}
+            return change(state, protocol_end_evidence=evidence)
         case (
             AgentInvoked()
             | AgentCompleted()

@@ -47,6 +47,7 @@ from interlock.core.session.protocol_events import (
     ProtocolEnded,
     ProtocolEndRefused,
     ProtocolEndRequested,
+    SessionCompleted,
 )
 from interlock.core.views.decisions import decisions_in_words
 from interlock.core.workflow.operators import clip
@@ -130,8 +131,9 @@ def _unclipped_summary(event: SessionEvent) -> str:
         case ProtocolEndRefused():
             return f"the session cannot end yet: {'; '.join(event.blockers)}"
         case ProtocolEnded():
-            commit = f", commit {event.commit}" if event.commit else ""
-            return f"the session has ended: {_pairs(event.evidence)}{commit}"
+            return f"the protocol of the session has ended: {_pairs(event.evidence)}"
+        case SessionCompleted():
+            return f"the session is complete, commit {event.commit or '-'}"
         case SessionArchived():
             return "archived" if event.is_archived else "back from the archive"
         case AgentInvoked():

@@ -1,0 +1,57 @@
+"""The end of a session by its protocol: wanted once, carried out by a job, recorded once."""
+
+from collections.abc import Mapping, Sequence
+
+from interlock.core import ids
+from interlock.core.protocol.gated_session import SessionNotAttended
+from interlock.core.session.announcements import message_key
+from interlock.core.session.events import StatusChanged
+from interlock.core.session.plan import EventDraft, Plan, Stream, plan
+from interlock.core.session.protocol_events import (
+    ProtocolEnded,
+    ProtocolEndRefused,
+    ProtocolEndRequested,
+    SessionCompleted,
+    end_outcome_key,
+)
+
+JOB = "protocol-end"
+ENDED = "its protocol has ended"
+
+
+def request_end(
+    stream: Stream, *, machine: str, summary: str, at_ms: int
+) -> Plan | SessionNotAttended | None:
+    """Plan the request; None if the end was requested before and has no outcome yet."""
+    attended = stream.head.attended if stream.head else None
+    if attended is None:
+        return SessionNotAttended(stream.session)
+    if attended.ending_job:
+        return None
+    seed = message_key("session/protocol.end", stream.session, stream.version)
+    job = ids.job_id(JOB, seed)
+    event = ProtocolEndRequested(job, machine, summary)
+    return plan(stream, [EventDraft(f"end:{job}", event)], blobs={}, at_ms=at_ms)
+
+
+def refuse_end(stream: Stream, job: str, blockers: Sequence[str], *, at_ms: int) -> Plan:
+    event = ProtocolEndRefused(job, tuple(blockers))
+    return plan(stream, [EventDraft(end_outcome_key(job), event)], blobs={}, at_ms=at_ms)
+
+
+def record_evidence(stream: Stream, job: str, evidence: Mapping[str, str], *, at_ms: int) -> Plan:
+    event = ProtocolEnded(job, dict(evidence))
+    return plan(stream, [EventDraft(evidence_key(job), event)], blobs={}, at_ms=at_ms)
+
+
+def complete(stream: Stream, job: str, commit: str, *, at_ms: int) -> Plan:
+    """Plan the end. A session that has ended already, because its client has, ends for good."""
+    drafts = [
+        EventDraft(end_outcome_key(job), SessionCompleted(job, commit)),
+        EventDraft(f"ended:{job}", StatusChanged("ended", ENDED)),
+    ]
+    return plan(stream, drafts, blobs={}, at_ms=at_ms)
+
+
+def evidence_key(job: str) -> str:
+    return f"end-evidence:{job}"
