@@ -55,9 +55,6 @@ class Executor:
             except StoreFailure as failure:
                 _LOG.warning("Jobs cannot be run now: %s", failure)
                 stop.wait(OVERDUE_SECONDS)
-            except Exception:  # noqa: BLE001 (DBOS raises what its database does; jobs go on)
-                _LOG.exception("Jobs cannot be run now")
-                stop.wait(OVERDUE_SECONDS)
             stop.wait(TICK_SECONDS)
 
     def run_pending(self, *, seconds: float) -> bool:

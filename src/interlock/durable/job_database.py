@@ -6,12 +6,16 @@ process runs jobs on a file; others look at it.
 """
 
 import os
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 import sqlalchemy
-from dbos import DBOSClient, DBOSPortableJSONSerializer
+from dbos import DBOSClient, DBOSPortableJSONSerializer, error
+from sqlalchemy.exc import SQLAlchemyError
 
+from interlock.app.failures import StoreUnreachable
 from interlock.app.jobs.executor_role import JOBS_FILE, postgres_parameters
 
 SCHEMA_SUFFIX = "_jobs"
@@ -52,3 +56,16 @@ def job_database(home: Path, store_url: str) -> JobDatabase:
         "postgresql+psycopg://", creator=connect, pool_size=POOL_SIZE, pool_pre_ping=True
     )
     return JobDatabase("", f"{schema}{SCHEMA_SUFFIX}", engine)
+
+
+@contextmanager
+def report_as_store_failure() -> Generator[None]:
+    """Raise what the database of the jobs does as what it means to everybody else."""
+    try:
+        yield
+    except (SQLAlchemyError, error.DBOSException) as failure:
+        first_line = next(iter(str(failure).splitlines()), type(failure).__name__)
+        raise StoreUnreachable(
+            f"The database of the jobs cannot be used: {first_line}",
+            "Nothing is lost: jobs go on when it can be used again.",
+        ) from failure

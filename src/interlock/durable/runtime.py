@@ -24,7 +24,12 @@ from interlock.app.failures import StoreFailure
 from interlock.core.canonical import Json
 from interlock.core.session.announcements import Announcement
 from interlock.durable.job import Job, JobContext, StepResult
-from interlock.durable.job_database import POOL_SIZE, SERIALIZER, JobDatabase
+from interlock.durable.job_database import (
+    POOL_SIZE,
+    SERIALIZER,
+    JobDatabase,
+    report_as_store_failure,
+)
 
 VERSION = "1"
 WORKFLOW = "job"
@@ -64,21 +69,23 @@ class JobRuntime:
             return self._run(name, content)
 
         self._run_job = run_job
-        DBOS.launch()
+        with report_as_store_failure():
+            DBOS.launch()
 
     def start(self, job: Job, job_id: str, announcement: Announcement) -> None:
         """Start a job, unless one with this id was started before."""
-        with SetWorkflowID(job_id):
+        with report_as_store_failure(), SetWorkflowID(job_id):
             DBOS.start_workflow(self._run_job, job.name, msgspec.to_builtins(announcement))
 
     def active_jobs(self) -> list[str]:
         """The ids of the jobs of this machine that are not over."""
-        found = DBOS.list_workflows(
-            status=ACTIVE,
-            application_name=self._application,
-            load_input=False,
-            load_output=False,
-        )
+        with report_as_store_failure():
+            found = DBOS.list_workflows(
+                status=ACTIVE,
+                application_name=self._application,
+                load_input=False,
+                load_output=False,
+            )
         return [status.workflow_id for status in found]
 
     def close(self, *, wait_seconds: int = 0) -> None:
