@@ -338,22 +338,12 @@ def test_a_request_that_is_refused_is_not_taken(log: PostgresLog) -> None:
 OPEN = """
 import os, sys
 from pathlib import Path
-from interlock.store.failures import StoreUnusable
 from interlock.store.open_store import open_store
 home = Path(sys.argv[1])
 open_store(home, "", os.urandom)
 assert "psycopg" not in sys.modules, "whoever has a file does not pay for it"
-sys.modules["psycopg"] = None
-try:
-    open_store(home, "postgresql://127.0.0.1:1/x", os.urandom)
-except StoreUnusable as failure:
-    print(failure.hint)
 """
 
 
-def test_without_its_driver_it_says_what_to_install(tmp_path: Path) -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", OPEN, str(tmp_path)], capture_output=True, text=True, check=True
-    )
-
-    assert ended.stdout == "Install it: pip install 'interlock[postgres]'\n"
+def test_a_store_in_a_file_does_not_import_the_driver(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", OPEN, str(tmp_path)], check=True)

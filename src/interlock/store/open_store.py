@@ -99,24 +99,6 @@ def holds_foreign_files(directory: Path) -> bool:
     return STORE_FILE not in names and any(not name.startswith(STORE_FILE) for name in names)
 
 
-def _open_postgres_store(
-    url: str,
-    entropy: Callable[[int], bytes],
-    *,
-    may_be_unfinished: bool = False,
-    is_kept: bool = False,
-) -> Store:
-    try:
-        return _load_postgres_store(
-            url, entropy, may_be_unfinished=may_be_unfinished, is_kept=is_kept
-        )
-    except ImportError as error:
-        raise StoreUnusable(
-            f"A store in PostgreSQL needs a package that is not installed: {error}",
-            "Install it: pip install 'interlock[postgres]'",
-        ) from error
-
-
 def _open_file_store(
     home: Path, entropy: Callable[[int], bytes], *, may_be_unfinished: bool = False
 ) -> Store:
@@ -129,10 +111,14 @@ def _open_file_store(
     return Store(log, reader, FileKeyring(home / "keyring", entropy), str(path))
 
 
-def _load_postgres_store(
-    url: str, entropy: Callable[[int], bytes], *, may_be_unfinished: bool, is_kept: bool
+def _open_postgres_store(
+    url: str,
+    entropy: Callable[[int], bytes],
+    *,
+    may_be_unfinished: bool = False,
+    is_kept: bool = False,
 ) -> Store:
-    from interlock.store.log_reader import LogReader  # noqa: PLC0415 (optional driver)
+    from interlock.store.log_reader import LogReader  # noqa: PLC0415 (140 ms, only here)
     from interlock.store.postgres import schema  # noqa: PLC0415
     from interlock.store.postgres.address import IDLE_MS, parse_address  # noqa: PLC0415
     from interlock.store.postgres.keyring import PostgresKeyring  # noqa: PLC0415
