@@ -6,6 +6,7 @@ import msgspec
 
 from interlock.core.explanation import Explanation
 from interlock.core.ids import ApprovalId, RunId, SessionId, WorkflowId
+from interlock.core.notes.wording import TOOL_WORDING, WordedRefusal, Wording
 from interlock.core.refusal import Refusal
 from interlock.core.session.chain import Health
 from interlock.core.tokens import TokenFault
@@ -303,6 +304,57 @@ class NoSuchDirectory(Refusal, frozen=True):
             "invalid_arguments",
             f"There is no directory `{self.path}`",
             "Give the absolute path of the project's directory, or leave it out.",
+        )
+
+
+class NoProject(WordedRefusal, frozen=True):
+    """Notes belong to a project, and there is none around this directory."""
+
+    path: str
+
+    def explain(self, wording: Wording = TOOL_WORDING) -> Explanation:
+        return Explanation(
+            "no_project",
+            f"`{self.path}` is in no project, and notes belong to one",
+            f"{wording.place} `interlock init`, or `git init`, makes a directory a project.",
+        )
+
+
+class NotesConfigUnreadable(Refusal, frozen=True):
+    """A config cannot be read, so the location of the notes is unknown."""
+
+    reason: str
+
+    def explain(self) -> Explanation:
+        hint = "Correct the file, or move it away; an agent asks the user to."
+        return Explanation("settings_broken", self.reason, hint)
+
+
+class FolderOutsideProject(Refusal, frozen=True):
+    """The notes folder is not in the project, or is a symbolic link or behind one."""
+
+    folder: str
+
+    def explain(self) -> Explanation:
+        return Explanation(
+            "no_project",
+            f"The notes folder `{self.folder}` is not in the project, or is a link or behind one",
+            "Make it a directory of the project. Only the user can put notes elsewhere: in"
+            " config.toml of the data home, under [notes.folders], the project's directory = the"
+            " folder.",
+        )
+
+
+class FolderNotTrusted(Refusal, frozen=True):
+    """The project's config names its own notes folder, and the user has not trusted that."""
+
+    folder: str
+
+    def explain(self) -> Explanation:
+        return Explanation(
+            "not_allowed",
+            f"The project's config puts its notes into `{self.folder}`, which nobody trusts",
+            "The user looks at .interlock/config.toml and runs `interlock trust`.",
         )
 
 

@@ -12,9 +12,8 @@ from interlock.app.notes.browse import notes_of_session
 from interlock.app.notes.polling import notes_state, poll_files
 from interlock.app.notes.project_notes import open_notes
 from interlock.app.notes.projects import known_projects, newest_project
-from interlock.app.notes.refusals import NoProject
 from interlock.app.protocol import gated_sessions
-from interlock.app.refusals import NoSuchDirectory
+from interlock.app.refusals import NoProject, NoSuchDirectory
 from interlock.app.sessions.known_workspaces import known_workspace, known_workspaces
 from interlock.core.explanation import Explanation
 from interlock.core.ids import SessionId

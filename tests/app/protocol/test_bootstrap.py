@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from interlock.app.context import App
+from interlock.app.gate.notes_location import BUDGET_TOKENS_DEFAULT
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.gate.trust import trust_checkout
-from interlock.app.notes.project_notes import BUDGET_TOKENS_DEFAULT
 from interlock.app.protocol import deletion, gated_sessions
 from interlock.app.protocol.bootstrap import assemble_bootstrap, tell_conversation
 from interlock.core.notes.budget import estimate_tokens

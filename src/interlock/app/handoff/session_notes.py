@@ -9,7 +9,8 @@ from pathlib import Path
 
 from interlock.app.context import App
 from interlock.app.failures import StoreFailure
-from interlock.app.notes.project_notes import NotesLocation, OpenedNotes, notes_location, open_notes
+from interlock.app.gate.notes_location import NotesLocation, notes_location
+from interlock.app.notes.project_notes import OpenedNotes, open_notes
 from interlock.core.handoff.parse import HandoffContent, HandoffStep, parse_handoff
 from interlock.core.ids import SessionId
 from interlock.core.notes.fts_query import one_line

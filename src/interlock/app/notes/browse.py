@@ -7,7 +7,8 @@ import msgspec
 
 from interlock.app.context import App
 from interlock.app.failures import StoreFailure
-from interlock.app.notes.project_notes import NotesLocation, OpenedNotes, notes_location, open_notes
+from interlock.app.gate.notes_location import NotesLocation, notes_location
+from interlock.app.notes.project_notes import OpenedNotes, open_notes
 from interlock.app.notes.results import NoteSearchHit, NoteSearchResult, NoteSummary
 from interlock.app.notes.search import NoteQuery, note_summary, search
 from interlock.app.notes.write_and_index import refuse_on_disk_failure

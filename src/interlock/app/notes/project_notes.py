@@ -3,36 +3,26 @@
 import hashlib
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import TypeAlias
-
-import msgspec
 
 from interlock.app.context import App
-from interlock.app.gate.policy import is_policy_trusted
-from interlock.app.notes.refusals import (
-    FolderNotTrusted,
-    FolderOutsideProject,
-    NoProject,
-    NotesConfigUnreadable,
+from interlock.app.gate.notes_location import (
+    BUDGET_TOKENS_DEFAULT,
+    NotesLocation,
+    NotesLocationRefusal,
+    notes_location,
 )
 from interlock.app.notes.sync import SyncReport, sync
-from interlock.app.refusals import NoSuchDirectory
 from interlock.core.notes.stamp import FileStamp
 from interlock.store.failures import StoreFailure
 from interlock.store.lock import WriteLock
 from interlock.store.notes import projects
 from interlock.store.notes.index import NoteIndex
 from interlock.store.private import create_private_directory
-from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.files.folder_watch import Watch
-from interlock.workspace.git import state
-from interlock.workspace.projects import project
 from interlock.workspace.projects.notes_folder import NotesFolder
-from interlock.workspace.projects.settings import notes_in
 
-BUDGET_TOKENS_DEFAULT = 1_500
 WATCHED_RESCAN_SECONDS = 30.0
 """The kernel reports local writes, but not those that another machine makes to a shared disk."""
 UNWATCHED_RESCAN_SECONDS = 1.0
@@ -124,79 +114,6 @@ class OpenedNotes:
         self._watch.close()
         self.index.close()
         self.lock.close()
-
-
-NotesLocationRefusal: TypeAlias = (
-    NoProject | NotesConfigUnreadable | FolderOutsideProject | FolderNotTrusted | NoSuchDirectory
-)
-
-
-class NotesLocation(msgspec.Struct, frozen=True):
-    """The location of the notes of a project."""
-
-    root: Path
-    folder: Path
-    budget: int
-    """Tokens of the briefing that an agent gets at the start."""
-
-
-def notes_location(home: Path, workspace: Path) -> NotesLocation | NotesLocationRefusal:
-    if not os.path.isdir(workspace):
-        return NoSuchDirectory(str(workspace))
-    root = project_root(workspace)
-    if root is None:
-        return NoProject(str(workspace))
-    try:
-        project_settings = notes_in(root / project.CONFIG)
-        user_settings = notes_in(home / "config.toml")
-    except SettingsBroken as broken:
-        return NotesConfigUnreadable(str(broken))
-    budget = user_settings.budget or BUDGET_TOKENS_DEFAULT
-    if project_settings.budget and (project_settings.budget < budget or _is_trusted(home, root)):
-        budget = project_settings.budget
-    # A project may only name a folder inside itself: its config came with a clone, and the disk
-    # is the user's.
-    if user_folder := _folder_chosen_by_user(user_settings.folders, root):
-        folder = os.path.expanduser(user_folder)
-        if not os.path.isabs(folder) or "\0" in folder:
-            return NotesConfigUnreadable(
-                f"[notes.folders] names `{user_folder}`, which is no absolute path"
-            )
-        return NotesLocation(root, Path(folder), budget)
-    folder_name = project_settings.folder or str(project.NOTES_FOLDER)
-    # No symbolic links on the way: a clone may contain some.
-    real_root = os.path.realpath(root)
-    folder = os.path.normpath(os.path.join(real_root, folder_name))
-    is_inside = os.path.realpath(folder) == folder and Path(folder).is_relative_to(real_root)
-    if not is_inside:
-        return FolderOutsideProject(folder_name)
-    if project_settings.folder and not _is_trusted(home, root):
-        return FolderNotTrusted(project_settings.folder)
-    return NotesLocation(root, root / folder_name, budget)
-
-
-def project_root(workspace: Path) -> Path | None:
-    """Return the root of the project around a directory."""
-    return project.root_of(workspace) or state.root_of(workspace)
-
-
-def _folder_chosen_by_user(folders: Mapping[str, str], root: Path) -> str:
-    """Return the folder that the user configured for the project, however its path is spelled."""
-    folders_by_root = {
-        os.path.realpath(os.path.expanduser(path)): folder for path, folder in folders.items()
-    }
-    return folders_by_root.get(os.path.realpath(root), "")
-
-
-def _is_trusted(home: Path, root: Path) -> bool:
-    """Whether the user trusts the policy of the project.
-
-    Agents write notes in every mode, so the user decides where these are stored.
-    """
-    try:
-        return is_policy_trusted(home, root, project.policy_in(root))
-    except SettingsBroken:
-        return False
 
 
 def open_notes(app: App, workspace: Path) -> OpenedNotes | NotesLocationRefusal:

@@ -11,12 +11,8 @@ from itertools import islice
 from pathlib import Path
 
 from interlock.app.context import App
-from interlock.app.notes.project_notes import (
-    INDEX_DIRECTORY,
-    NotesLocation,
-    notes_location,
-    project_root,
-)
+from interlock.app.gate.notes_location import NotesLocation, notes_location, project_root
+from interlock.app.notes.project_notes import INDEX_DIRECTORY
 from interlock.app.sessions.known_workspaces import OFFERED_MAX, known_workspace, known_workspaces
 from interlock.core.explanation import Explanation
 from interlock.store.notes.projects import is_remembered_project, remembered_projects

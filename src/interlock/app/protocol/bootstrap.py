@@ -12,6 +12,7 @@ import msgspec
 
 from interlock.app.callers import session_record
 from interlock.app.context import App
+from interlock.app.gate.notes_location import BUDGET_TOKENS_DEFAULT
 from interlock.app.sessions.quiet import is_quiet
 from interlock.core.notes.budget import Briefing, BriefingPart, assemble_briefing
 from interlock.core.protocol.gated_session import Conversation
@@ -47,7 +48,7 @@ def assemble_bootstrap(
     """Return the briefing. `remarks` are about the project; what was `already_told` is left out."""
     # Imported here: only this function needs these parts of the package.
     from interlock.app.notes.knowledge import project_knowledge  # noqa: PLC0415
-    from interlock.app.notes.project_notes import BUDGET_TOKENS_DEFAULT, OpenedNotes, open_notes  # noqa: PLC0415
+    from interlock.app.notes.project_notes import OpenedNotes, open_notes  # noqa: PLC0415
 
     parts, budget = list(_session_parts(app, state, remarks)), BUDGET_TOKENS_DEFAULT
     try:

@@ -10,16 +10,17 @@ from contextlib import suppress
 from pathlib import Path
 
 from interlock.app.context import App
+from interlock.app.gate.notes_location import NotesLocation, notes_location
 from interlock.app.gate.policy import load_effective_policy
-from interlock.app.notes.project_notes import NotesLocation, OpenedNotes, notes_location, open_notes
-from interlock.app.notes.refusals import BadNoteName, NoProject, NoteNotWritten, PublishPathTaken
+from interlock.app.notes.project_notes import OpenedNotes, open_notes
+from interlock.app.notes.refusals import BadNoteName, NoteNotWritten, PublishPathTaken
 from interlock.app.notes.results import NoteChangeResult
 from interlock.app.notes.write_and_index import (
     refuse_on_disk_failure,
     with_leading_blank_line,
     write_and_index,
 )
-from interlock.app.refusals import NoSuchDirectory
+from interlock.app.refusals import NoProject, NoSuchDirectory
 from interlock.app.runs.user_actions import open_gaps
 from interlock.core.ids import SessionId
 from interlock.core.notes.grammar import ComposedNote, compose_note, parse_note

@@ -1,0 +1,95 @@
+"""The location of the notes of a project, as far as its config is trusted."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+
+from interlock.app.gate.policy import is_policy_trusted
+from interlock.app.refusals import (
+    FolderNotTrusted,
+    FolderOutsideProject,
+    NoProject,
+    NoSuchDirectory,
+    NotesConfigUnreadable,
+)
+from interlock.workspace.failures import SettingsBroken
+from interlock.workspace.git import state
+from interlock.workspace.projects import project
+from interlock.workspace.projects.settings import notes_in
+
+BUDGET_TOKENS_DEFAULT = 1_500
+
+NotesLocationRefusal: TypeAlias = (
+    NoProject | NotesConfigUnreadable | FolderOutsideProject | FolderNotTrusted | NoSuchDirectory
+)
+
+
+class NotesLocation(msgspec.Struct, frozen=True):
+    """The location of the notes of a project."""
+
+    root: Path
+    folder: Path
+    budget: int
+    """Tokens of the briefing that an agent gets at the start."""
+
+
+def notes_location(home: Path, workspace: Path) -> NotesLocation | NotesLocationRefusal:
+    if not os.path.isdir(workspace):
+        return NoSuchDirectory(str(workspace))
+    root = project_root(workspace)
+    if root is None:
+        return NoProject(str(workspace))
+    try:
+        project_settings = notes_in(root / project.CONFIG)
+        user_settings = notes_in(home / "config.toml")
+    except SettingsBroken as broken:
+        return NotesConfigUnreadable(str(broken))
+    budget = user_settings.budget or BUDGET_TOKENS_DEFAULT
+    if project_settings.budget and (project_settings.budget < budget or _is_trusted(home, root)):
+        budget = project_settings.budget
+    # A project may only name a folder inside itself: its config came with a clone, and the disk
+    # is the user's.
+    if user_folder := _folder_chosen_by_user(user_settings.folders, root):
+        folder = os.path.expanduser(user_folder)
+        if not os.path.isabs(folder) or "\0" in folder:
+            return NotesConfigUnreadable(
+                f"[notes.folders] names `{user_folder}`, which is no absolute path"
+            )
+        return NotesLocation(root, Path(folder), budget)
+    folder_name = project_settings.folder or str(project.NOTES_FOLDER)
+    # No symbolic links on the way: a clone may contain some.
+    real_root = os.path.realpath(root)
+    folder = os.path.normpath(os.path.join(real_root, folder_name))
+    is_inside = os.path.realpath(folder) == folder and Path(folder).is_relative_to(real_root)
+    if not is_inside:
+        return FolderOutsideProject(folder_name)
+    if project_settings.folder and not _is_trusted(home, root):
+        return FolderNotTrusted(project_settings.folder)
+    return NotesLocation(root, root / folder_name, budget)
+
+
+def project_root(workspace: Path) -> Path | None:
+    """Return the root of the project around a directory."""
+    return project.root_of(workspace) or state.root_of(workspace)
+
+
+def _folder_chosen_by_user(folders: Mapping[str, str], root: Path) -> str:
+    """Return the folder that the user configured for the project, however its path is spelled."""
+    folders_by_root = {
+        os.path.realpath(os.path.expanduser(path)): folder for path, folder in folders.items()
+    }
+    return folders_by_root.get(os.path.realpath(root), "")
+
+
+def _is_trusted(home: Path, root: Path) -> bool:
+    """Whether the user trusts the policy of the project.
+
+    Agents write notes in every mode, so the user decides where these are stored.
+    """
+    try:
+        return is_policy_trusted(home, root, project.policy_in(root))
+    except SettingsBroken:
+        return False
