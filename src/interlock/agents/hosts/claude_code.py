@@ -25,6 +25,7 @@ class ClaudeCode(NestedAnswers, Host):
     name = "claude-code"
     title = "Claude Code"
     program = "claude"
+    skill_folders = (".claude/skills",)
     packages = ("@anthropic-ai/claude-code",)
     tools = {
         "read": "Read NotebookRead BashOutput TaskOutput TodoRead TodoWrite TaskCreate TaskGet"

@@ -29,6 +29,7 @@ class Codex(NestedAnswers, Host):
     name = "codex"
     title = "Codex"
     program = "codex"
+    skill_folders = (".codex/skills", ".agents/skills")
     packages = ("@openai/codex",)
     tools = {
         "read": "view_image update_plan list_mcp_resources read_mcp_resource",

@@ -38,6 +38,7 @@ class Copilot(Host):
     name = "copilot"
     title = "Copilot"
     program = "copilot"
+    skill_folders = (".github/skills", ".claude/skills", ".agents/skills")
     packages = ("@github/copilot",)
     is_tried = False
     tools = {

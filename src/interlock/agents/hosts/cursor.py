@@ -18,6 +18,7 @@ class Cursor(Host):
     name = "cursor"
     title = "Cursor"
     program = "cursor-agent"
+    skill_folders = (".cursor/skills", ".claude/skills", ".agents/skills")
     is_tried = False
     tools = {
         "read": "Read TodoWrite",

@@ -40,6 +40,7 @@ class Gemini(Host):
     name = "gemini"
     title = "Gemini CLI"
     program = "gemini"
+    skill_folders = (".gemini/skills", ".agents/skills")
     packages = ("@google/gemini-cli",)
     tools = {
         "read": "read_file read_many_files write_todos activate_skill update_topic complete_task"

@@ -84,6 +84,8 @@ class Host:
     title = ""
     program = ""
     """The name of the client's program."""
+    skill_folders: "tuple[str, ...]" = ()
+    """The folders of a project in which it looks for skills."""
     packages: "tuple[str, ...]" = ()
     """The packages whose scripts are the client."""
     is_tried = True

@@ -27,6 +27,7 @@ class OpenCode(Host):
     name = "opencode"
     title = "OpenCode"
     program = "opencode"
+    skill_folders = (".opencode/skill", ".opencode/skills", ".claude/skills", ".agents/skills")
     packages = ("opencode-ai",)
     tools = {
         "read": "read todowrite todoread skill",

@@ -11,25 +11,26 @@ from pathlib import Path
 import msgspec
 
 from interlock.app.append_loop import append_plan
+from interlock.app.callers.start_evidence import observe_start
 from interlock.app.context import App
 from interlock.app.gate import integrity
 from interlock.app.gate import policy as policies
 from interlock.app.gate.policy import EffectivePolicy
+from interlock.app.sessions.logbook_file import refresh_logbook
 from interlock.app.sessions.workspace_snapshot import observe_workspace
 from interlock.core import ids
-from interlock.core.gate.state import GateRow, Profile
+from interlock.core.gate.state import GateRow
 from interlock.core.ids import SessionId
-from interlock.core.protocol import gated_session, logbook
+from interlock.core.protocol import gated_session
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session import state
-from interlock.core.session.events import ObservationRecorded, decode_envelope
+from interlock.core.session.events import decode_envelope
 from interlock.core.session.head import Attendance
 from interlock.core.session.plan import Plan, Stream
 from interlock.core.session.state import HostSession, SessionState
 from interlock.store import gate_rows, queries
 from interlock.store.gate_rows import PublishedRow
 from interlock.store.log_reader import LogReader
-from interlock.workspace.projects import logbooks, project
 
 
 class StartedSession(msgspec.Struct, frozen=True):
@@ -133,7 +134,7 @@ def record_start(
         stream = (app.log.stream(session) if session else None) or new_stream
         observation = observe_workspace(root)
         if not (stream.head and stream.head.attended) and not evidence:
-            evidence.update(_start_evidence(app, root, stream.session, policy.profile, observation))
+            evidence.update(observe_start(app, root, policy.profile, conversation, observation))
         return gated_session.begin(
             stream,
             str(root),
@@ -141,11 +142,14 @@ def record_start(
             conversation=conversation,
             is_bound=is_bound(app, conversation, stream.session),
             evidence=evidence,
+            profile=policy.profile,
             observation=observation,
             at_ms=app.clock.now_ms(),
         )
 
     append_plan(app, decide)
+    if evidence:
+        refresh_logbook(app, stream.session)
     publish_to_gate(app, stream.session, effective)
     session_state = state_of(app, stream.session)
     assert isinstance(session_state, SessionState), "it is attended"
@@ -154,34 +158,6 @@ def record_start(
 
 def _new_session_id(app: App) -> SessionId:
     return ids.session_id(app.entropy(ids.RANDOM_BYTES))
-
-
-def _start_evidence(
-    app: App,
-    root: Path,
-    session: SessionId,
-    profile: Profile,
-    observation: ObservationRecorded | None,
-) -> dict[str, str]:
-    """The facts that were recorded at the start. A logbook that cannot be written stops nobody."""
-    branch = (observation.git_branch or "detached") if observation else "no git"
-    evidence = {"branch": branch, "profile": profile}
-    if profile == "light":
-        return evidence
-    at_ms = app.clock.now_ms()
-    try:
-        # In a clone nobody has run `init`, which does that too.
-        project.exclude_from_git(root, f"{logbooks.DIRECTORY}/")
-        path = logbooks.create_logbook(
-            root,
-            logbook.day_of(at_ms),
-            lambda number: logbook.initial_text(
-                session, number, branch=branch, profile=profile, at_ms=at_ms
-            ),
-        )
-    except OSError as error:
-        return {**evidence, "logbook": f"not written: {error.strerror}"}
-    return {**evidence, "logbook": str(path)}
 
 
 def state_of(

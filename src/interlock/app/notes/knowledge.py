@@ -10,6 +10,7 @@ from interlock.core.notes import frontmatter
 from interlock.core.notes.budget import BriefingPart
 from interlock.core.notes.fts_query import label
 from interlock.core.protocol.logbook import day_of
+from interlock.core.protocol.start_evidence import BINDING_NOTES
 from interlock.core.refusal import Refusal
 from interlock.core.session.state import SessionState
 from interlock.core.views.session_note import PUBLISHED_TYPES as PUBLISHED
@@ -18,8 +19,6 @@ from interlock.workspace.failures import FolderFailure
 from interlock.workspace.files.atomic_file import FileContent
 
 START_SECONDS_MAX = 1.0  # a client waits for its hook; files not read by then are read later
-MANDATORY_NOTES = ("usage-mandatory", "project-constraints")
-"""Names of the notes that every session is given, as far as there is room."""
 LINE_CHARS_MAX = 240
 PART_ITEMS_MAX = 8
 OPEN_STATUSES = ("", "open", "active", "blocked")
@@ -46,7 +45,7 @@ def project_knowledge(
 
 def _constraints(notes: OpenedNotes) -> BriefingPart:
     mandatory_paths = dict.fromkeys(
-        row.path for name in MANDATORY_NOTES for row in notes.index.find_by_name(name)
+        row.path for name in BINDING_NOTES for row in notes.index.find_by_name(name)
     )
     # Line by line, so that as much of a long note is given as there is room for.
     lines = [line for path in mandatory_paths for line in _note_lines(notes, path)]

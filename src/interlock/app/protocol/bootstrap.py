@@ -12,10 +12,20 @@ import msgspec
 
 from interlock.app.callers import session_record
 from interlock.app.context import App
+from interlock.app.failures import SettingsBroken
 from interlock.app.gate.notes_location import BUDGET_TOKENS_DEFAULT
 from interlock.app.sessions.quiet import is_quiet
+from interlock.app.sessions.resume_check import changes_to_verify
+from interlock.app.sessions.workspace_snapshot import observe_workspace
+from interlock.core.ids import SessionId
 from interlock.core.notes.budget import Briefing, BriefingPart, assemble_briefing
 from interlock.core.protocol.gated_session import Conversation
+from interlock.core.protocol.requirements import judge, profile_named, requirements_of
+from interlock.core.protocol.start_evidence import (
+    branch_facts,
+    recorded_logbook,
+    recorded_start_facts,
+)
 from interlock.core.session.state import SessionState
 from interlock.core.views.counting import progress_text
 from interlock.core.views.delegated_work import delegation_lines, left_open_lines
@@ -25,7 +35,6 @@ from interlock.workspace.machine import clients, disclosure_log
 
 RECENT_RUNS_MAX = 50
 EARLIER_SESSIONS_MAX = 5
-MAIN_BRANCHES = ("main", "master")
 SUMMARY_TOKENS_MAX = 1_000
 FORGETTING_SOURCES = ("startup", "clear", "compact")
 """Sources after which a conversation has forgotten everything it was told."""
@@ -44,13 +53,19 @@ def assemble_bootstrap(
     remarks: Sequence[str] = (),
     *,
     already_told: frozenset[str] = frozenset(),
+    goes_on: bool = False,
 ) -> Briefing:
-    """Return the briefing. `remarks` are about the project; what was `already_told` is left out."""
+    """Return the briefing. `remarks` are about the project; what was `already_told` is left out.
+
+    `goes_on`: the session was worked in before, so what has changed since is told.
+    """
     # Imported here: only this function needs these parts of the package.
     from interlock.app.notes.knowledge import project_knowledge  # noqa: PLC0415
     from interlock.app.notes.project_notes import OpenedNotes, open_notes  # noqa: PLC0415
 
     parts, budget = list(_session_parts(app, state, remarks)), BUDGET_TOKENS_DEFAULT
+    if goes_on:
+        parts.insert(1, BriefingPart("Verify before you go on", _changed_lines(app, state)))
     try:
         notes = open_notes(app, Path(state.worktree))
         if isinstance(notes, OpenedNotes):
@@ -77,7 +92,8 @@ def tell_conversation(
     host, name = conversation.host, conversation.id
     is_new = conversation.source in FORGETTING_SOURCES
     told = frozenset[str]() if is_new else disclosure_log.load_disclosed(app.home, host, name)
-    briefing = assemble_bootstrap(app, state, remarks, already_told=told)
+    goes_on = conversation.source != "startup" and state.version > 0
+    briefing = assemble_bootstrap(app, state, remarks, already_told=told, goes_on=goes_on)
     with suppress(OSError):  # then it is told once more
         digests = (*told, *briefing.shown_digests)
         disclosure_log.save_disclosed(app.home, host, name, digests, now_ms=app.clock.now_ms())
@@ -102,13 +118,19 @@ def notice_cuts(home: Path, conversation: Conversation, count: int) -> None:
 
 def _session_parts(app: App, state: SessionState, remarks: Sequence[str]) -> list[BriefingPart]:
     return [
-        BriefingPart("Interlock session", tuple(_session_lines(state, remarks))),
+        BriefingPart("Interlock session", tuple(_session_lines(app, state, remarks))),
         BriefingPart("Open runs", tuple(_open_run_lines(app, state))),
         BriefingPart("Delegated work", tuple(delegation_lines(state.orchestrator_workflow))),
     ]
 
 
-def _session_lines(state: SessionState, remarks: Sequence[str]) -> Iterator[str]:
+def _changed_lines(app: App, state: SessionState) -> tuple[str, ...]:
+    stream = app.reader.stream(SessionId(state.session_id))
+    head = stream.head if stream else None
+    return changes_to_verify(head, state.orchestrator_workflow) if head else ()
+
+
+def _session_lines(app: App, state: SessionState, remarks: Sequence[str]) -> Iterator[str]:
     yield f"{state.session_id} in {state.project}."
     yield f"Mode: {state.current_mode} ({MODE_MEANINGS[state.current_mode]})."
     if not state.host_sessions:
@@ -118,11 +140,34 @@ def _session_lines(state: SessionState, remarks: Sequence[str]) -> Iterator[str]
         )
     if state.active_feature or state.active_task:
         yield f"Feature: {state.active_feature or '-'}. Task: {state.active_task or '-'}."
-    if logbook := state.protocol_start_evidence.get("logbook"):
+    if logbook := recorded_logbook(state.protocol_start_evidence):
         yield f"Logbook: {logbook}."
-    if (branch := state.protocol_start_evidence.get("branch", "")) in MAIN_BRANCHES:
-        yield f"It began on `{branch}`: make a branch before you edit, unless the user says no."
+    yield from _open_requirement_lines(app, state)
     yield from remarks
+
+
+def _open_requirement_lines(app: App, state: SessionState) -> Iterator[str]:
+    """What the protocol wants of the start, as far as it is open, with its remedy."""
+    facts = recorded_start_facts(state.protocol_start_evidence)
+    observation = observe_workspace(Path(state.worktree))
+    if observation:  # the branch may be another one since
+        facts |= branch_facts(observation.git_branch or "detached")
+    if all(fact.status != "open" for fact in facts.values()):
+        return
+    try:
+        effective = session_record.effective_policy_in(app, Path(state.worktree))
+        profile = profile_named(effective.policy.profile)
+    except SettingsBroken:  # which is told elsewhere
+        profile = profile_named("")
+    known = [one for one in requirements_of(profile, "start") if one.id in facts]
+    for checked in judge(known, facts):
+        if checked.is_blocking:
+            yield f"Required, and open: {checked.step} ({checked.evidence}). {checked.remedy}"
+        elif checked.id == "notOnMain" and checked.status == "open" and profile != "light":
+            yield (
+                f"This is `{checked.evidence}`: make a branch before you edit, unless the user"
+                " says no."
+            )
 
 
 def _open_run_lines(app: App, state: SessionState) -> Iterator[str]:

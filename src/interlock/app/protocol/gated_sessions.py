@@ -39,10 +39,11 @@ from interlock.app.callers.session_record import (
     state_of,
 )
 from interlock.app.context import App
-from interlock.app.failures import StoreFailure
+from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.gate import overrides
 from interlock.app.gate.policy import EffectivePolicy
 from interlock.app.refusals import SeveralSessions
+from interlock.app.sessions.logbook_file import refresh_logbook
 from interlock.core.gate.state import Mode, Policy, mode_change_objection
 from interlock.core.ids import SessionId
 from interlock.core.protocol import gated_session
@@ -210,7 +211,7 @@ def change_work(
 def change_status(
     app: App, session: SessionId, status: SessionStatus, reason: str
 ) -> SessionState | gated_session.AttendanceRefusal:
-    return _record_change(
+    outcome = _record_change(
         app,
         session,
         effective_policy_of(app, session),
@@ -218,6 +219,10 @@ def change_status(
             stream, status, reason, at_ms=app.clock.now_ms()
         ),
     )
+    if isinstance(outcome, SessionState) and status != "active":
+        with suppress(SettingsBroken):  # the status is recorded, and the logbook can wait
+            refresh_logbook(app, session)
+    return outcome
 
 
 def _continued_session(app: App, root: Path, conversation: Conversation) -> SessionId | None:

@@ -1,21 +1,16 @@
 """Delete the sessions in which nothing was ever done, with what they left in their projects."""
 
-from pathlib import Path
-
 import msgspec
 
-from interlock.app.callers import session_record
 from interlock.app.context import App
 from interlock.app.protocol import deletion
 from interlock.app.protocol.presence import end_departed_sessions
+from interlock.app.sessions.logbook_file import delete_untouched_logbook, load_session_log
 from interlock.app.sessions.quiet import is_quiet
 from interlock.core.ids import SessionId
-from interlock.core.protocol import logbook
 from interlock.core.session.head import Head
-from interlock.core.session.state import SessionState
 from interlock.store.records import SessionFilter
 from interlock.workspace.machine import clients
-from interlock.workspace.projects import logbooks
 
 _ALL = 1_000_000
 
@@ -55,10 +50,8 @@ def _is_empty(head: Head) -> bool:
 
 
 def _delete(app: App, session: SessionId) -> tuple[str, ...]:
-    state = session_record.state_of(app, session)
+    log = load_session_log(app.reader, session)
     outcome = deletion.delete(app, session)
-    if isinstance(state, SessionState):
-        evidence = state.protocol_start_evidence
-        path = Path(state.worktree) / evidence.get("logbook", "-")
-        logbooks.delete_untouched(path, logbook.HEADINGS)
+    if log:
+        delete_untouched_logbook(log)
     return outcome.leftovers if isinstance(outcome, deletion.SessionDeletion) else ()

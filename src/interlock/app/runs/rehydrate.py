@@ -1,7 +1,6 @@
 """Show again where a run stands, and what happened before. It gets a log that it can only read."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import msgspec
 
@@ -9,7 +8,7 @@ from interlock.app.refusals import BadToken, NodeGone, UnhealthySession
 from interlock.app.runs import past_outputs, token_target
 from interlock.app.runs.past_outputs import TitledNotes
 from interlock.app.runs.token_target import TokenTarget
-from interlock.app.sessions.workspace_snapshot import changes_to_verify
+from interlock.app.sessions.resume_check import git_changes
 from interlock.core import ids
 from interlock.core.ids import BlobRef, WorkflowHash
 from interlock.core.session import answer_text, recap
@@ -71,7 +70,7 @@ def rehydrate(
             gaps=past.gaps,
             branches=_newer_branch(target, past.later),
             warnings=_grant_warnings(asked),
-            verify=changes_to_verify(head, Path(head.workspace)),
+            verify=git_changes(head),
             recap=text,
             left_out=tuple(left_out),
         )

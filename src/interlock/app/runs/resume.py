@@ -6,9 +6,12 @@ from pathlib import Path
 import msgspec
 
 from interlock.app.runs.token_target import unspent_attempt
-from interlock.app.sessions.workspace_snapshot import changes_to_verify, observe_workspace
+from interlock.app.sessions.resume_check import changes_to_verify
+from interlock.app.sessions.workspace_snapshot import observe_workspace
 from interlock.core.ids import RunId, SessionId
 from interlock.core.session import resume_ranking
+from interlock.core.session import state as states
+from interlock.core.session.events import decode_envelope
 from interlock.core.session.nodes import advance_prefix
 from interlock.core.session.plan import Stream
 from interlock.core.session.resume_ranking import RankedMatch, RankingQuery, SessionCandidate
@@ -17,7 +20,7 @@ from interlock.store import queries
 from interlock.store.keyring import Keyring
 from interlock.store.log_reader import LogReader
 from interlock.store.records import ResumeRow, RunSearch
-from interlock.workspace.git import changed_files, state
+from interlock.workspace.git import changed_files
 
 POOL_MAX = 50  # sessions looked at for each way of finding them
 
@@ -75,7 +78,7 @@ def find_resumable_runs(
             match,
             row,
             mint(Token(row.tip, unspent_attempt(events, row.tip)), key),
-            _changes_since(stream, row) if stream and index == 0 else (),
+            _changes_since(reader, stream, row) if stream and index == 0 else (),
         )
         for index, (match, row) in enumerate(zip(matches, matched, strict=True))
     ]
@@ -127,16 +130,18 @@ def _session_candidate(row: ResumeRow, request: ResumeQuery) -> SessionCandidate
     )
 
 
-def _changes_since(stream: Stream, row: ResumeRow) -> tuple[str, ...]:
-    """The changes in git since the run was last changed, as far as git is there."""
-    if stream.head is None or not row.git_head:
+def _changes_since(reader: LogReader, stream: Stream, row: ResumeRow) -> tuple[str, ...]:
+    """The changes since the run was last changed, as far as they can be seen."""
+    head = stream.head
+    if head is None:
         return ()
-    workspace = Path(row.workspace)
-    return (
-        *changes_to_verify(stream.head, workspace),
-        *state.changes_since(workspace, row.git_head),
-        *_describe_uncommitted(workspace),
-    )
+    work = None
+    if head.attended and head.attended.delegation_count:
+        envelopes = (decode_envelope(link.body) for link in reader.links(stream.session))
+        session_state = states.fold(envelopes, project="")
+        work = session_state.orchestrator_workflow if session_state else None
+    uncommitted = _describe_uncommitted(Path(row.workspace)) if row.git_head else ()
+    return (*changes_to_verify(head, work), *uncommitted)
 
 
 def _describe_uncommitted(workspace: Path) -> tuple[str, ...]:

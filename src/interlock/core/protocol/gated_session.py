@@ -93,6 +93,7 @@ def begin(
     conversation: Conversation | None,
     is_bound: bool,
     evidence: dict[str, str],
+    profile: str,
     observation: ObservationRecorded | None,
     at_ms: int,
 ) -> Plan | None:
@@ -113,7 +114,7 @@ def begin(
     if attended and attended.status != "active":
         events.append(StatusChanged("active", "it goes on"))
     if attended is None or not attended.is_started:
-        events.append(ProtocolStarted(evidence))
+        events.append(ProtocolStarted(evidence, profile))
     return _plan_events(stream, events, at_ms) if events else None
 
 

@@ -246,10 +246,12 @@ class WorkChanged(EventStruct, frozen=True, tag="work_changed"):
     phase: Phase
 
 
-class ProtocolStarted(EventStruct, frozen=True, tag="protocol_started"):
+class ProtocolStarted(EventStruct, frozen=True, omit_defaults=True, tag="protocol_started"):
     """The evidence of how the session began: what was found out and made."""
 
     evidence: dict[str, str]
+    profile: str = ""
+    """The profile under which it began; older events have it in the evidence."""
 
 
 DEPARTED = "its client has ended"

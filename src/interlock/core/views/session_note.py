@@ -13,6 +13,7 @@ from interlock.core.ids import SessionId
 from interlock.core.notes.fts_query import one_line
 from interlock.core.notes.note import Metadata
 from interlock.core.protocol.specialists import REMEMBERED
+from interlock.core.protocol.start_evidence import recorded_logbook
 from interlock.core.session.events import GapRecorded
 from interlock.core.session.orchestration import AgentInvocation, AgentOutput, Orchestration
 from interlock.core.session.plan import Stream
@@ -65,7 +66,7 @@ def session_page(
         f"- Begun: {timestamp(head.created_ms)}",
         f"- In: {one_line(head.workspace)}",
     ]
-    if state and (logbook := state.protocol_start_evidence.get("logbook")):
+    if state and (logbook := recorded_logbook(state.protocol_start_evidence)):
         lines.append(f"- Logbook: {one_line(logbook)}")
     for run in runs:
         lines += ["", *_run_lines(run)]

@@ -1,15 +1,26 @@
 """Settings that people write: the user's `config.toml` and a project's."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias, cast
 
 import msgspec
 from msgspec import Meta
 
+from interlock.core import visible_text
 from interlock.core.gate.notice import NoticeLimit
 from interlock.core.gate.rules import Rule, RuleClass, wrongly_advisory_rules
 from interlock.core.gate.trust import UserPolicy
 from interlock.core.preferences import Wish
+from interlock.core.protocol.requirements import (
+    BUILT_IN_IDS,
+    CommandVerifier,
+    FileVerifier,
+    Level,
+    Requirement,
+    VerdictVerifier,
+    Verifier,
+)
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.files.regular_file import read_regular_file
 
@@ -57,6 +68,73 @@ def notes_in(path: Path) -> NotesSettings:
         SettingsBroken: the file is there but is not what it should be.
     """
     return section_in(path, "notes", NotesSettings)
+
+
+_VERIFIERS = ("command", "file", "verdict")
+_REQUIREMENT_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+
+
+class _ProjectRequirement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    id: str
+    level: Level
+    step: str
+    command: str = ""
+    file: str = ""
+    verdict: str = ""
+    remedy: str = ""
+
+
+class _ProtocolSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    commit: bool = False
+    requirements: tuple[_ProjectRequirement, ...] = ()
+
+
+class ProtocolSettings(msgspec.Struct, frozen=True):
+    """The section `[protocol]` of a project's config. It can only ask for more."""
+
+    commits: bool = False
+    """Whether the session's own files are committed when a session ends."""
+    requirements: tuple[Requirement, ...] = ()
+
+
+def protocol_in(path: Path) -> ProtocolSettings:
+    """Return the `[protocol]` of a project's config; the defaults if there is no such file.
+
+    Raises:
+        SettingsBroken: the file is there but is not what it should be.
+    """
+    section: _ProtocolSection = _section(path, "protocol", _ProtocolSection)
+    ids = [added.id for added in section.requirements]
+    for added in section.requirements:
+        if fault := _requirement_fault(added, ids):
+            name = visible_text.make_visible(added.id)
+            raise SettingsBroken(f"`{path}` cannot be used: the requirement `{name}` {fault}")
+    return ProtocolSettings(section.commit, tuple(map(_requirement, section.requirements)))
+
+
+def _requirement_fault(added: _ProjectRequirement, ids: list[str]) -> str:
+    if not _REQUIREMENT_ID.fullmatch(added.id):
+        return "must have an id of letters, digits, - and _"
+    if added.id in BUILT_IN_IDS or ids.count(added.id) > 1:
+        return "has an id that another one has"
+    if not added.step.strip():
+        return "must say in `step` what is to be done"
+    verifiers = [name for name in _VERIFIERS if getattr(added, name).strip()]
+    if len(verifiers) != 1:
+        return f"must have exactly one of {', '.join(f'`{name}`' for name in _VERIFIERS)}"
+    parts = Path(added.file).parts
+    if added.file and (Path(added.file).is_absolute() or ".." in parts or "\0" in added.file):
+        return "must name a `file` in the project"
+    return ""
+
+
+def _requirement(added: _ProjectRequirement) -> Requirement:
+    verifier: Verifier = VerdictVerifier(added.verdict.strip())
+    if added.command:
+        verifier = CommandVerifier(added.command.strip())
+    elif added.file:
+        verifier = FileVerifier(added.file.strip())
+    return Requirement(added.id, added.level, "end", added.step, added.remedy, verifier)
 
 
 Bindings: TypeAlias = dict[str, str | dict[str, str]]

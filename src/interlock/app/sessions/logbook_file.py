@@ -1,0 +1,157 @@
+"""The logbook of a session in its project: make it, find it, and write its region from the log."""
+
+from pathlib import Path
+
+import msgspec
+
+from interlock.app.context import App
+from interlock.core.ids import SessionId
+from interlock.core.protocol import logbook
+from interlock.core.protocol.requirements import Requirement
+from interlock.core.protocol.start_evidence import recorded_logbook
+from interlock.core.session import state as states
+from interlock.core.session.events import Envelope, decode_envelope
+from interlock.core.session.protocol_events import ProtocolEnded, ProtocolEndRefused
+from interlock.core.session.state import SessionState
+from interlock.core.views.logbook_page import logbook_region, recorded_profile
+from interlock.store.log_reader import LogReader
+from interlock.workspace.failures import FolderFailure
+from interlock.workspace.projects import logbooks, project
+from interlock.workspace.projects.settings import protocol_in
+
+SEARCHED_MAX = 50  # newest logbooks in which one is searched that no event names
+
+
+class SessionLog(msgspec.Struct, frozen=True):
+    """An attended session, as far as its logbook needs it."""
+
+    session: SessionId
+    root: Path
+    envelopes: tuple[Envelope, ...]
+    state: SessionState
+
+    @property
+    def profile(self) -> str:
+        return recorded_profile(self.envelopes)
+
+
+class LogbookFile(msgspec.Struct, frozen=True, rename="camel"):
+    """What became of writing a logbook."""
+
+    path: str = ""
+    """From the root of the project; empty if there is none."""
+    fault: str = ""
+    """Why it was not written; empty if it is as it should be."""
+    is_changed: bool = False
+
+
+def load_session_log(reader: LogReader, session: SessionId) -> SessionLog | None:
+    """Return the session; None if no gate watches over it, and so it has no logbook."""
+    envelopes = tuple(decode_envelope(link.body) for link in reader.links(session))
+    stream = reader.stream(session)
+    assert stream is not None, f"{session} is there"
+    assert stream.head is not None, "a stored stream has a head"
+    root = Path(stream.head.workspace)
+    state = states.fold(envelopes, project=root.name)
+    return SessionLog(session, root, envelopes, state) if state else None
+
+
+def render_region(log: SessionLog, events: int | None = None) -> str:
+    """Return the region of the logbook; after so many events, if a number is given.
+
+    Raises:
+        SettingsBroken: the end was tried, and the config of the project cannot be used.
+    """
+    envelopes = log.envelopes[:events]
+    has_end = any(isinstance(one.event, ProtocolEnded | ProtocolEndRefused) for one in envelopes)
+    added = added_requirements(log.root) if has_end else ()
+    return logbook_region(log.session, envelopes, added)
+
+
+def added_requirements(root: Path) -> tuple[Requirement, ...]:
+    """Return the requirements that the project has added.
+
+    Raises:
+        SettingsBroken: its config cannot be used.
+    """
+    return protocol_in(root / project.CONFIG).requirements
+
+
+def write_logbook(log: SessionLog) -> LogbookFile:
+    """Write the region of the logbook; one that is missing is made. People's text stays.
+
+    Raises:
+        SettingsBroken: the end was tried, and the config of the project cannot be used.
+    """
+    if log.profile == "light":
+        return LogbookFile(fault="the profile light has none")
+    region = render_region(log)
+    path = find_logbook(log)
+    try:
+        if not path or logbooks.read_logbook(log.root, path) is None:
+            path = path or str(create_logbook(log.root, log.envelopes[0].at_ms))
+        is_changed = logbooks.rewrite_logbook(
+            log.root, path, lambda text: logbook.with_region(text or _renewed(path), region)
+        )
+    except (OSError, FolderFailure) as failure:
+        return LogbookFile(path, _reason(failure))
+    return LogbookFile(path, is_changed=is_changed)
+
+
+def _renewed(path: str) -> str:
+    """The text of a logbook that somebody has deleted, before its region is written."""
+    day, _, number = Path(path).stem.partition("-session-")
+    return logbook.empty_logbook(day, int(number) if number.isdigit() else 1)
+
+
+def create_logbook(root: Path, at_ms: int) -> Path:
+    """Make a logbook without a region, and return its path from the root.
+
+    Raises:
+        OSError: it cannot be written, or would not be in the project.
+    """
+    # In a clone nobody has run `init`, which does that too.
+    project.exclude_from_git(root, f"{logbooks.DIRECTORY}/")
+    day = logbook.day_of(at_ms)
+    return logbooks.create_logbook(root, day, lambda number: logbook.empty_logbook(day, number))
+
+
+def find_logbook(log: SessionLog) -> str:
+    """Return the path of the logbook from the root of the project; empty if there is none."""
+    if path := recorded_logbook(log.state.protocol_start_evidence):
+        # It may come from an imported session, and name any file.
+        return path if Path(path).parent == logbooks.DIRECTORY else ""
+    for path in logbooks.list_logbooks(log.root)[:SEARCHED_MAX]:
+        try:
+            file = logbooks.read_logbook(log.root, path)
+        except (OSError, FolderFailure):
+            continue
+        region = logbook.find_region(file.text) if file else None
+        if region and region.session == log.session:
+            return path
+    return ""
+
+
+def delete_untouched_logbook(log: SessionLog) -> None:
+    """Delete the logbook if nobody has written into it; one that cannot be read stays."""
+    path = find_logbook(log)
+    try:
+        file = logbooks.read_logbook(log.root, path) if path else None
+        if file and logbook.is_untouched(file.text):
+            logbooks.delete_logbook(log.root, path)
+    except (OSError, FolderFailure):
+        return
+
+
+def refresh_logbook(app: App, session: SessionId) -> LogbookFile | None:
+    """Write the logbook of a session from the log; None if no gate watches over the session.
+
+    Raises:
+        SettingsBroken: the end was tried, and the config of the project cannot be used.
+    """
+    log = load_session_log(app.reader, session)
+    return write_logbook(log) if log else None
+
+
+def _reason(failure: OSError | FolderFailure) -> str:
+    return (isinstance(failure, OSError) and failure.strerror) or str(failure)

@@ -1,0 +1,136 @@
+"""The facts about the end of a session, judged from what was observed: git, commands, verdicts."""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from interlock.core.protocol.requirements import (
+    CommandVerifier,
+    Fact,
+    FileVerifier,
+    Requirement,
+    VerdictVerifier,
+)
+from interlock.core.session.delegation_events import AgentCompleted
+from interlock.core.session.events import Envelope, RunCompleted
+from interlock.core.session.evidence import CommandRecord, Proof, find_proof
+from interlock.core.session.orchestration import Verdict
+from interlock.core.session.protocol_events import ProtocolEndRequested
+from interlock.core.session.state import timestamp
+
+_DOCUMENT_ENDINGS = (".md", ".markdown", ".mdx", ".rst", ".adoc", ".txt")
+_INVESTIGATION_FOLDERS = (
+    ".interlock/",
+    *(
+        f".agents/{name}/"
+        for name in ("sessions", "analysis", "retrospective", "memories", "security")
+    ),
+)
+NAMED_FILES_MAX = 5
+
+
+class WorktreeState(msgspec.Struct, frozen=True):
+    """What git says at the end of a session."""
+
+    head: str = ""
+    """The commit; empty where there is none."""
+    changed: tuple[str, ...] | None = None
+    """The files that differ from the commit at which the session began; None: nobody can tell."""
+    uncommitted: tuple[str, ...] | None = None
+    code_changed_ms: int = 0
+    """When a file that is no documentation was last changed."""
+
+
+def is_code(path: str) -> bool:
+    """Whether a change of the file has to be tested."""
+    return not (_is_investigation(path) or path.lower().endswith(_DOCUMENT_ENDINGS))
+
+
+def qa_skip_reason(changed: Sequence[str] | None) -> str:
+    """Return the rule by which nobody has to test; empty if somebody has."""
+    if changed is None:
+        return ""
+    others = [path for path in changed if not _is_investigation(path)]
+    if not others:
+        return "investigation-only"
+    return "" if any(map(is_code, others)) else "docs-only"
+
+
+def _is_investigation(path: str) -> bool:
+    return path.startswith(_INVESTIGATION_FOLDERS)
+
+
+def qa_fact(tree: WorktreeState, verdicts: Sequence[Verdict]) -> Fact:
+    """Judge the tester's verdict: it must be younger than the code, unless none is needed."""
+    if reason := qa_skip_reason(tree.changed):
+        return Fact("skipped", reason)
+    fact = verdict_fact("qa", verdicts)
+    latest = _latest_verdict("qa", verdicts)
+    if fact.status == "done" and latest and latest.timestamp < timestamp(tree.code_changed_ms):
+        return Fact("open", f"code has changed since the verdict of {latest.timestamp}")
+    return fact
+
+
+def verdict_fact(agent: str, verdicts: Sequence[Verdict]) -> Fact:
+    latest = _latest_verdict(agent, verdicts)
+    if latest is None:
+        return Fact("open", f"{agent} has given no verdict")
+    evidence = f"{latest.outcome} by {agent}, {latest.timestamp}"
+    passes = latest.decision in ("approve", "conditional")
+    return Fact("done" if passes else "open", evidence)
+
+
+def _latest_verdict(agent: str, verdicts: Sequence[Verdict]) -> Verdict | None:
+    return next((one for one in reversed(verdicts) if one.agent == agent), None)
+
+
+def commit_fact(tree: WorktreeState) -> Fact:
+    if not tree.head:
+        return Fact("skipped", "no git")
+    if tree.uncommitted is None:
+        return Fact("open", "git does not say what is uncommitted")
+    if not tree.uncommitted:
+        return Fact("done", tree.head[:12])
+    more = len(tree.uncommitted) - NAMED_FILES_MAX
+    names = ", ".join(tree.uncommitted[:NAMED_FILES_MAX])
+    return Fact("open", f"not committed: {names}{f' and {more} more' if more > 0 else ''}")
+
+
+def added_fact(
+    requirement: Requirement,
+    *,
+    record: CommandRecord,
+    verdicts: Sequence[Verdict],
+    has_file: Callable[[str], bool],
+) -> Fact:
+    """The fact about a requirement that the project has added."""
+    match requirement.verifier:
+        case CommandVerifier(command=command):
+            proof = find_proof(command, record)
+            if isinstance(proof, Proof):
+                return Fact("done", f"`{command}` passed, {timestamp(proof.at_ms)}")
+            remedy = f"Run `{command}` by itself, after the last change."
+            return Fact("open", f"`{command}`: {proof.reason}", remedy=remedy)
+        case FileVerifier(file=file):
+            if has_file(file):
+                return Fact("done", file)
+            return Fact("open", f"{file} is not there", remedy=f"Write `{file}`.")
+        case VerdictVerifier(agent=agent):
+            fact = verdict_fact(agent, verdicts)
+            remedy = f"Delegate to `{agent}`, and complete the delegation with its verdict."
+            return msgspec.structs.replace(fact, remedy=remedy)
+        case None:
+            return Fact("open", "nothing verifies it")
+
+
+def tells_what_was_done(envelopes: Sequence[Envelope]) -> bool:
+    """Whether the events of a session say by themselves what was done in it."""
+    for envelope in envelopes:
+        match envelope.event:
+            case RunCompleted() | AgentCompleted(status="completed"):
+                return True
+            case ProtocolEndRequested(summary=summary) if summary.strip():
+                return True
+            case _:
+                pass
+    return False

@@ -1,0 +1,213 @@
+"""The requirements of the session protocol, as data, and the judgement of what was observed.
+
+A profile says at which level each requirement holds; a project may add some of its own, for the end
+of a session. What was observed about one is a `Fact`. In an event a fact is a text, which says by
+its beginning whether the requirement is met (`evidence_text`, `fact_of`).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias, get_args
+
+import msgspec
+
+Level = Literal["MUST", "SHOULD", "MAY"]
+ProtocolPhase = Literal["start", "end"]
+RequirementStatus = Literal["done", "open", "skipped"]
+ProtocolProfile = Literal["light", "standard", "strict", "unattended"]
+
+
+class CommandVerifier(msgspec.Struct, frozen=True, tag="command"):
+    """The command passed, as hooks have seen, after the last change."""
+
+    command: str
+
+
+class FileVerifier(msgspec.Struct, frozen=True, tag="file"):
+    """The file is in the project."""
+
+    file: str
+
+
+class VerdictVerifier(msgspec.Struct, frozen=True, tag="verdict"):
+    """The latest verdict of the agent does not block."""
+
+    agent: str
+
+
+Verifier: TypeAlias = CommandVerifier | FileVerifier | VerdictVerifier
+
+
+class Requirement(msgspec.Struct, frozen=True):
+    id: str
+    """The key of its evidence."""
+    level: Level
+    phase: ProtocolPhase
+    step: str
+    remedy: str
+    verifier: Verifier | None = None
+    """Of a requirement that a project has added."""
+
+
+class Fact(msgspec.Struct, frozen=True):
+    """What was observed about a requirement."""
+
+    status: RequirementStatus
+    evidence: str
+    is_pending: bool = False
+    """It is open because the end of the session itself does it: nobody has to do anything."""
+    remedy: str = ""
+    """What to do about it, where that is more than the requirement itself says."""
+
+
+class CheckedRequirement(msgspec.Struct, frozen=True, rename="camel"):
+    id: str
+    level: Level
+    step: str
+    status: RequirementStatus
+    evidence: str
+    is_blocking: bool
+    remedy: str
+
+
+_START = (
+    (
+        "brainInit",
+        "The notes of the project can be read",
+        "Correct what keeps them from being read; `interlock note check` says what that is.",
+    ),
+    (
+        "skillsVerified",
+        "The skills of the agent are counted",
+        "Make the folders of skills readable.",
+    ),
+    (
+        "sessionLogCreated",
+        "The session has a logbook",
+        "Make `.agents/sessions` writable, then run `interlock session log --write`.",
+    ),
+    (
+        "constraintsRead",
+        "The notes that bind every session are told",
+        "Make the notes folder readable, and begin another session.",
+    ),
+    ("branchVerified", "The branch is known", "Check out a branch, or a commit."),
+    (
+        "notOnMain",
+        "The branch is not the main one",
+        "Make a branch before you edit: `git switch -c NAME`.",
+    ),
+)
+_END = (
+    (
+        "sessionLogValidated",
+        "The logbook says what was done and what is left open",
+        "Write it under “What was done” in the logbook, or end the session with a summary.",
+    ),
+    (
+        "brainMemoryUpdated",
+        "The summary of the session is a note of the project",
+        "Make the notes folder writable.",
+    ),
+    (
+        "markdownLintRan",
+        "The session's own files have no Markdown problems",
+        "Correct the lines that are named.",
+    ),
+    (
+        "gitCommitted",
+        "Nothing is left uncommitted",
+        "Commit what belongs to the work, or put it away.",
+    ),
+    (
+        "qaValidation",
+        "A tester has judged the code as it is now",
+        "Delegate to `qa`, and complete the delegation with its verdict.",
+    ),
+)
+_CRITIC = (
+    "criticValidation",
+    "A critic has judged the work",
+    "Delegate to `critic`, and complete the delegation with its verdict.",
+)
+
+_LEVELS: dict[ProtocolProfile, tuple[Level, frozenset[str]]] = {
+    # What holds for the rest, and what must be.
+    "light": ("MAY", frozenset()),
+    "standard": (
+        "SHOULD",
+        frozenset(
+            {
+                *("sessionLogCreated", "constraintsRead", "branchVerified"),
+                *("sessionLogValidated", "markdownLintRan"),
+            }
+        ),
+    ),
+    "strict": ("MUST", frozenset()),
+    "unattended": ("MUST", frozenset()),
+}
+
+START_IDS = tuple(row[0] for row in _START)
+END_IDS = tuple(row[0] for row in _END)
+BUILT_IN_IDS = frozenset({*START_IDS, *END_IDS, _CRITIC[0]})
+_PREFIXES: tuple[tuple[RequirementStatus, str], ...] = (
+    ("open", "open: "),
+    ("skipped", "skipped: "),
+)
+
+
+def profile_named(name: str) -> ProtocolProfile:
+    """Return the profile of this name; the usual one where nobody knows it."""
+    profiles: tuple[ProtocolProfile, ...] = get_args(ProtocolProfile)
+    for profile in profiles:
+        if profile == name:
+            return profile
+    return "standard"
+
+
+def requirements_of(
+    profile: ProtocolProfile, phase: ProtocolPhase, added: Sequence[Requirement] = ()
+) -> tuple[Requirement, ...]:
+    """Return what a profile requires; `added` are the requirements of the project."""
+    rows = _START if phase == "start" else _END
+    if phase == "end" and profile == "unattended":
+        rows = (*rows, _CRITIC)
+    usual, musts = _LEVELS[profile]
+    built_in = (
+        Requirement(key, "MUST" if key in musts else usual, phase, step, remedy)
+        for key, step, remedy in rows
+    )
+    return (*built_in, *(one for one in added if one.phase == phase))
+
+
+def judge(
+    requirements: Sequence[Requirement], facts: Mapping[str, Fact]
+) -> tuple[CheckedRequirement, ...]:
+    """Judge every requirement by the fact that was observed about it; one without is open."""
+    unknown = Fact("open", "not observed")
+    return tuple(_check(one, facts.get(one.id, unknown)) for one in requirements)
+
+
+def _check(requirement: Requirement, fact: Fact) -> CheckedRequirement:
+    is_open = fact.status == "open" and not fact.is_pending
+    return CheckedRequirement(
+        requirement.id,
+        requirement.level,
+        requirement.step,
+        fact.status,
+        fact.evidence,
+        is_open and requirement.level == "MUST",
+        (fact.remedy or requirement.remedy) if is_open else "",
+    )
+
+
+def evidence_text(fact: Fact | CheckedRequirement) -> str:
+    """Return the fact as the text of an event."""
+    return f"{dict(_PREFIXES).get(fact.status, '')}{fact.evidence}"
+
+
+def fact_of(evidence: str) -> Fact:
+    """Return the fact that the text of an event stands for."""
+    for status, prefix in _PREFIXES:
+        if evidence.startswith(prefix):
+            return Fact(status, evidence.removeprefix(prefix))
+    return Fact("done", evidence)
