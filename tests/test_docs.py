@@ -59,7 +59,7 @@ def test_every_command_can_print_json() -> None:
     }
 
     assert without == {
-        "interlock session log",
+        "interlock session events",
         "interlock statusline",
         "interlock session get-state",
         "interlock hook",

@@ -39,8 +39,8 @@ WORKFLOW = {
     "steps": [STEP, {"id": "end", "title": HOSTILE, "prompt": HOSTILE}],
 }
 SHOWN = """approvals list/gaps list/gate bypass list/gate explain/gate log/gate test/init/install
-mode/note read/run list/run notes/run show/session export/session get-state/session list/session log
-session publish/session show/session start/trust/uninstall/workflow diff/workflow graph
+mode/note read/run list/run notes/run show/session export/session get-state/session list
+session events/session publish/session show/session start/trust/uninstall/workflow diff/workflow graph
 workflow list/workflow preview/workflow show/workflow validate"""
 """The commands in whose output the hostile text is; others show nothing foreign, or words of it."""
 
@@ -104,7 +104,7 @@ class Scene:
             ("run", "show"): (self.run,),
             ("run", "unblock"): (self.run,),
             ("session", "show"): (self.session,),
-            ("session", "log"): (self.session,),
+            ("session", "events"): (self.session,),
             ("session", "handoff"): (self.session,),
             ("session", "export"): (self.session, "-o", f"out\x1b\u202e{len(HOSTILE)}.json"),
             ("session", "import"): ("HANDOFF.md",),

@@ -134,10 +134,10 @@ def test_a_session_is_started_or_gone_on_with(app: App, typed: Terminal, tmp_pat
     assert third != first, "where several go on, it is a new one"
 
 
-def test_the_log_is_one_document_a_line(app: App, typed: Terminal, tmp_path: Path) -> None:
+def test_the_events_are_one_document_a_line(app: App, typed: Terminal, tmp_path: Path) -> None:
     session = started(app, tmp_path).session
 
-    lines = typed("session", "log", session).out.splitlines()
+    lines = typed("session", "events", session).out.splitlines()
 
     assert [json.loads(line)["seq"] for line in lines] == [0, 1, 2, 3, 4]
 

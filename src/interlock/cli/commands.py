@@ -29,6 +29,7 @@ _COMMANDS = {
     "agents": "interlock.cli.delegation:agents",
     "approvals": "interlock.cli.approvals:approvals",
     "builtins": "interlock.cli.builtins:builtins",
+    "check": "interlock.cli.check:check",
     "doctor": "interlock.cli.install:doctor",
     "console": "interlock.cli.server:console",
     "decision": "interlock.cli.delegation:decision",

@@ -17,6 +17,7 @@ from interlock.app.runs import user_actions
 from interlock.app.sessions import bundle
 from interlock.app.sessions.lookup import SessionView, find_session, list_sessions, show_session
 from interlock.cli.authority import require_user
+from interlock.cli.session_log import log_command
 from interlock.cli.session_state import SESSION_COMMANDS, refuse_caller
 from interlock.cli.session_view import print_session_view
 from interlock.cli.terminal import (
@@ -182,7 +183,7 @@ def show(session_id: str | None, *, as_json: bool) -> None:
 
 @session.command()
 @click.argument("session_id", required=False)
-def log(session_id: str | None) -> None:
+def events(session_id: str | None) -> None:
     """Print a session's events as they are recorded, one JSON document a line"""
     for event in _session_view(session_id, as_json=True).events:
         print_json_document(canonical.encode(event))
@@ -369,5 +370,5 @@ def _session_view(session_id: str | None, *, as_json: bool) -> SessionView:
     return view
 
 
-for _command in SESSION_COMMANDS:
+for _command in (*SESSION_COMMANDS, log_command):
     session.add_command(_command)

@@ -30,7 +30,7 @@ def print_session_view(view: SessionView) -> None:
     print_table([(str(event.seq), event_summary(event.event)) for event in own_events])
     print_lines(
         "",
-        f"{pluralise(len(view.events), 'event')} in all: `interlock session log {view.session}`",
+        f"{pluralise(len(view.events), 'event')} in all: `interlock session events {view.session}`",
     )
 
 

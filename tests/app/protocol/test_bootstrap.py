@@ -13,6 +13,8 @@ from interlock.app.protocol import deletion, gated_sessions
 from interlock.app.protocol.bootstrap import assemble_bootstrap, tell_conversation
 from interlock.core.notes.budget import estimate_tokens
 from interlock.core.protocol.gated_session import Conversation, WorkUpdate
+from interlock.core.protocol.requirements import evidence_text
+from interlock.core.protocol.start_evidence import branch_facts
 from interlock.core.session.state import SessionState
 from tests.app.notes.desk import Desk
 from tests.sessions import begin_recorded
@@ -215,7 +217,8 @@ def test_nothing_that_a_note_is_called_hides_what_is_told(desk: Desk, state: Ses
 def test_a_session_that_began_on_the_main_branch_is_told_so(
     app: App, state: SessionState, branch: str, *, is_warned: bool
 ) -> None:
-    evidence = {**state.protocol_start_evidence, "branch": branch}
-    here = msgspec.structs.replace(state, protocol_start_evidence=evidence)
+    newer = {key: evidence_text(fact) for key, fact in branch_facts(branch).items()}
+    for evidence in (newer, {"branch": branch, "profile": "standard"}):
+        here = msgspec.structs.replace(state, protocol_start_evidence=evidence)
 
-    assert ("make a branch before you edit" in assemble_bootstrap(app, here).text) == is_warned
+        assert ("make a branch before you edit" in assemble_bootstrap(app, here).text) == is_warned

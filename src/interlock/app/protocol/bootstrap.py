@@ -147,7 +147,7 @@ def _session_lines(app: App, state: SessionState, remarks: Sequence[str]) -> Ite
 
 
 def _open_requirement_lines(app: App, state: SessionState) -> Iterator[str]:
-    """What the protocol wants of the start, as far as it is open, with its remedy."""
+    """The requirements of the start that are open, each with its remedy."""
     facts = recorded_start_facts(state.protocol_start_evidence)
     observation = observe_workspace(Path(state.worktree))
     if observation:  # the branch may be another one since

@@ -21,6 +21,11 @@ def commands_seen(app: App, head: Head, node: Node, workflow: CompiledWorkflow) 
     parts = (positions.step_at(workflow, position), positions.next_part(workflow, position))
     if not any(isinstance(part, CompiledStep) and part.verification for part in parts):
         return CommandRecord()
+    return command_record(app, head)
+
+
+def command_record(app: App, head: Head) -> CommandRecord:
+    """The commands that hooks have seen in a session, and when its workspace last changed."""
     runs = tuple(
         CommandRun(line.detail, cast("Outcome", line.outcome), line.at_ms)
         for line in commands_of(app.home, head.attended)

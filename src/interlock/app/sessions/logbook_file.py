@@ -36,7 +36,7 @@ class SessionLog(msgspec.Struct, frozen=True):
 
 
 class LogbookFile(msgspec.Struct, frozen=True, rename="camel"):
-    """What became of writing a logbook."""
+    """The outcome of writing a logbook."""
 
     path: str = ""
     """From the root of the project; empty if there is none."""
@@ -91,14 +91,14 @@ def write_logbook(log: SessionLog) -> LogbookFile:
         if not path or logbooks.read_logbook(log.root, path) is None:
             path = path or str(create_logbook(log.root, log.envelopes[0].at_ms))
         is_changed = logbooks.rewrite_logbook(
-            log.root, path, lambda text: logbook.with_region(text or _renewed(path), region)
+            log.root, path, lambda text: logbook.with_region(text or _new_text_for(path), region)
         )
     except (OSError, FolderFailure) as failure:
         return LogbookFile(path, _reason(failure))
     return LogbookFile(path, is_changed=is_changed)
 
 
-def _renewed(path: str) -> str:
+def _new_text_for(path: str) -> str:
     """The text of a logbook that somebody has deleted, before its region is written."""
     day, _, number = Path(path).stem.partition("-session-")
     return logbook.empty_logbook(day, int(number) if number.isdigit() else 1)
@@ -146,11 +146,17 @@ def delete_untouched_logbook(log: SessionLog) -> None:
 def refresh_logbook(app: App, session: SessionId) -> LogbookFile | None:
     """Write the logbook of a session from the log; None if no gate watches over the session.
 
+    One that was committed with the end of the session stays as it was committed.
+
     Raises:
         SettingsBroken: the end was tried, and the config of the project cannot be used.
     """
     log = load_session_log(app.reader, session)
-    return write_logbook(log) if log else None
+    if log is None:
+        return None
+    ends = [one.event for one in log.envelopes if isinstance(one.event, ProtocolEnded)]
+    is_committed = bool(ends and ends[-1].commit)
+    return LogbookFile(find_logbook(log)) if is_committed else write_logbook(log)
 
 
 def _reason(failure: OSError | FolderFailure) -> str:

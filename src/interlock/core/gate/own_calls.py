@@ -20,7 +20,7 @@ _INTERPRETER = re.compile(r"python[0-9.]*")
 _READING_COMMANDS = (
     {
         ("session", verb)
-        for verb in ("list", "show", "log", "commands", "get-state", "verify-bundle")
+        for verb in ("list", "show", "events", "log", "commands", "get-state", "verify-bundle")
     }
     | {("workflow", verb) for verb in ("list", "show", "validate", "preview", "graph")}
     | {("note", verb) for verb in ("read", "search", "context", "recent", "graph", "check")}
@@ -39,6 +39,8 @@ _READING_COMMANDS = (
         ("gate", "log"),
         ("gate", "test"),
         ("builtins", ""),
+        ("check", ""),
+        ("check", "session-log"),
         ("mode", ""),
         ("status", ""),
         ("", ""),

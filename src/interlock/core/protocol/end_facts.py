@@ -30,7 +30,7 @@ NAMED_FILES_MAX = 5
 
 
 class WorktreeState(msgspec.Struct, frozen=True):
-    """What git says at the end of a session."""
+    """The worktree at the end of a session, as git sees it."""
 
     head: str = ""
     """The commit; empty where there is none."""

@@ -70,6 +70,15 @@ def with_region(text: str, region: str) -> str:
     return f"{region}\n\n{text}" if text else f"{region}\n"
 
 
+def outside_region(text: str) -> str:
+    """Return what people wrote, with only the two lines around the region in its place."""
+    region = find_region(text)
+    if region is None:
+        return text
+    first = region.text.partition("\n")[0]
+    return f"{text[: region.start]}{first}\n{END_MARKER}{text[region.end :]}"
+
+
 def is_untouched(text: str) -> bool:
     """Whether nobody has written into the logbook."""
     region = find_region(text)

@@ -49,7 +49,7 @@ class Requirement(msgspec.Struct, frozen=True):
 
 
 class Fact(msgspec.Struct, frozen=True):
-    """What was observed about a requirement."""
+    """An observation about a requirement."""
 
     status: RequirementStatus
     evidence: str

@@ -156,7 +156,10 @@ def current_page(session: SessionId) -> SessionNotePage:
     )
 
 
-PUBLISHED_TYPES = ("session", "session-pointer", "session-agent", "session-history")
+PUBLISHED_TYPES = (
+    *("session", "session-pointer", "session-agent", "session-history"),
+    "session-summary",
+)
 """The types of notes that we overwrite, except for what is below the line."""
 
 

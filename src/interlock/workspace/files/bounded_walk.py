@@ -9,14 +9,14 @@ import msgspec
 _DEPTH_MAX = 4
 
 
-class FoundFiles(msgspec.Struct, frozen=True):
+class WalkedFiles(msgspec.Struct, frozen=True):
     paths: tuple[str, ...]
     """From the root, those that are less deep first."""
     is_complete: bool
     """Whether all were looked at."""
 
 
-def find_files(root: Path, folders: Iterable[str], *, entries_max: int) -> FoundFiles:
+def find_files(root: Path, folders: Iterable[str], *, entries_max: int) -> WalkedFiles:
     """Return the files in these folders below `root`; what cannot be read counts as empty."""
     real_root = os.path.realpath(root)
     starts = (os.path.normpath(os.path.join(real_root, folder)) for folder in folders)
@@ -31,12 +31,12 @@ def find_files(root: Path, folders: Iterable[str], *, entries_max: int) -> Found
             below += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
             found += [entry.path for entry in entries if entry.is_file(follow_symlinks=False)]
             if seen > entries_max:
-                return FoundFiles(_below(real_root, found), is_complete=False)
+                return WalkedFiles(_relative_paths(real_root, found), is_complete=False)
         level = below
-    return FoundFiles(_below(real_root, found), is_complete=not level)
+    return WalkedFiles(_relative_paths(real_root, found), is_complete=not level)
 
 
-def _below(root: str, paths: list[str]) -> tuple[str, ...]:
+def _relative_paths(root: str, paths: list[str]) -> tuple[str, ...]:
     return tuple(os.path.relpath(path, root) for path in paths)
 
 

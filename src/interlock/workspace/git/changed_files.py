@@ -2,35 +2,62 @@
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from interlock.workspace.git import state
 
-_GIT_SECONDS = 5.0
+GIT_SECONDS = 5.0
 _FILES_MAX = 20_000  # to look at where there is no git to say what counts
 _OWN_DIRECTORIES = (".interlock", ".agents")
 """Directories that Interlock itself writes to; nobody tests what is in them."""
 NAMED_FILES_MAX = 20
 
 
-def last_change_ms(workspace: Path) -> int:
-    """Return when a file of the workspace was last written or removed, in milliseconds."""
+def _counts_always(_: str) -> bool:
+    return True
+
+
+def last_change_ms(workspace: Path, counts: Callable[[str], bool] = _counts_always) -> int:
+    """Return when a file of the workspace was last written or removed, in milliseconds.
+
+    `counts` says of a path whether it counts; all do by default.
+    """
     listed = state.run_git(
-        workspace, "ls-files", "-z", "-co", "--exclude-standard", timeout=_GIT_SECONDS
+        workspace, "ls-files", "-z", "-co", "--exclude-standard", timeout=GIT_SECONDS
     )
     names = listed.split("\0") if listed is not None else _walk(workspace)
     newest = 0
     for name in names:
-        if not name or name.split("/", 1)[0] in _OWN_DIRECTORIES:
+        if not name or name.split("/", 1)[0] in _OWN_DIRECTORIES or not counts(name):
             continue
         newest = max(newest, _changed_ns(workspace / name))
     return newest // 1_000_000
 
 
-def uncommitted_files(workspace: Path) -> tuple[str, ...] | None:
+def files_changed_since(workspace: Path, commit: str) -> tuple[str, ...] | None:
+    """Return the files that differ from a commit, committed or not; None where nobody can tell."""
+    if not state.is_commit(commit):
+        return None  # git would take it for an option
+    names: list[str] = []
+    for arguments in (
+        ("diff", "--name-only", "--relative", "-z", commit),
+        ("ls-files", "-z", "-o", "--exclude-standard"),
+    ):
+        listed = state.run_git(workspace, *arguments, timeout=GIT_SECONDS)
+        if listed is None:
+            return None
+        names += listed.split("\0")
+    return tuple(sorted({name for name in names if name}))
+
+
+def uncommitted_files(
+    workspace: Path, *, seconds: float = state.DEADLINE_SECONDS
+) -> tuple[str, ...] | None:
     """Return the files that are changed or new and not committed; None where nobody can tell."""
-    status = state.run_git(workspace, "status", "--porcelain", "-z", "--untracked-files=normal")
+    status = state.run_git(
+        workspace, "status", "--porcelain", "-z", "--untracked-files=normal", timeout=seconds
+    )
     if status is None:
         return None
     entries = [entry for entry in status.split("\0") if entry[2:3] == " "]

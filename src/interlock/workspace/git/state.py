@@ -107,6 +107,11 @@ def _read(directory: str, name: str) -> str | None:
         os.close(file)
 
 
+def is_commit(text: str) -> bool:
+    """Whether the text is the full name of a commit."""
+    return bool(_COMMIT.fullmatch(text))
+
+
 DEADLINE_SECONDS = 0.15  # for git itself: nobody waits longer to be told where they were
 
 

@@ -56,7 +56,7 @@ def read_logbook(root: Path, path: str) -> FileContent | None:
         FolderFailure: it is no file, or too large.
     """
     try:
-        with _opened(root) as directory:
+        with _open_directory(root) as directory:
             return atomic_file.read_file(directory, Path(path).name, root / path)
     except FileNotFoundError:
         return None
@@ -71,7 +71,7 @@ def rewrite_logbook(root: Path, path: str, content: Callable[[str | None], str])
         OSError: it cannot be written, or is not in the project.
         FolderFailure: the same, or it is too large.
     """
-    with _opened(root) as directory:
+    with _open_directory(root) as directory:
         name, full = Path(path).name, root / path
         for _ in range(WRITE_TRIES_MAX):
             current = atomic_file.read_file(directory, name, full)
@@ -92,12 +92,12 @@ def delete_logbook(root: Path, path: str) -> None:
     Raises:
         OSError: it cannot be deleted.
     """
-    with _opened(root) as directory:
+    with _open_directory(root) as directory:
         os.unlink(Path(path).name, dir_fd=directory)
 
 
 @contextmanager
-def _opened(root: Path) -> Generator[int]:
+def _open_directory(root: Path) -> Generator[int]:
     # Part by part: in a clone a link may lead anywhere.
     with sandboxed_path.opened_directory(root, DIRECTORY.parts) as directory:
         yield directory

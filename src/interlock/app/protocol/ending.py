@@ -1,0 +1,192 @@
+"""The end of a session: what it is judged by, and the single effects of it.
+
+`check_end` observes everything at once and writes nothing. The effects are in
+`app.protocol.session_files`; whoever carries out the end does them one after the other, each as
+often as it likes, and records what came of them (`end_evidence`).
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from interlock.app.context import App
+from interlock.app.gate.notes_location import NotesLocation, notes_location
+from interlock.app.protocol.session_files import lint_people_text, people_texts
+from interlock.app.runs.evidence import command_record
+from interlock.app.sessions.logbook_file import (
+    LogbookFile,
+    SessionLog,
+    added_requirements,
+    find_logbook,
+    load_session_log,
+)
+from interlock.core.ids import SessionId
+from interlock.core.protocol import end_facts, logbook
+from interlock.core.protocol.end_facts import WorktreeState
+from interlock.core.protocol.gated_session import SessionNotAttended
+from interlock.core.protocol.requirements import (
+    CheckedRequirement,
+    CommandVerifier,
+    Fact,
+    ProtocolProfile,
+    Requirement,
+    evidence_text,
+    judge,
+    profile_named,
+    requirements_of,
+)
+from interlock.core.session.evidence import CommandRecord
+from interlock.core.views.logbook_page import starting_commit
+from interlock.workspace.failures import FolderFailure
+from interlock.workspace.git import changed_files, state
+from interlock.workspace.git.commits import CommitOutcome
+from interlock.workspace.projects import logbooks
+
+AT_THE_END = "written when the session ends"
+
+
+class EndReport(msgspec.Struct, frozen=True, rename="camel"):
+    """Everything that the end of a session is judged by, as it is now."""
+
+    session: SessionId
+    profile: ProtocolProfile
+    requirements: tuple[CheckedRequirement, ...]
+
+    @property
+    def blockers(self) -> tuple[str, ...]:
+        """All that stands in the way, each with its remedy."""
+        return tuple(
+            f"{one.id}: {one.evidence}. {one.remedy}".rstrip()
+            for one in self.requirements
+            if one.is_blocking
+        )
+
+
+def check_end(
+    app: App, session: SessionId, summary: str = "", profile: ProtocolProfile | None = None
+) -> EndReport | SessionNotAttended:
+    """Judge whether the session could end now. Nothing is written.
+
+    `summary` is what the caller says was done. Without a profile it is the one under which the
+    session began.
+
+    Raises:
+        SettingsBroken: the config of the project cannot be used.
+    """
+    log = load_session_log(app.reader, session)
+    if log is None:
+        return SessionNotAttended(session)
+    chosen = profile or profile_named(log.profile)
+    requirements = requirements_of(chosen, "end", added_requirements(log.root))
+    facts = {
+        "sessionLogValidated": _log_fact(log, summary),
+        "brainMemoryUpdated": _note_fact(app, log),
+        "markdownLintRan": _lint_fact(app, log),
+        **_work_facts(app, log, requirements),
+    }
+    return EndReport(session, chosen, judge(requirements, facts))
+
+
+def _log_fact(log: SessionLog, summary: str) -> Fact:
+    if log.profile == "light":
+        return Fact("skipped", "the profile has none")
+    path = find_logbook(log)
+    try:
+        file = logbooks.read_logbook(log.root, path) if path else None
+    except (OSError, FolderFailure) as failure:
+        return Fact("open", f"{path} cannot be read: {failure}")
+    is_said = summary.strip() or end_facts.tells_what_was_done(log.envelopes)
+    if not is_said and not (file and logbook.text_under(file.text, logbook.DONE_HEADING)):
+        return Fact("open", f"nothing says what was done ({path or 'there is no logbook'})")
+    return Fact("open", AT_THE_END, is_pending=True)
+
+
+def _note_fact(app: App, log: SessionLog) -> Fact:
+    if log.profile == "light":
+        return Fact("skipped", "the profile has none")
+    location = notes_location(app.home, log.root)
+    if isinstance(location, NotesLocation):
+        return Fact("open", AT_THE_END, is_pending=True)
+    # It is published later, once somebody has put that right.
+    return Fact("skipped", f"not written: {location.explain().error}")
+
+
+def _lint_fact(app: App, log: SessionLog) -> Fact:
+    fact, _ = lint_people_text(people_texts(app, log))
+    return Fact("open", AT_THE_END, is_pending=True) if fact.status == "done" else fact
+
+
+def _work_facts(
+    app: App, log: SessionLog, requirements: tuple[Requirement, ...]
+) -> dict[str, Fact]:
+    """The facts that depend on what was done: git, commands, verdicts, files."""
+    work = log.state.orchestrator_workflow
+    verdicts = work.verdicts if work else ()
+    tree = observe_worktree(log)
+    record = CommandRecord()
+    if any(isinstance(one.verifier, CommandVerifier) for one in requirements):
+        stream = app.reader.stream(log.session)
+        assert stream is not None, f"{log.session} is there"
+        assert stream.head is not None, "a stored stream has a head"
+        record = command_record(app, stream.head)
+    facts = {
+        "gitCommitted": end_facts.commit_fact(tree),
+        "qaValidation": end_facts.qa_fact(tree, verdicts),
+        "criticValidation": end_facts.verdict_fact("critic", verdicts),
+    }
+    for one in requirements:
+        if one.verifier:
+            facts[one.id] = end_facts.added_fact(
+                one,
+                record=record,
+                verdicts=verdicts,
+                has_file=lambda name: _has_file(log.root, name),
+            )
+    return facts
+
+
+def observe_worktree(log: SessionLog) -> WorktreeState:
+    """Observe what git says about the work of a session."""
+    git = state.observe(log.root)
+    if git is None:
+        changed_ms = changed_files.last_change_ms(log.root, end_facts.is_code)
+        return WorktreeState(code_changed_ms=changed_ms)
+    return WorktreeState(
+        git.head or "",
+        changed_files.files_changed_since(log.root, starting_commit(log.envelopes)),
+        changed_files.uncommitted_files(log.root, seconds=changed_files.GIT_SECONDS),
+        changed_files.last_change_ms(log.root, end_facts.is_code),
+    )
+
+
+def _has_file(root: Path, name: str) -> bool:
+    """Whether the file is in the project, and not merely behind a link that leads out of it."""
+    with suppress(OSError, RuntimeError, ValueError):
+        path = (root / name).resolve()
+        return path.is_relative_to(root.resolve()) and path.is_file()
+    return False
+
+
+def end_evidence(
+    report: EndReport, *, log: LogbookFile, note: Fact, lint: Fact, commit: CommitOutcome
+) -> dict[str, str]:
+    """Return the evidence to record, once the effects are done, from what came of them."""
+    checked = {one.id: Fact(one.status, one.evidence) for one in report.requirements}
+    done: Mapping[str, Fact] = {
+        "sessionLogValidated": Fact("open", log.fault) if log.fault else Fact("done", log.path),
+        "brainMemoryUpdated": note,
+        "markdownLintRan": lint,
+    }
+    if report.profile == "light":
+        done = {"brainMemoryUpdated": note}
+    facts = {**checked, **{key: fact for key, fact in done.items() if key in checked}}
+    committed = facts.get("gitCommitted")
+    if committed and commit.sha and committed.status != "open":
+        facts["gitCommitted"] = Fact("done", commit.sha)
+    elif committed and (commit.sha or commit.reason):
+        own = commit.sha[:12] or f"not committed: {commit.reason}"
+        text = f"{committed.evidence}; the session's own files: {own}"
+        facts["gitCommitted"] = Fact(committed.status, text)
+    return {key: evidence_text(fact) for key, fact in facts.items()}

@@ -1,0 +1,48 @@
+"""`interlock session log`: the logbook of a session, as the log has it."""
+
+from pathlib import Path
+
+import click
+
+from interlock.app.callers.caller import CallerClues, session_to_show
+from interlock.app.context import open_app
+from interlock.app.data_home import data_home
+from interlock.app.sessions import logbook_file
+from interlock.cli.session_state import refuse_caller
+from interlock.cli.terminal import print_document, print_json, print_lines, refuse
+from interlock.core.explanation import Explanation
+from interlock.core.protocol.gated_session import SessionNotAttended
+
+
+@click.command("log")
+@click.argument("session_id", required=False)
+@click.option("--write", is_flag=True, help="Write it into the logbook in the project")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def log_command(session_id: str | None, *, write: bool, as_json: bool) -> None:
+    """Print what the logbook of a session says that is written from the log
+
+    What people wrote into the logbook stays as it is.
+    """
+    app = open_app(data_home())
+    session = session_to_show(app, CallerClues(Path.cwd(), session=session_id))
+    if not isinstance(session, str):
+        refuse_caller(session, as_json=as_json, option="")
+    log = logbook_file.load_session_log(app.reader, session)
+    if log is None:
+        refuse(SessionNotAttended(session).explain(), as_json=as_json)
+    text, path = logbook_file.render_region(log), logbook_file.find_logbook(log)
+    is_changed = False
+    if write:
+        written = logbook_file.write_logbook(log)
+        if written.fault:
+            error = f"The logbook was not written: {written.fault}"
+            hint = f"Look at `{log.root / (written.path or '.agents/sessions')}`."
+            refuse(Explanation("not_allowed", error, hint), as_json=as_json)
+        path, is_changed = written.path, written.is_changed
+    if as_json:
+        document = {"session": session, "path": path or None, "isWritten": is_changed}
+        print_json({**document, "text": text})
+    elif write:
+        print_lines(f"{'Wrote' if is_changed else 'Up to date:'} {path}")
+    else:
+        print_document(f"{text}\n")

@@ -1,0 +1,104 @@
+"""Committing files of ours and nothing else, as the user would, and finding such a commit again."""
+
+import os
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+JOB_TRAILER = "Interlock-Job"
+RECENT_MAX = 200
+SECONDS_MAX = 60.0  # the hooks of the repository run too
+
+
+class CommitOutcome(msgspec.Struct, frozen=True):
+    sha: str = ""
+    """The commit; empty if there is none."""
+    reason: str = ""
+    """Why there is none."""
+
+
+class _GitResult(msgspec.Struct, frozen=True):
+    code: int
+    output: str
+    error: str
+
+
+def commit_files(workspace: Path, paths: list[str], subject: str, job: str) -> CommitOutcome:
+    """Commit these files alone, even if they are excluded. What else is staged stays staged.
+
+    The commit names the job, and a repeated call finds it: no second one is made.
+    """
+    if found := find_commit_of(workspace, job):
+        return CommitOutcome(found)
+    identity = _git(workspace, "var", "GIT_COMMITTER_IDENT")
+    if identity.code:
+        return CommitOutcome(reason="git does not know who commits (user.name, user.email)")
+    if (added := _git(workspace, "add", "-f", "--", *paths)).code:
+        return CommitOutcome(reason=_last_line(added))
+    if _git(workspace, "status", "--porcelain", "--", *paths).output == "":
+        head = _git(workspace, "rev-parse", "-q", "--verify", "HEAD").output.strip()
+        return CommitOutcome(head, "nothing has changed in them")
+    message = f"{subject}\n\n{JOB_TRAILER}: {job}"
+    committed = _git(workspace, "commit", "-q", "-m", message, "--only", "--", *paths)
+    if committed.code:
+        _git(workspace, "reset", "-q", "--", *paths)
+        return CommitOutcome(reason=_last_line(committed))
+    return CommitOutcome(find_commit_of(workspace, job) or "", "")
+
+
+def find_commit_of(workspace: Path, job: str) -> str | None:
+    """Return the commit that names the job, if it is among the recent ones of HEAD."""
+    form = f"--format=%H %(trailers:key={JOB_TRAILER},valueonly,separator=%x2C)"
+    log = _git(workspace, "log", f"-{RECENT_MAX}", form)
+    for line in log.output.splitlines():
+        sha, _, jobs = line.partition(" ")
+        if job in (name.strip() for name in jobs.split(",")):
+            return sha
+    return None
+
+
+def is_reachable(workspace: Path, commit: str) -> bool | None:
+    """Whether a branch, a tag or HEAD has the commit; None where nobody can tell."""
+    if _git(workspace, "rev-parse", "--git-dir").code:
+        return None
+    if _git(workspace, "merge-base", "--is-ancestor", commit, "HEAD").code == 0:
+        return True
+    refs = _git(workspace, "for-each-ref", "--count=1", "--contains", commit)
+    return refs.code == 0 and bool(refs.output)
+
+
+def _git(workspace: Path, *arguments: str) -> _GitResult:
+    """Run git as the user would: with their environment and the hooks of the repository."""
+    environment = {name: text for name, text in os.environ.items() if not name.startswith("GIT_")}
+    environment |= {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "LC_ALL": "C"}
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as error:
+        try:
+            process = subprocess.Popen(
+                ["git", "-C", str(workspace), "-c", "core.fsmonitor=false", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=error,
+                env=environment,
+                start_new_session=True,
+            )
+        except OSError as failure:
+            return _GitResult(127, "", str(failure))
+        try:
+            code = process.wait(SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # with the hooks that it waits for
+            process.wait()
+            return _GitResult(124, "", f"git took more than {SECONDS_MAX:.0f} seconds")
+        texts: list[str] = []
+        for file in (output, error):
+            file.seek(0)
+            texts.append(file.read(1_000_000).decode("utf-8", "replace"))
+        return _GitResult(code, *texts)
+
+
+def _last_line(result: _GitResult) -> str:
+    lines = (result.error.strip() or result.output.strip()).splitlines()
+    return lines[-1][:200] if lines else f"git ended with {result.code}"
