@@ -17,6 +17,7 @@ from interlock.app.runs import user_actions
 from interlock.app.sessions import bundle
 from interlock.app.sessions.lookup import SessionView, find_session, list_sessions, show_session
 from interlock.cli.authority import require_user
+from interlock.cli.session_end import end
 from interlock.cli.session_log import log_command
 from interlock.cli.session_state import SESSION_COMMANDS, refuse_caller
 from interlock.cli.session_view import print_session_view
@@ -370,5 +371,5 @@ def _session_view(session_id: str | None, *, as_json: bool) -> SessionView:
     return view
 
 
-for _command in (*SESSION_COMMANDS, log_command):
+for _command in (*SESSION_COMMANDS, end, log_command):
     session.add_command(_command)

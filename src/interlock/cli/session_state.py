@@ -118,7 +118,7 @@ def _show_or_change_mode(
         outcome = session_record.state_of(app, session)
     else:
         outcome = _change_mode(app, session, mode_name, task)
-    _print_state(outcome, as_json=as_json)
+    print_state(outcome, as_json=as_json)
 
 
 def _change_mode(
@@ -157,7 +157,7 @@ def _clock_time(at_ms: int) -> str:
 def get_state(session_id: str | None) -> None:
     """Print the state of a session as JSON"""
     app = open_app(data_home())
-    state = session_record.state_of(app, _resolve_session(app, session_id, as_json=True))
+    state = session_record.state_of(app, resolve_session(app, session_id, as_json=True))
     if not isinstance(state, SessionState):
         refuse(state.explain(), as_json=True)
     print_json(state)
@@ -183,12 +183,12 @@ def set_state(
     if wanted == "disabled":
         require_person("Switching the gate off", "type `/mode disabled` in the client", SERVED)
     app = open_app(data_home())
-    session = _resolve_session(app, session_id, as_json=as_json)
+    session = resolve_session(app, session_id, as_json=as_json)
     outcome = _change_mode(app, session, wanted, task) if wanted else None
     if outcome is None or isinstance(outcome, SessionState):
         chosen_phase: Phase | None = next((name for name in PHASES if name == phase), None)
         outcome = gated_sessions.change_work(app, session, WorkUpdate(feature, task, chosen_phase))
-    _print_state(outcome, as_json=as_json)
+    print_state(outcome, as_json=as_json)
 
 
 @click.command("start")
@@ -202,7 +202,7 @@ def start(*, as_json: bool) -> None:
     outcome = gated_sessions.start(app, root)
     if not isinstance(outcome, session_record.StartedSession):
         refuse_caller(outcome, as_json=as_json)
-    _print_state(outcome.state, as_json=as_json)
+    print_state(outcome.state, as_json=as_json)
 
 
 def _status_command(name: str, status: SessionStatus, help_text: str) -> click.Command:
@@ -213,11 +213,11 @@ def _status_command(name: str, status: SessionStatus, help_text: str) -> click.C
     @click.option("--json", "as_json", is_flag=True, help="Print JSON")
     def command(session_id: str | None, *, as_json: bool) -> None:
         app = open_app(data_home())
-        session = _resolve_session(app, session_id, as_json=as_json)
+        session = resolve_session(app, session_id, as_json=as_json)
         outcome = gated_sessions.change_status(
             app, session, status, f"by `interlock session {name}`"
         )
-        _print_state(outcome, as_json=as_json)
+        print_state(outcome, as_json=as_json)
 
     return command
 
@@ -226,13 +226,12 @@ SESSION_COMMANDS = (
     start,
     get_state,
     set_state,
-    _status_command("end", "ended", "End a session: nothing more is allowed in it"),
     _status_command("pause", "paused", "Put a session aside"),
     _status_command("resume", "active", "Go on with a session that was put aside"),
 )
 
 
-def _print_state(state: SessionState | AttendanceRefusal, *, as_json: bool) -> None:
+def print_state(state: SessionState | AttendanceRefusal, *, as_json: bool) -> None:
     if not isinstance(state, SessionState):
         refuse(state.explain(), as_json=as_json)
     if as_json:
@@ -250,7 +249,7 @@ def _print_state(state: SessionState | AttendanceRefusal, *, as_json: bool) -> N
         )
 
 
-def _resolve_session(app: App, session_id: str | None, *, as_json: bool) -> SessionId:
+def resolve_session(app: App, session_id: str | None, *, as_json: bool) -> SessionId:
     session = _find_session(app, session_id)
     if not isinstance(session, str):
         _refuse_session(session, as_json=as_json)

@@ -20,6 +20,7 @@ Code = Literal[
     "unknown_step",
     "not_opted_in",
     "not_allowed",
+    "protocol_open",
     "unknown_approval",
     "approval_answered",
     "approval_pending",

@@ -6,9 +6,10 @@ from pathlib import Path
 from interlock.core.session.announcements import Topic
 from interlock.durable.job import Job
 from interlock.durable.notification import NOTIFY, is_notifying
+from interlock.durable.protocol_end import PROTOCOL_END
 
-JOBS: Mapping[str, Job] = {job.name: job for job in (NOTIFY,)}
-_STARTED_BY: Mapping[Topic, str] = {"session/protocol.end": "protocol-end"}
+JOBS: Mapping[str, Job] = {job.name: job for job in (PROTOCOL_END, NOTIFY)}
+_STARTED_BY: Mapping[Topic, str] = {"session/protocol.end": PROTOCOL_END.name}
 
 
 def jobs_for(topic: Topic, jobs: Mapping[str, Job], home: Path) -> list[Job]:

@@ -10,7 +10,7 @@ from interlock.core.protocol import logbook
 from interlock.core.protocol.end_facts import tells_what_was_done
 from interlock.core.protocol.logbook import LogbookRegion
 from interlock.core.session import state as states
-from interlock.core.session.protocol_events import ProtocolEnded
+from interlock.core.session.protocol_events import SessionCompleted
 from interlock.core.views import session_log_rule
 from interlock.core.views.session_log_rule import KnownSession, RuleFinding, check_logbook
 from interlock.workspace.files.regular_file import read_regular_file
@@ -65,7 +65,7 @@ def _known_facts(log: SessionLog, region: LogbookRegion) -> KnownSession:
         log.envelopes[: region.version], project=""
     )
     rendered = render_region(log, region.version if is_possible else None)
-    ends = [one.event for one in log.envelopes if isinstance(one.event, ProtocolEnded)]
+    ends = [one.event for one in log.envelopes if isinstance(one.event, SessionCompleted)]
     commit = ends[-1].commit if ends else ""
     is_lost = is_commit(commit) and is_reachable(log.root, commit) is False
     return KnownSession(

@@ -41,7 +41,6 @@ from interlock.core.session.evidence import CommandRecord
 from interlock.core.views.logbook_page import starting_commit
 from interlock.workspace.failures import FolderFailure
 from interlock.workspace.git import changed_files, state
-from interlock.workspace.git.commits import CommitOutcome
 from interlock.workspace.projects import logbooks
 
 AT_THE_END = "written when the session ends"
@@ -169,10 +168,11 @@ def _has_file(root: Path, name: str) -> bool:
     return False
 
 
-def end_evidence(
-    report: EndReport, *, log: LogbookFile, note: Fact, lint: Fact, commit: CommitOutcome
-) -> dict[str, str]:
-    """Return the evidence to record, once the effects are done, from what came of them."""
+def end_evidence(report: EndReport, *, log: LogbookFile, note: Fact, lint: Fact) -> dict[str, str]:
+    """Return the evidence to record, from what came of the effects.
+
+    The commit of the session's own files comes after it: it holds what is written from it.
+    """
     checked = {one.id: Fact(one.status, one.evidence) for one in report.requirements}
     done: Mapping[str, Fact] = {
         "sessionLogValidated": Fact("open", log.fault) if log.fault else Fact("done", log.path),
@@ -182,11 +182,4 @@ def end_evidence(
     if report.profile == "light":
         done = {"brainMemoryUpdated": note}
     facts = {**checked, **{key: fact for key, fact in done.items() if key in checked}}
-    committed = facts.get("gitCommitted")
-    if committed and commit.sha and committed.status != "open":
-        facts["gitCommitted"] = Fact("done", commit.sha)
-    elif committed and (commit.sha or commit.reason):
-        own = commit.sha[:12] or f"not committed: {commit.reason}"
-        text = f"{committed.evidence}; the session's own files: {own}"
-        facts["gitCommitted"] = Fact(committed.status, text)
     return {key: evidence_text(fact) for key, fact in facts.items()}

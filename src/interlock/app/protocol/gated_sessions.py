@@ -264,7 +264,7 @@ def _record_change(
         assert stream is not None, f"{session} is there"
         return decide(stream)
 
-    return append_plan(app, decide_on_stream) or _publish_state(app, session, effective)
+    return append_plan(app, decide_on_stream) or publish_state(app, session, effective)
 
 
 def _start(
@@ -275,8 +275,11 @@ def _start(
     return started
 
 
-def _publish_state(app: App, session: SessionId, effective: EffectivePolicy) -> SessionState:
+def publish_state(
+    app: App, session: SessionId, effective: EffectivePolicy | None = None
+) -> SessionState:
     """Let the gate and the notes know what a session has become."""
+    effective = effective or effective_policy_of(app, session)
     publish_to_gate(app, session, effective)
     publish_note(app, session, effective)
     session_state = state_of(app, session)

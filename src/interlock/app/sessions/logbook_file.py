@@ -11,7 +11,11 @@ from interlock.core.protocol.requirements import Requirement
 from interlock.core.protocol.start_evidence import recorded_logbook
 from interlock.core.session import state as states
 from interlock.core.session.events import Envelope, decode_envelope
-from interlock.core.session.protocol_events import ProtocolEnded, ProtocolEndRefused
+from interlock.core.session.protocol_events import (
+    ProtocolEnded,
+    ProtocolEndRefused,
+    SessionCompleted,
+)
 from interlock.core.session.state import SessionState
 from interlock.core.views.logbook_page import logbook_region, recorded_profile
 from interlock.store.log_reader import LogReader
@@ -154,7 +158,7 @@ def refresh_logbook(app: App, session: SessionId) -> LogbookFile | None:
     log = load_session_log(app.reader, session)
     if log is None:
         return None
-    ends = [one.event for one in log.envelopes if isinstance(one.event, ProtocolEnded)]
+    ends = [one.event for one in log.envelopes if isinstance(one.event, SessionCompleted)]
     is_committed = bool(ends and ends[-1].commit)
     return LogbookFile(find_logbook(log)) if is_committed else write_logbook(log)
 

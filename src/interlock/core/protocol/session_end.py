@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from interlock.core import ids
-from interlock.core.protocol.gated_session import SessionNotAttended
+from interlock.core.protocol.gated_session import SessionEnded, SessionNotAttended
 from interlock.core.session.announcements import message_key
 from interlock.core.session.events import StatusChanged
 from interlock.core.session.plan import EventDraft, Plan, Stream, plan
@@ -21,13 +21,18 @@ ENDED = "its protocol has ended"
 
 def request_end(
     stream: Stream, *, machine: str, summary: str, at_ms: int
-) -> Plan | SessionNotAttended | None:
-    """Plan the request; None if the end was requested before and has no outcome yet."""
+) -> Plan | SessionNotAttended | SessionEnded | None:
+    """Plan the request; None if it was made before, and its job has not failed to end it.
+
+    A session that only its client has left can still end; one that the user has ended cannot.
+    """
     attended = stream.head.attended if stream.head else None
     if attended is None:
         return SessionNotAttended(stream.session)
-    if attended.ending_job:
+    if attended.ending_job or (attended.ended_by and attended.status == "ended"):
         return None
+    if attended.status == "ended" and not attended.is_departed:
+        return SessionEnded(stream.session)
     seed = message_key("session/protocol.end", stream.session, stream.version)
     job = ids.job_id(JOB, seed)
     event = ProtocolEndRequested(job, machine, summary)

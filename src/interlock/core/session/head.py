@@ -46,6 +46,8 @@ class Attendance(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     """How many delegations and decisions were recorded."""
     ending_job: str = ""
     """The job that is to end it, until that has an outcome."""
+    ended_by: str = ""
+    """The job that has ended it by its protocol."""
     hosts: tuple[tuple[str, str], ...] = ()
     """The conversations of agent clients that ever belonged to it: host, and its id there."""
 
@@ -94,8 +96,10 @@ def apply_event(head: Head | None, envelope: Envelope) -> Head:
             return change(head, attended=_apply_to_attended(head.attended, event))
         case ProtocolEndRequested() | ProtocolEndRefused() | SessionCompleted():
             assert head.attended is not None, "only an attended session has a protocol"
-            job = event.job if isinstance(event, ProtocolEndRequested) else ""
-            return change(head, attended=change(head.attended, ending_job=job))
+            ending = event.job if isinstance(event, ProtocolEndRequested) else ""
+            ended = event.job if isinstance(event, SessionCompleted) else ""
+            attended = change(head.attended, ending_job=ending, ended_by=ended)
+            return change(head, attended=attended)
         case AgentInvoked() | DecisionRecorded():
             assert head.attended is not None, "work is handed on in an attended session"
             count = head.attended.delegation_count + 1

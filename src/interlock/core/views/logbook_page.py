@@ -48,6 +48,7 @@ from interlock.core.session.protocol_events import (
     ProtocolEnded,
     ProtocolEndRefused,
     ProtocolEndRequested,
+    SessionCompleted,
 )
 from interlock.core.session.run_head import RunHead, apply_run_event, new_run_head
 from interlock.core.session.state import SessionState, timestamp
@@ -62,7 +63,7 @@ _TIMELINE_EVENTS = (
     *(ModeChanged, WorkChanged, StatusChanged, RunStarted, RunCompleted, RunAbandoned),
     *(AgentInvoked, AgentCompleted, DecisionRecorded, DecisionJudged),
     *(ApprovalRequested, ApprovalResolved),
-    *(ProtocolEndRequested, ProtocolEndRefused, ProtocolEnded),
+    *(ProtocolEndRequested, ProtocolEndRefused, ProtocolEnded, SessionCompleted),
 )
 
 

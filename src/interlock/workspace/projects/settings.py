@@ -103,7 +103,7 @@ def protocol_in(path: Path) -> ProtocolSettings:
     Raises:
         SettingsBroken: the file is there but is not what it should be.
     """
-    section: _ProtocolSection = _section(path, "protocol", _ProtocolSection)
+    section: _ProtocolSection = section_in(path, "protocol", _ProtocolSection)
     ids = [added.id for added in section.requirements]
     for added in section.requirements:
         if fault := _requirement_fault(added, ids):

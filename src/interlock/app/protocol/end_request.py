@@ -1,0 +1,101 @@
+"""Ending a session by its protocol: check everything, ask for the end, wait for the job.
+
+What is in the way is found in the calling process, all at once. The effects are a job's
+(`interlock.durable`): a note, a logbook and a commit would not survive `kill -9` together.
+"""
+
+import msgspec
+
+from interlock.app.append_loop import append_plan
+from interlock.app.callers.session_record import attended_head
+from interlock.app.context import App
+from interlock.app.jobs.executor_process import wait_for_outcome
+from interlock.app.jobs.executor_role import own_machine
+from interlock.app.protocol.ending import EndReport, check_end
+from interlock.core.explanation import Explanation
+from interlock.core.ids import SessionId
+from interlock.core.protocol import session_end
+from interlock.core.protocol.gated_session import SessionEnded, SessionNotAttended
+from interlock.core.protocol.requirements import CheckedRequirement
+from interlock.core.refusal import Refusal
+from interlock.core.session.plan import Plan
+from interlock.core.session.protocol_events import (
+    ProtocolEndRefused,
+    SessionCompleted,
+    end_outcome_key,
+)
+
+
+class EndBlocked(Refusal, frozen=True):
+    """Requirements of the protocol are open; all of them are told."""
+
+    session: SessionId
+    blockers: tuple[str, ...]
+
+    def explain(self) -> Explanation:
+        open_items = "\n".join(f"- {blocker}" for blocker in self.blockers)
+        return Explanation(
+            "protocol_open",
+            f"Session `{self.session}` cannot end yet:\n{open_items}",
+            "Do these, then end it again. The user can end it as it is with"
+            " `interlock session end --force`.",
+        )
+
+
+class SessionEnding(msgspec.Struct, frozen=True, rename="camel"):
+    """The end of a session, as far as it has come."""
+
+    session: SessionId
+    job: str
+    requirements: tuple[CheckedRequirement, ...]
+    """The requirements as they were when the end was asked for."""
+    is_complete: bool
+    """False: the job has not come to its end yet."""
+    commit: str = ""
+
+
+EndRefusal = EndBlocked | SessionNotAttended | SessionEnded
+
+
+def end_session(app: App, session: SessionId, summary: str = "") -> SessionEnding | EndRefusal:
+    """Carry out the end of the protocol. Asking again is asking how far it has come.
+
+    Raises:
+        SettingsBroken: the config of the project cannot be used.
+    """
+    report = check_end(app, session, summary)
+    if not isinstance(report, EndReport):
+        return report
+    if report.blockers:
+        return EndBlocked(session, report.blockers)
+
+    def decide() -> Plan | SessionNotAttended | SessionEnded | None:
+        stream = app.log.stream(session)
+        assert stream is not None, f"{session} is there"
+        return session_end.request_end(
+            stream, machine=own_machine(app), summary=summary, at_ms=app.clock.now_ms()
+        )
+
+    refused = append_plan(app, decide)
+    if refused is not None:
+        return refused
+    attended = attended_head(app, session)
+    assert attended is not None, "its end was asked for"
+    job = attended.ending_job or attended.ended_by
+    match wait_for_outcome(app, lambda: _outcome(app, session, job)):
+        case ProtocolEndRefused(blockers=blockers):
+            return EndBlocked(session, blockers)
+        case SessionCompleted(commit=commit):
+            return SessionEnding(session, job, report.requirements, is_complete=True, commit=commit)
+        case None:
+            return SessionEnding(session, job, report.requirements, is_complete=False)
+
+
+def _outcome(
+    app: App, session: SessionId, job: str
+) -> ProtocolEndRefused | SessionCompleted | None:
+    recorded = app.reader.event_with_key(session, end_outcome_key(job))
+    if recorded is None:
+        return None
+    assert isinstance(recorded.event, ProtocolEndRefused | SessionCompleted), "its key is theirs"
+    return recorded.event

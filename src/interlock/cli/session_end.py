@@ -1,0 +1,92 @@
+"""`interlock session end`: end a session by its protocol, or see what is in the way."""
+
+import click
+
+from interlock.app.context import open_app
+from interlock.app.data_home import data_home
+from interlock.app.protocol import gated_sessions
+from interlock.app.protocol.end_request import EndBlocked, SessionEnding, end_session
+from interlock.app.protocol.ending import EndReport, check_end
+from interlock.cli.authority import require_user
+from interlock.cli.session_state import print_state, resolve_session
+from interlock.cli.terminal import (
+    EXIT_REFUSED,
+    Stop,
+    print_error,
+    print_json,
+    print_lines,
+    print_table,
+    refuse,
+)
+from interlock.core.protocol.requirements import CheckedRequirement
+
+
+@click.command("end")
+@click.option("--summary", default="", help="What was done; goes into the logbook and the summary")
+@click.option("--dry-run", is_flag=True, help="Show what is met and what is open; change nothing")
+@click.option("--force", is_flag=True, help="End it without its protocol, whatever is open")
+@click.option("--session", "session_id", help="Which session; default: yours, or the only one here")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def end(summary: str, session_id: str | None, *, dry_run: bool, force: bool, as_json: bool) -> None:
+    """End a session by its protocol: logbook, summary, lint, commit, evidence
+
+    What is in the way is told all at once. `[protocol]` in .interlock/config.toml can add to what
+    is required, and `commit = true` there commits the session's own files.
+    """
+    if force:
+        require_user("Ending a session without its protocol")
+    app = open_app(data_home())
+    session = resolve_session(app, session_id, as_json=as_json)
+    if force:
+        reason = "by `interlock session end --force`"
+        outcome = gated_sessions.change_status(app, session, "ended", reason)
+        print_state(outcome, as_json=as_json)
+        return
+    if dry_run:
+        report = check_end(app, session, summary)
+        if not isinstance(report, EndReport):
+            refuse(report.explain(), as_json=as_json)
+        _print_report(report, as_json=as_json)
+        return
+    ending = end_session(app, session, summary)
+    if isinstance(ending, EndBlocked) and not as_json:
+        print_error(f"Session `{session}` cannot end yet", ending.explain().hint, ending.blockers)
+        raise Stop(EXIT_REFUSED)
+    if not isinstance(ending, SessionEnding):
+        refuse(ending.explain(), as_json=as_json)
+    _print_ending(ending, as_json=as_json)
+
+
+def _print_report(report: EndReport, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"session": report.session, "requirements": report.requirements})
+    else:
+        print_lines(f"{report.session}, profile {report.profile}")
+        _print_requirements(report.requirements)
+        is_free = not report.blockers
+        print_lines("Nothing is in the way." if is_free else "What is marked ! is in the way.")
+    if report.blockers:
+        raise Stop(EXIT_REFUSED)
+
+
+def _print_requirements(requirements: tuple[CheckedRequirement, ...]) -> None:
+    print_table(
+        [
+            ("!" if one.is_blocking else " ", one.status, one.level, one.step, one.evidence)
+            for one in requirements
+        ]
+    )
+
+
+def _print_ending(ending: SessionEnding, *, as_json: bool) -> None:
+    if as_json:
+        print_json(ending)
+        return
+    if not ending.is_complete:
+        print_lines(
+            f"{ending.session} is being ended by {ending.job}, which takes longer than expected.",
+            f"`interlock jobs show {ending.job}` shows how far it is.",
+        )
+        return
+    commit = f", commit {ending.commit[:12]}" if ending.commit else ""
+    print_lines(f"Ended: {ending.session}{commit} ({ending.job})")

@@ -1,0 +1,129 @@
+"""The job `protocol-end`: end a session by its protocol.
+
+The request was checked when it was made; the world may have changed since, so the first step checks
+again, and records the refusal if something is in the way. The evidence is recorded before the
+logbook is written for the last time, because the logbook is written from it, and the commit comes
+after that, because it holds the logbook.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from interlock.app.append_loop import append_plan
+from interlock.app.context import App
+from interlock.app.protocol import gated_sessions, session_files
+from interlock.app.protocol.ending import EndReport, check_end, end_evidence
+from interlock.core.protocol import session_end
+from interlock.core.protocol.requirements import Fact
+from interlock.core.session.plan import Plan, Stream
+from interlock.core.session.protocol_events import end_outcome_key
+from interlock.durable.job import Job, JobContext, JobStep, StepResult
+
+
+def _check(app: App, context: JobContext) -> StepResult:
+    report = _report(app, context)
+    if not report.blockers:
+        return StepResult("nothing is in the way")
+    blockers = report.blockers
+    job, at_ms = context.job, app.clock.now_ms()
+    _append_once(
+        app,
+        context,
+        end_outcome_key(job),
+        lambda stream: session_end.refuse_end(stream, job, blockers, at_ms=at_ms),
+    )
+    return StepResult(list(blockers), is_last=True)
+
+
+def _write_summary(app: App, context: JobContext) -> StepResult:
+    note = session_files.write_summary_note(app, context.announcement.session_id)
+    return StepResult(msgspec.to_builtins(note))
+
+
+def _write_log(app: App, context: JobContext) -> StepResult:
+    log = session_files.write_logbook(app, context.announcement.session_id)
+    return StepResult(msgspec.to_builtins(log))
+
+
+def _lint(app: App, context: JobContext) -> StepResult:
+    lint = session_files.lint_session_files(app, context.announcement.session_id)
+    return StepResult(msgspec.to_builtins(lint))
+
+
+def _record_evidence(app: App, context: JobContext) -> StepResult:
+    evidence = end_evidence(
+        _report(app, context),
+        log=msgspec.convert(context.results["write_log"], session_files.LogbookFile),
+        note=msgspec.convert(context.results["write_summary"], Fact),
+        lint=msgspec.convert(context.results["lint"], Fact),
+    )
+    job, at_ms = context.job, app.clock.now_ms()
+    _append_once(
+        app,
+        context,
+        session_end.evidence_key(job),
+        lambda stream: session_end.record_evidence(stream, job, evidence, at_ms=at_ms),
+    )
+    return StepResult(dict(evidence))
+
+
+def _commit(app: App, context: JobContext) -> StepResult:
+    session = context.announcement.session_id
+    commit = session_files.commit_session_files(app, session, context.job)
+    return StepResult(msgspec.to_builtins(commit))
+
+
+def _complete(app: App, context: JobContext) -> StepResult:
+    commit = msgspec.convert(context.results["commit"], session_files.CommitOutcome)
+    job, at_ms = context.job, app.clock.now_ms()
+    _append_once(
+        app,
+        context,
+        end_outcome_key(job),
+        lambda stream: session_end.complete(stream, job, commit.sha, at_ms=at_ms),
+    )
+    return StepResult(commit.sha)
+
+
+def _publish(app: App, context: JobContext) -> StepResult:
+    gated_sessions.publish_state(app, context.announcement.session_id)
+    return StepResult()
+
+
+def _report(app: App, context: JobContext) -> EndReport:
+    about = context.announcement
+    report = check_end(app, about.session_id, about.text)
+    assert isinstance(report, EndReport), "the end of an attended session was wanted"
+    return report
+
+
+def _append_once(app: App, context: JobContext, key: str, decide: Callable[[Stream], Plan]) -> None:
+    """Append what a step records, unless it has done so before it died."""
+    session = context.announcement.session_id
+
+    def decide_on_stream() -> Plan | None:
+        with app.log.snapshot():
+            if app.log.event_with_key(session, key):
+                return None
+            stream = app.log.stream(session)
+        assert stream is not None, f"{session} is there"
+        return decide(stream)
+
+    append_plan(app, decide_on_stream)
+
+
+PROTOCOL_END = Job(
+    session_end.JOB,
+    (
+        JobStep("check", _check),
+        JobStep("write_summary", _write_summary),
+        JobStep("write_log", _write_log),
+        JobStep("lint", _lint),
+        JobStep("record_evidence", _record_evidence),
+        JobStep("finish_log", _write_log),
+        JobStep("commit", _commit),
+        JobStep("complete", _complete),
+        JobStep("publish", _publish),
+    ),
+)
