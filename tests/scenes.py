@@ -54,11 +54,19 @@ def install(app: App, workspace: Path, workflow: Workflow) -> None:
     (directory / f"{workflow.id}.json").write_bytes(msgspec.json.encode(workflow))
 
 
-def started(app: App, workspace: Path, *, steps: int = 3) -> RenderedAnswer:
+def started(
+    app: App, workspace: Path, *, steps: int = 3, session: str | None = None
+) -> RenderedAnswer:
     """A run of a line of steps, at its first. Each has a goal of its own: starts are idempotent."""
     install(app, workspace, linear(steps))
     answered = start(
-        app, StartRequest(WorkflowId("line"), goal=f"Try it {next(_numbers)}", workspace=workspace)
+        app,
+        StartRequest(
+            WorkflowId("line"),
+            goal=f"Try it {next(_numbers)}",
+            workspace=workspace,
+            session=session,
+        ),
     )
     assert isinstance(answered, RenderedAnswer)
     return answered

@@ -1,22 +1,35 @@
 """The file in the project that a session begins with."""
 
 import re
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-
-import pytest
 
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.gate.trust import trust_checkout
-from interlock.app.protocol import gated_sessions
-from interlock.core.protocol import logbook
+from interlock.app.protocol import delegations, gated_sessions, session_files
+from interlock.app.sessions.logbook_file import (
+    LogbookFile,
+    SessionLog,
+    load_session_log,
+    render_region,
+)
+from interlock.core.protocol.delegation import (
+    CompletionRequest,
+    DecisionRequest,
+    DelegationRequest,
+)
 from interlock.core.protocol.gated_session import Conversation
+from interlock.core.protocol.logbook import END_MARKER, find_region
+from interlock.core.session.delegation_events import VerdictGiven
 from interlock.core.session.state import SessionState
 from interlock.workspace.projects import logbooks
+from tests.scenes import handed_in, started
 from tests.sessions import begin_recorded
 
 TALK = Conversation("claude-code", "one")
+PASSED = VerdictGiven("PASS", 90, "all green")
 
 
 def begun(app: App, root: Path, conversation: Conversation = TALK) -> SessionState:
@@ -30,9 +43,10 @@ def test_a_session_that_begins_opens_one_and_says_where(app: App, tmp_path: Path
     text = path.read_text()
 
     assert re.fullmatch(r"\d{4}-\d\d-\d\d-session-01\.md", path.name)
-    assert state.protocol_start_evidence["logbook"] == f".agents/sessions/{path.name}"
+    assert state.protocol_start_evidence["sessionLogCreated"] == f".agents/sessions/{path.name}"
     assert state.session_id in text
     assert "| MUST | The branch is known | done | no git |" in text
+    assert "## End" not in text, "nothing is ticked in advance"
 
 
 def test_going_on_opens_none_and_another_session_has_the_next_number(
@@ -61,7 +75,15 @@ def test_one_that_cannot_be_written_stops_nobody_and_is_said(app: App, tmp_path:
     state = begun(app, tmp_path)
 
     assert state.protocol_start_complete
-    assert state.protocol_start_evidence["logbook"].startswith("not written: ")
+    evidence = state.protocol_start_evidence["sessionLogCreated"]
+    assert evidence.startswith("open: not written: ")
+
+    (tmp_path / ".agents").unlink()
+    written = session_files.write_logbook(app, gated_sessions.SessionId(state.session_id))
+    assert not written.fault
+    assert state.session_id in (tmp_path / written.path).read_text()
+    again = session_files.write_logbook(app, gated_sessions.SessionId(state.session_id))
+    assert again == LogbookFile(written.path), "it is found by what it says"
 
 
 def test_a_link_leads_nowhere(app: App, tmp_path: Path) -> None:
@@ -72,7 +94,7 @@ def test_a_link_leads_nowhere(app: App, tmp_path: Path) -> None:
     (root / ".agents").symlink_to(outside)
     state = begun(app, root)
 
-    assert "leads out" in state.protocol_start_evidence["logbook"]
+    assert "leads out" in state.protocol_start_evidence["sessionLogCreated"]
     assert list(outside.iterdir()) == []
 
 
@@ -87,12 +109,42 @@ def test_sessions_that_begin_at_once_have_a_logbook_each(tmp_path: Path) -> None
     assert sorted((tmp_path / path).read_text() for path in made) == sorted(map(str, range(1, 25)))
 
 
-@pytest.mark.parametrize("branch", ["main", "a|b"])
-def test_the_branch_is_a_cell_and_the_main_one_is_warned_about(branch: str) -> None:
-    text = logbook.initial_text(
-        gated_sessions.SessionId("ses_1"), 1, branch=branch, profile="strict", at_ms=0
-    )
-    rows = [line for line in text.splitlines() if line.startswith("| ")]
+def test_it_follows_the_log_and_keeps_what_people_wrote(app: App, tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-qb", "a|b", str(tmp_path)], check=True)
+    opt_in(tmp_path, "strict")
+    session = gated_sessions.SessionId(begun(app, tmp_path).session_id)
+    (path,) = (tmp_path / ".agents" / "sessions").iterdir()
+    path.write_text(f"{path.read_text()}\nMine: 1 < 2\n")
+    first = render_region(_log(app, session))
+    hostile = f"Test | it\n{END_MARKER}\n# <!-- hidden"
+    delegations.delegate(app, session, DelegationRequest("qa", hostile))
+    decided = DecisionRequest("process", "Use one file", "It is small", "architect")
+    delegations.record_decision(app, session, decided)
+    run = handed_in(app, started(app, tmp_path, session=session), "Read the parser.")
+    gated_sessions.change_status(app, session, "paused", "lunch")
+    text = path.read_text()
 
+    assert text.endswith("\nMine: 1 < 2\n")
+    assert render_region(_log(app, session)) in text
+    region = find_region(text)
+    assert region is not None
+    assert region.text.count(END_MARKER) == 1
+    rows = [line for line in region.text.splitlines() if line.startswith("| ")]
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {5}
-    assert ("of its own" in text) == (branch == "main")
+    for line in ("session paused: lunch", "architect decided (process): Use one file", "- Run of"):
+        assert line in region.text
+    assert "- qa works on: Test \\| it" in region.text
+    for _ in range(2):
+        run = handed_in(app, run)
+    delegations.complete(app, session, CompletionRequest("qa", "It holds.", verdict=PASSED))
+    session_files.write_logbook(app, session)
+    text = path.read_text()
+    assert "run of line complete: done" in text
+    assert "qa completed, verdict PASS: It holds." in text
+    assert render_region(_log(app, session), 7) != first == render_region(_log(app, session), 5)
+
+
+def _log(app: App, session: gated_sessions.SessionId) -> SessionLog:
+    log = load_session_log(app.reader, session)
+    assert log is not None
+    return log

@@ -1,0 +1,210 @@
+"""What each profile requires, and how what was observed is judged."""
+
+import pytest
+
+from interlock.core.protocol.end_facts import (
+    WorktreeState,
+    added_fact,
+    commit_fact,
+    qa_fact,
+    qa_skip_reason,
+    verdict_fact,
+)
+from interlock.core.protocol.requirements import (
+    CommandVerifier,
+    Fact,
+    FileVerifier,
+    ProtocolProfile,
+    Requirement,
+    RequirementStatus,
+    VerdictVerifier,
+    Verifier,
+    evidence_text,
+    fact_of,
+    judge,
+    requirements_of,
+)
+from interlock.core.protocol.start_evidence import (
+    BindingNote,
+    SkillCount,
+    StartObservation,
+    recorded_branch,
+    recorded_logbook,
+    recorded_start_facts,
+    start_evidence,
+)
+from interlock.core.session.delegation_events import VerdictOutcome
+from interlock.core.session.evidence import CommandRecord, CommandRun
+from interlock.core.session.orchestration import Verdict, VerdictDecision
+from interlock.core.session.state import timestamp
+
+START = "brainInit skillsVerified sessionLogCreated constraintsRead branchVerified notOnMain"
+END = "sessionLogValidated brainMemoryUpdated markdownLintRan gitCommitted qaValidation"
+SKILLS = SkillCount(2, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("profile", "start", "end"),
+    [
+        ("light", "", ""),
+        (
+            "standard",
+            "sessionLogCreated constraintsRead branchVerified",
+            "sessionLogValidated markdownLintRan",
+        ),
+        ("strict", START, END),
+        ("unattended", START, f"{END} criticValidation"),
+    ],
+)
+def test_a_profile_says_what_blocks(profile: ProtocolProfile, start: str, end: str) -> None:
+    for phase, ids, musts in (("start", START, start), ("end", END, end)):
+        found = requirements_of(profile, phase)  # pyright: ignore[reportArgumentType]
+        blocking = [one.id for one in judge(found, {}) if one.is_blocking]
+        extra = " criticValidation" if (profile, phase) == ("unattended", "end") else ""
+
+        assert " ".join(one.id for one in found) == ids + extra
+        assert " ".join(blocking) == musts
+        assert all(one.step and one.remedy for one in found)
+
+
+def test_only_what_is_open_and_must_be_and_is_for_somebody_to_do_blocks() -> None:
+    must = Requirement("a", "MUST", "end", "Do it", "Then do it.")
+    for fact, is_blocking in (
+        (Fact("open", "not yet"), True),
+        (Fact("open", "later", is_pending=True), False),
+        (Fact("skipped", "docs-only"), False),
+        (Fact("done", "abc"), False),
+    ):
+        (checked,) = judge([must], {"a": fact})
+
+        assert (checked.status, checked.evidence) == (fact.status, fact.evidence)
+        assert checked.is_blocking == is_blocking
+        assert checked.remedy == ("Then do it." if is_blocking else "")
+        assert fact_of(evidence_text(fact)) == Fact(fact.status, fact.evidence)
+
+
+def test_the_evidence_of_a_start_has_its_keys_and_says_what_is_open() -> None:
+    notes = (BindingNote("usage-mandatory", "0123456789ab"),)
+    on_main = StartObservation("main", SKILLS, "notes", "", notes, ".agents/sessions/x.md")
+    assert start_evidence(on_main) == {
+        "brainInit": "notes in notes",
+        "skillsVerified": "3 skills (2 SKILL.md, 1 .sh, 0 .ps1)",
+        "sessionLogCreated": ".agents/sessions/x.md",
+        "constraintsRead": "usage-mandatory 0123456789ab",
+        "branchVerified": "main",
+        "notOnMain": "open: main",
+    }
+    broken = StartObservation(None, SKILLS, notes_fault="it is shut", logbook_fault="it is full")
+    facts = recorded_start_facts(start_evidence(broken))
+    assert {key: fact.status for key, fact in facts.items()} == {
+        **dict.fromkeys(("brainInit", "sessionLogCreated", "constraintsRead"), "open"),
+        "skillsVerified": "done",
+        "branchVerified": "done",
+        "notOnMain": "skipped",
+    }
+    assert start_evidence(StartObservation("x", SKILLS))["constraintsRead"] == (
+        "none in this project"
+    )
+
+
+@pytest.mark.parametrize(
+    ("evidence", "branch", "logbook"),
+    [
+        ({"branch": "main", "profile": "strict", "logbook": "a.md"}, "main", "a.md"),
+        ({"branch": "x", "logbook": "not written: it is full"}, "x", ""),
+        ({"branchVerified": "x", "sessionLogCreated": "a.md"}, "x", "a.md"),
+        ({"sessionLogCreated": "open: not written: it is full"}, "", ""),
+        ({}, "", ""),
+    ],
+)
+def test_older_evidence_is_read_as_well(
+    evidence: dict[str, str], branch: str, logbook: str
+) -> None:
+    assert (recorded_branch(evidence), recorded_logbook(evidence)) == (branch, logbook)
+    on_main = recorded_start_facts(evidence).get("notOnMain")
+    assert (on_main is not None and on_main.status == "open") == (branch == "main")
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        (None, ""),
+        ((), "investigation-only"),
+        ((".agents/sessions/a.md", ".agents/analysis/run.py"), "investigation-only"),
+        (("README.md", ".interlock/notes/a.md", "docs/a.RST"), "docs-only"),
+        (("README.md", "src/a.py"), ""),
+        ((".agents/skills/a/run.sh",), ""),
+        (("security/check.py",), ""),
+    ],
+)
+def test_nobody_tests_what_is_no_code(changed: tuple[str, ...] | None, reason: str) -> None:
+    assert qa_skip_reason(changed) == reason
+
+
+def verdict(
+    outcome: VerdictOutcome, decision: VerdictDecision, at_ms: int = 10, agent: str = "qa"
+) -> Verdict:
+    return Verdict(agent, decision, outcome, 90, "so", timestamp(at_ms))
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "changed_ms", "status"),
+    [
+        ((), 0, "open"),
+        ((verdict("PASS", "approve"),), 9, "done"),
+        ((verdict("WARN", "conditional"),), 9, "done"),
+        ((verdict("PASS", "approve"),), 11, "open"),
+        ((verdict("PASS", "approve"), verdict("FAIL", "needs_revision")), 0, "open"),
+        ((verdict("REJECTED", "reject"), verdict("PASS", "approve")), 0, "done"),
+        ((verdict("PASS", "approve", agent="critic"),), 0, "open"),
+    ],
+)
+def test_the_last_verdict_of_the_tester_must_be_younger_than_the_code(
+    verdicts: tuple[Verdict, ...], changed_ms: int, status: RequirementStatus
+) -> None:
+    tree = WorktreeState("abc", ("a.py",), (), changed_ms)
+
+    assert qa_fact(tree, verdicts).status == status
+    assert verdict_fact("nobody", verdicts).status == "open"
+
+
+@pytest.mark.parametrize(
+    ("tree", "expected"),
+    [
+        (WorktreeState(), Fact("skipped", "no git")),
+        (WorktreeState("a" * 40, (), ()), Fact("done", "a" * 12)),
+        (WorktreeState("a" * 40, (), ("x", "y")), Fact("open", "not committed: x, y")),
+    ],
+)
+def test_what_is_not_committed_is_named(tree: WorktreeState, expected: Fact) -> None:
+    assert commit_fact(tree) == expected
+
+
+RAN = CommandRecord((CommandRun("make check", "success", 10),), 5)
+
+
+@pytest.mark.parametrize(
+    ("verifier", "record", "status"),
+    [
+        (CommandVerifier("make check"), RAN, "done"),
+        (CommandVerifier("make check"), CommandRecord(RAN.runs, 11), "open"),
+        (CommandVerifier("make test"), RAN, "open"),
+        (FileVerifier("here"), RAN, "done"),
+        (FileVerifier("there"), RAN, "open"),
+        (VerdictVerifier("qa"), RAN, "done"),
+        (VerdictVerifier("critic"), RAN, "open"),
+    ],
+)
+def test_a_project_adds_commands_files_and_verdicts(
+    verifier: Verifier, record: CommandRecord, status: RequirementStatus
+) -> None:
+    added = Requirement("own", "MUST", "end", "Ours", "", verifier)
+    fact = added_fact(
+        added,
+        record=record,
+        verdicts=[verdict("PASS", "approve")],
+        has_file=lambda name: name == "here",
+    )
+
+    assert fact.status == status
+    assert bool(judge([added], {"own": fact})[0].remedy) == (status == "open")
