@@ -41,8 +41,7 @@ WORKFLOW = {
 SHOWN = """approvals list/gaps list/gate bypass list/gate explain/gate log/gate test/init/install
 mode/note read/run list/run notes/run show/session export/session get-state/session list
 session events/session publish/session show/session start/trust/uninstall/workflow diff
-workflow graph
-workflow list/workflow preview/workflow show/workflow validate"""
+workflow graph/workflow list/workflow preview/workflow show/workflow validate"""
 """The commands in whose output the hostile text is; others show nothing foreign, or words of it."""
 
 
