@@ -15,6 +15,7 @@ from interlock.cli.terminal import (
     print_error,
     print_json,
     print_lines,
+    print_message,
     print_table,
     refuse,
 )
@@ -90,3 +91,5 @@ def _print_ending(ending: SessionEnding, *, as_json: bool) -> None:
         return
     commit = f", commit {ending.commit[:12]}" if ending.commit else ""
     print_lines(f"Ended: {ending.session}{commit} ({ending.job})")
+    if ending.commit_fault:
+        print_message(f"note: its files were not committed: {ending.commit_fault}")

@@ -81,9 +81,11 @@ def _complete(app: App, context: JobContext) -> StepResult:
         app,
         context,
         end_outcome_key(job),
-        lambda stream: session_end.complete(stream, job, commit.sha, at_ms=at_ms),
+        lambda stream: session_end.complete(
+            stream, job, commit.sha, commit.reason if commit.is_wanted else "", at_ms=at_ms
+        ),
     )
-    return StepResult(commit.sha)
+    return StepResult(commit.sha or commit.reason)
 
 
 def _publish(app: App, context: JobContext) -> StepResult:

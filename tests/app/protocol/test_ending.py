@@ -173,9 +173,7 @@ def test_the_effects_are_the_same_when_repeated(
     ):
         assert line in text, text
     assert "* The parser  \n* and more\n" in path.read_text()
-    evidence = ending.end_evidence(
-        report(app, session), log=log, note=note, lint=lint, commit=CommitOutcome()
-    )
+    evidence = ending.end_evidence(report(app, session), log=log, note=note, lint=lint)
     assert evidence == {
         "sessionLogValidated": f".agents/sessions/{path.name}",
         "brainMemoryUpdated": f"sessions/session-{session}-summary",

@@ -52,6 +52,8 @@ class SessionEnding(msgspec.Struct, frozen=True, rename="camel"):
     is_complete: bool
     """False: the job has not come to its end yet."""
     commit: str = ""
+    commit_fault: str = ""
+    """Why its files were not committed, though the project asks for it."""
 
 
 EndRefusal = EndBlocked | SessionNotAttended | SessionEnded
@@ -85,8 +87,15 @@ def end_session(app: App, session: SessionId, summary: str = "") -> SessionEndin
     match wait_for_outcome(app, lambda: _outcome(app, session, job)):
         case ProtocolEndRefused(blockers=blockers):
             return EndBlocked(session, blockers)
-        case SessionCompleted(commit=commit):
-            return SessionEnding(session, job, report.requirements, is_complete=True, commit=commit)
+        case SessionCompleted() as event:
+            return SessionEnding(
+                session,
+                job,
+                report.requirements,
+                is_complete=True,
+                commit=event.commit,
+                commit_fault=event.commit_fault,
+            )
         case None:
             return SessionEnding(session, job, report.requirements, is_complete=False)
 

@@ -175,7 +175,9 @@ def commit_session_files(app: App, session: SessionId, job: str) -> CommitOutcom
     """
     log = _session_log(app, session)
     if not protocol_in(log.root / project.CONFIG).commits:
-        return CommitOutcome(reason="the project does not ask for it ([protocol] commit)")
+        return CommitOutcome(
+            reason="the project does not ask for it ([protocol] commit)", is_wanted=False
+        )
     paths = [path for path in (find_logbook(log), _summary_path(app, log)) if path]
     own = [path for path in paths if (log.root / path).is_file() and _is_inside(log.root, path)]
     if not own:

@@ -49,10 +49,10 @@ def record_evidence(stream: Stream, job: str, evidence: Mapping[str, str], *, at
     return plan(stream, [EventDraft(evidence_key(job), event)], blobs={}, at_ms=at_ms)
 
 
-def complete(stream: Stream, job: str, commit: str, *, at_ms: int) -> Plan:
+def complete(stream: Stream, job: str, commit: str, commit_fault: str, *, at_ms: int) -> Plan:
     """Plan the end. A session that has ended already, because its client has, ends for good."""
     drafts = [
-        EventDraft(end_outcome_key(job), SessionCompleted(job, commit)),
+        EventDraft(end_outcome_key(job), SessionCompleted(job, commit, commit_fault)),
         EventDraft(f"ended:{job}", StatusChanged("ended", ENDED)),
     ]
     return plan(stream, drafts, blobs={}, at_ms=at_ms)

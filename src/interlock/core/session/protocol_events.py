@@ -34,6 +34,8 @@ class SessionCompleted(EventStruct, frozen=True, omit_defaults=True, tag="sessio
     job: str
     commit: str = ""
     """The commit that was made of the session's own files; empty if none was."""
+    commit_fault: str = ""
+    """Why none was made, though the project asks for it."""
 
 
 ProtocolEvent: TypeAlias = (

@@ -107,8 +107,9 @@ def _apply_event(state: SessionState, envelope: Envelope, at: str) -> SessionSta
             return change(state, status=status)
         case ProtocolEnded(evidence=evidence):
             return change(state, protocol_end_complete=True, protocol_end_evidence=evidence)
-        case SessionCompleted(commit=commit) if commit:
-            evidence = {**state.protocol_end_evidence, "gitCommitted": commit}
+        case SessionCompleted() as event if event.commit or event.commit_fault:
+            text = event.commit or f"not committed: {event.commit_fault}"
+            evidence = {**state.protocol_end_evidence, "gitCommitted": text}
             return change(state, protocol_end_evidence=evidence)
         case (
             AgentInvoked()

@@ -133,7 +133,8 @@ def _unclipped_summary(event: SessionEvent) -> str:
         case ProtocolEnded():
             return f"the protocol of the session has ended: {_pairs(event.evidence)}"
         case SessionCompleted():
-            return f"the session is complete, commit {event.commit or '-'}"
+            commit = event.commit or event.commit_fault or "none"
+            return f"the session is complete, commit: {commit}"
         case SessionArchived():
             return "archived" if event.is_archived else "back from the archive"
         case AgentInvoked():

@@ -18,6 +18,8 @@ class CommitOutcome(msgspec.Struct, frozen=True):
     """The commit; empty if there is none."""
     reason: str = ""
     """Why there is none."""
+    is_wanted: bool = True
+    """False: nobody has asked for one."""
 
 
 class _GitResult(msgspec.Struct, frozen=True):
