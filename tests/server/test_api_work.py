@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from interlock.workspace.machine.user_name import user_name
 from tests.server.process import Process, refusal
 from tests.server.store import Filled, filled
 from tests.server.test_api import NOBODY, begun, found, handed_in, server
@@ -157,12 +158,16 @@ def test_approvals_are_listed_and_answered_once(server: Process, found: Filled) 
 
     assert (one["approval"], one["question"]) == (found.ids["approval"], "Is the plan good?")
     assert refusal(server.send(f"{path}/deny", {}))[:2] == (400, "invalid_arguments")
-    granted = server.change(f"{path}/grant")
+    stale = server.send(f"{path}/grant", {"shown": "0" * 12})
+    assert refusal(stale)[:2] == (409, "approval_changed")
+    assert "Is the plan good?" in stale.text, "it is shown again"
+    granted = server.change(f"{path}/grant", {"shown": one["shown"]})
     assert (granted["verdict"], granted["goesOnAt"]) == ("granted", "Build")
     assert server.look("/approvals") == {"approvals": []}
     for verb, body in (("grant", {}), ("deny", {"reason": "No"})):
         said = server.send(f"{path}/{verb}", body)
-        assert refusal(said)[:2] == (404, "unknown_approval")
+        assert refusal(said)[:2] == (409, "approval_answered")
+        assert f"was granted already, by {user_name()}, by REST, at 20" in said.text
 
 
 def test_an_approval_is_denied_with_a_reason(server: Process, found: Filled) -> None:

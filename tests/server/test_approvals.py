@@ -15,6 +15,7 @@ from playwright.sync_api import Dialog, expect
 from interlock.app.context import App, open_app
 from interlock.app.runs import approvals
 from interlock.core.session.approve import ApprovalVerdict
+from interlock.workspace.machine.user_name import user_name
 from tests.server.browser_visitor import Visitor
 from tests.server.conftest import Staged
 from tests.server.forms import Form, SignedIn, call
@@ -94,7 +95,7 @@ def test_a_card_has_the_question_what_was_handed_in_and_where_it_is_from(
     run = asked["first"]["introduction"]["run"]
     assert f'href="/sessions/{session}?run={run}"' in text
     assert f'href="/sessions/{session}?run={run}&amp;node=node_' in text
-    assert "none: it waits until somebody answers" in text
+    assert "(in 7 d); then it counts as <strong>denied</strong>" in text
 
 
 def test_how_many_wait_is_said_beside_the_page_wherever_one_is(
@@ -125,7 +126,10 @@ def test_a_grant_lets_the_run_go_on_and_a_second_answer_is_told_of_it(
     assert (done.status, done.headers["location"]) == (303, "/waiting?said=granted")
     assert "Nothing waits for you" in page.text
     assert again.status == 409
-    assert f"Approval `{asked['approval']}` was granted already, by user" in again.text
+    assert (
+        f"Approval `{asked['approval']}` was granted already, by {user_name()}, in the console"
+        in again.text
+    )
     assert seen["structuredContent"]["pending"]["stepId"] == "build"
 
 

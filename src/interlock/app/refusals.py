@@ -9,6 +9,7 @@ from interlock.core.ids import ApprovalId, RunId, SessionId, WorkflowId
 from interlock.core.notes.wording import TOOL_WORDING, WordedRefusal, Wording
 from interlock.core.refusal import Refusal
 from interlock.core.session.chain import Health
+from interlock.core.session.state import timestamp
 from interlock.core.tokens import TokenFault
 from interlock.workspace.projects.catalogue import BrokenEntry
 
@@ -274,12 +275,34 @@ class ApprovalAnswered(Refusal, frozen=True):
     approval: ApprovalId
     verdict: str
     by: str
+    who: str = ""
+    at_ms: int = 0
+    """The time of that answer."""
 
     def explain(self) -> Explanation:
         return Explanation(
             "approval_answered",
-            f"Approval `{self.approval}` was {self.verdict} already, by {self.by}",
+            f"Approval `{self.approval}` was {self.verdict} already, by {self.who or self.by},"
+            f" at {timestamp(self.at_ms)}",
             "Nothing was changed.",
+        )
+
+
+class ApprovalChanged(Refusal, frozen=True):
+    """The answer is to something else than what waits now."""
+
+    approval: ApprovalId
+    question: str
+    content: str
+    shown: str
+    """The digest of what waits now."""
+
+    def explain(self) -> Explanation:
+        return Explanation(
+            "approval_changed",
+            f"What approval `{self.approval}` is about has changed since it was shown",
+            "Nothing was answered. Look at it again, and answer with the digest"
+            f" `{self.shown}`. It is now: {self.question}\n{self.content}".rstrip(),
         )
 
 

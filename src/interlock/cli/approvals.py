@@ -2,16 +2,22 @@
 
 import click
 
+from interlock.app.callers.user_answer import user_answer
 from interlock.app.clock import SystemClock
 from interlock.app.context import open_app
 from interlock.app.data_home import data_home
-from interlock.app.refusals import ApprovalAnswered, NoSuchApproval
 from interlock.app.runs import approvals as use
+from interlock.app.runs.approvals import ApprovalAnswer
 from interlock.cli.authority import SERVED, require_person
 from interlock.cli.terminal import QUOTE_MARK, print_json, print_lines, print_text, refuse
 from interlock.core.session.approve import ApprovalVerdict
 from interlock.core.views.ages import time_ago
 from interlock.core.views.status import self_attested_text
+
+_PLACE = "in a terminal"
+_SHOWN = click.option(
+    "--shown", default="", metavar="DIGEST", help="Answer only what `list` showed with this digest"
+)
 
 
 @click.group()
@@ -46,7 +52,7 @@ def list_command(*, as_json: bool) -> None:
         if approval.notes.strip():
             print_text(approval.notes.strip(), prefix=QUOTE_MARK)
         print_lines(
-            f"  interlock approvals grant {approval.approval}",
+            f"  interlock approvals grant {approval.approval} --shown {approval.shown}",
             f"  interlock approvals deny {approval.approval} --reason 'what is wrong'",
         )
 
@@ -54,29 +60,36 @@ def list_command(*, as_json: bool) -> None:
 @approvals.command()
 @click.argument("approval_id")
 @click.option("--reason", default="", help="What the agent should know")
+@_SHOWN
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
-def grant(approval_id: str, reason: str, *, as_json: bool) -> None:
+def grant(approval_id: str, reason: str, shown: str, *, as_json: bool) -> None:
     """Let the run go on"""
-    _answer_approval(approval_id, ApprovalVerdict("granted", "user", reason), as_json=as_json)
+    verdict = user_answer("granted", reason, place=_PLACE)
+    _answer_approval(approval_id, verdict, shown, as_json=as_json)
 
 
 @approvals.command()
 @click.argument("approval_id")
 @click.option("--reason", required=True, help="What is wrong; the agent is told")
+@_SHOWN
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
-def deny(approval_id: str, reason: str, *, as_json: bool) -> None:
+def deny(approval_id: str, reason: str, shown: str, *, as_json: bool) -> None:
     """Send the run back to the step, saying why"""
-    _answer_approval(approval_id, ApprovalVerdict("denied", "user", reason), as_json=as_json)
+    verdict = user_answer("denied", reason, place=_PLACE)
+    _answer_approval(approval_id, verdict, shown, as_json=as_json)
 
 
-def _answer_approval(approval_id: str, verdict: ApprovalVerdict, *, as_json: bool) -> None:
+def _answer_approval(
+    approval_id: str, verdict: ApprovalVerdict, shown: str, *, as_json: bool
+) -> None:
     require_person("Answering an approval", SERVED)
-    outcome = use.answer(open_app(data_home()), approval_id, verdict)
-    if isinstance(outcome, NoSuchApproval | ApprovalAnswered):
+    outcome = use.answer(open_app(data_home()), approval_id, verdict, shown=shown)
+    if not isinstance(outcome, ApprovalAnswer):
         refuse(outcome.explain(), as_json=as_json)
     if as_json:
         print_json(outcome)
         return
+    print_lines(f"{outcome.approval}: {outcome.question}")
     position = f"goes on at `{outcome.goes_on_at}`" if outcome.goes_on_at else "is complete"
     print_lines(f"{outcome.verdict.capitalize()}: run {outcome.run} {position}.")
     print_lines("The agent is shown it when it continues with the token that it holds.")

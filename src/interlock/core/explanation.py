@@ -23,6 +23,7 @@ Code = Literal[
     "protocol_open",
     "unknown_approval",
     "approval_answered",
+    "approval_changed",
     "approval_pending",
     "token_mangled",
     "token_other_store",

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from interlock.core.ids import NodeId, RunId, SessionId
+from interlock.core.ids import ApprovalId, NodeId, RunId, SessionId
+from interlock.core.session.events import Envelope, decode_envelope
 from interlock.core.session.head import decode_head
+from interlock.core.session.nodes import approval_resolved_key
 from interlock.core.session.run_head import RunHead, decode_run_head
 from interlock.store.records import (
     AttendedSession,
@@ -146,6 +148,17 @@ class SessionIndex:
             WaitingRunRow(SessionId(session), decode_head(head), decode_run_head(run))
             for session, head, run in rows
         ]
+
+    def answers_to_approvals(self, prefix: str) -> list[Envelope]:
+        """The answers to approvals whose ids begin with `prefix`, at most ten."""
+        key = approval_resolved_key(ApprovalId(prefix))
+        rows = self._database.read(
+            # The first two conditions are those of the index.
+            "SELECT body FROM keyed_event WHERE key >= 'approval-resolved:'"
+            " AND key < 'approval-resolved;' AND key >= ? AND key < ? ORDER BY key LIMIT ?",
+            (key, key + _LAST_CHARACTER, FOUND_BY_PREFIX_MAX),
+        )
+        return [decode_envelope(body) for (body,) in rows]
 
     def sessions_with_gaps(self, *, limit: int) -> list[SessionId]:
         """The newest sessions that are not archived and have a run with an open gap."""

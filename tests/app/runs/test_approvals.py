@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from interlock.app.context import App
-from interlock.app.refusals import ApprovalAnswered, NoSuchApproval
+from interlock.app.refusals import ApprovalAnswered, ApprovalChanged
 from interlock.app.runs import approvals
 from interlock.app.runs.advance import advance
 from interlock.app.runs.approvals import ApprovalAnswer as Answer
@@ -31,8 +31,8 @@ from tests.scenes import handed_in, output
 pytestmark = pytest.mark.both_stores
 
 GRANT, DENY = (
-    ApprovalVerdict("granted", "user"),
-    ApprovalVerdict("denied", "user", "The plan has no tests"),
+    ApprovalVerdict("granted", "user", who="ana, in a terminal"),
+    ApprovalVerdict("denied", "user", "The plan has no tests", "ana, in the console"),
 )
 
 
@@ -133,7 +133,7 @@ def test_a_granted_run_goes_on_with_the_token_that_was_held(app: App, tmp_path: 
 
     done = approvals.answer(app, answer.approval.id[:7], GRANT)
 
-    assert done == Answer(answer.approval.id, "granted", waiting.run, "Build")
+    assert done == Answer(answer.approval.id, "granted", waiting.run, "Build", "Is the plan good?")
     following = shown(app, answer.continue_token)
     assert following.answer.pending is not None
     assert following.answer.pending.step_id == "build"
@@ -155,22 +155,60 @@ def test_a_denied_step_is_done_again_and_the_reason_is_told(app: App, tmp_path: 
     assert again.answer.kind == "blocked"
     assert again.answer.pending is not None
     assert again.answer.pending.step_id == "plan"
-    assert "The plan has no tests" in again.text
+    assert "was denied by ana, in the console: The plan has no tests" in again.text
     second = handed_in(app, again, "The plan: three slices, each with a test")
     assert second.answer.kind == "approval"
     assert second.answer.approval is not None
     assert second.answer.approval.id != answer.approval.id
 
 
-def test_whoever_answers_first_has_answered(app: App, tmp_path: Path) -> None:
-    answer = at_approval(app, tmp_path).answer
+def test_whoever_answers_first_has_answered(waiting_app: App, clock: Hands, tmp_path: Path) -> None:
+    answer = at_approval(waiting_app, tmp_path).answer
     assert answer.approval is not None
-    approvals.answer(app, answer.approval.id, GRANT)
+    name, at_ms = answer.approval.id, clock.ms
+    approvals.answer(waiting_app, name, GRANT)
+    clock.ms += 60_000
 
-    refusal = approvals.answer(app, answer.approval.id, DENY)
+    refusals = [approvals.answer(waiting_app, name, verdict) for verdict in (DENY, GRANT)]
 
-    assert isinstance(refusal, NoSuchApproval), "it no longer waits"
-    assert shown(app, answer.continue_token).answer.kind == "ok"
+    recorded = ApprovalAnswered(name, "granted", "user", "ana, in a terminal", at_ms)
+    assert refusals == [recorded, recorded]
+    assert "by ana, in a terminal, at 1970-01-01T00:16:40.000Z" in recorded.explain().error
+    assert shown(waiting_app, answer.continue_token).answer.kind == "ok"
+
+
+def test_an_answer_is_to_what_was_shown(app: App, tmp_path: Path) -> None:
+    planned(tmp_path)
+    first = begun(app, tmp_path)
+    answer = handed_in(app, first, "The plan: three slices").answer
+    assert answer.approval is not None
+    (before,) = approvals.list_pending(app)
+    handed_in(app, first, "Another plan")
+    (after, _) = approvals.list_pending(app)
+
+    refusal = approvals.answer(app, answer.approval.id, GRANT, shown=before.shown)
+    done = approvals.answer(app, answer.approval.id, GRANT, shown=after.shown)
+
+    assert isinstance(refusal, ApprovalChanged), "the run has gone on elsewhere meanwhile"
+    assert after.shown in refusal.explain().hint
+    assert isinstance(done, Answer)
+
+
+@pytest.mark.parametrize(
+    ("config", "days"), [("", 7), ("[approvals]\nexpire_days = 2", 2), ("expire_days = 0", None)]
+)
+def test_what_has_no_deadline_expires_when_the_user_says(
+    waiting_app: App, clock: Hands, tmp_path: Path, config: str, days: int | None
+) -> None:
+    text = config if days else f"[approvals]\n{config}"
+    (waiting_app.home / "config.toml").write_text(text)
+    answer = at_approval(waiting_app, tmp_path, onTimeout="grant").answer
+    assert answer.approval is not None
+
+    (listed,) = approvals.list_pending(waiting_app)
+
+    assert listed.on_timeout == "deny", "the author has set no time after which it is granted"
+    assert listed.deadline_ms == (clock.ms + days * 24 * 3_600_000 if days else None)
 
 
 @pytest.mark.invariant("approval-answered-once")
@@ -193,7 +231,7 @@ def test_of_several_answers_at_the_same_moment_one_counts(
     won = [found for found in outcomes if isinstance(found, Answer)]
     assert {found.verdict for found in won} == {resolved[0].verdict}
     lost = [found for found in outcomes if not isinstance(found, Answer)]
-    assert all(isinstance(found, ApprovalAnswered | NoSuchApproval) for found in lost)
+    assert all(isinstance(found, ApprovalAnswered) for found in lost)
     assert len(won) + len(lost) == 6
 
 
@@ -223,7 +261,8 @@ def test_a_deadline_is_decided_by_whoever_looks_first(
     assert seen["pending"]["stepId"] == step
     assert approvals.list_pending(waiting_app) == []
     refusal = approvals.answer(waiting_app, answer.approval.id, GRANT)
-    assert isinstance(refusal, NoSuchApproval)
+    assert isinstance(refusal, ApprovalAnswered)
+    assert refusal.by == "timeout"
 
 
 def test_the_list_decides_what_is_overdue(waiting_app: App, clock: Hands, tmp_path: Path) -> None:
@@ -243,7 +282,7 @@ def test_an_answer_that_comes_too_late_says_so(
 
     refusal = approvals.answer(waiting_app, answer.approval.id, GRANT)
 
-    assert refusal == ApprovalAnswered(answer.approval.id, "denied", "timeout")
+    assert refusal == ApprovalAnswered(answer.approval.id, "denied", "timeout", at_ms=clock.ms)
 
 
 def test_a_condition_decides_whether_anybody_is_asked(app: App, tmp_path: Path) -> None:

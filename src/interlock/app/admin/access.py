@@ -65,15 +65,6 @@ class Secret(msgspec.Struct, frozen=True):
     def is_csrf(self, candidate: str, cookie: str) -> bool:
         return hmac.compare_digest(candidate.encode(), self.csrf(cookie).encode())
 
-    def content_signature(self, purpose: str, content: str) -> str:
-        """A signature that binds an answer to the content that it was given for."""
-        return self._sign(f"shown:{purpose}:{content}")[:32]
-
-    def is_content_signature(self, candidate: str, purpose: str, content: str) -> bool:
-        return hmac.compare_digest(
-            candidate.encode(), self.content_signature(purpose, content).encode()
-        )
-
     def _sign_with_expiry(self, purpose: str, expiry_ms: int) -> str:
         return f"{expiry_ms}.{self._sign(f'{purpose}:{expiry_ms}')}"
 

@@ -8,7 +8,7 @@ from interlock.app.refusals import BadToken, NodeGone, UnhealthySession
 from interlock.app.runs import evidence, past_outputs, token_target
 from interlock.app.runs.submission import Submission
 from interlock.app.runs.token_target import TokenTarget
-from interlock.app.sessions import stored_node
+from interlock.app.sessions import approval_expiry, stored_node
 from interlock.app.sessions.workspace_snapshot import observe_change
 from interlock.core import ids
 from interlock.core.ids import AttemptId, BlobRef, NodeId
@@ -19,6 +19,7 @@ from interlock.core.session.events import GapRecorded
 from interlock.core.session.fact_events import gap_key
 from interlock.core.session.nodes import Node, introduce
 from interlock.core.session.refusals import RunRefusal
+from interlock.core.workflow import positions
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow
 from interlock.store import queries
 from interlock.store.failures import ContentMissing
@@ -97,7 +98,15 @@ def _advance_inputs(app: App, target: TokenTarget) -> tuple[CompiledWorkflow, Ad
         observation=observe_change(head, Path(head.workspace)),
         key=app.keyring.current(),
         at_ms=app.clock.now_ms(),
+        approval_expiry_ms=_approval_expiry_ms(app, node, workflow),
     )
+
+
+def _approval_expiry_ms(app: App, node: Node, workflow: CompiledWorkflow) -> int | None:
+    """How long the user wants the approval of this step to wait, if its author has not said."""
+    step = positions.step_at(workflow, node.created.position)
+    is_needed = step is not None and step.approval is not None and not step.approval.timeout_ms
+    return approval_expiry.default_expiry_ms(app) if is_needed else None
 
 
 def _branches(target: TokenTarget) -> Query[list[BranchBelow]]:

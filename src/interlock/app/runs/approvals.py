@@ -1,15 +1,16 @@
 """Approvals: list those that wait, and answer one. Whoever looks first decides an overdue one."""
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import msgspec
 
 from interlock.app.append_loop import append_plan
 from interlock.app.context import App
-from interlock.app.refusals import ApprovalAnswered, NoSuchApproval
+from interlock.app.refusals import ApprovalAnswered, ApprovalChanged, NoSuchApproval
 from interlock.app.runs import past_outputs
 from interlock.app.sessions import stored_node
-from interlock.core import ids
+from interlock.core import canonical, ids
 from interlock.core.canonical import Json
 from interlock.core.ids import ApprovalId, NodeId, RunId, SessionId
 from interlock.core.session import approve, context
@@ -22,6 +23,9 @@ from interlock.core.workflow.compiled_workflow import CompiledWorkflow
 from interlock.store.log_reader import LogReader
 
 LISTED_MAX = 1_000
+DIGEST_CHARS = 12
+
+AnswerRefusal: TypeAlias = NoSuchApproval | ApprovalAnswered | ApprovalChanged
 
 
 class PendingApproval(msgspec.Struct, frozen=True, rename="camel"):
@@ -49,6 +53,8 @@ class PendingApproval(msgspec.Struct, frozen=True, rename="camel"):
     on_timeout: str
     is_left: bool = False
     """The run has gone on elsewhere meanwhile; an answer moves nothing."""
+    shown: str = ""
+    """The digest of what is to be approved. An answer that sends it is to exactly this."""
 
 
 class ApprovalAnswer(msgspec.Struct, frozen=True, rename="camel"):
@@ -57,6 +63,8 @@ class ApprovalAnswer(msgspec.Struct, frozen=True, rename="camel"):
     run: RunId
     goes_on_at: str
     """The title of the step that is pending now; empty where the run is complete."""
+    question: str = ""
+    """The question that was answered."""
 
 
 class _OpenApproval(msgspec.Struct, frozen=True):
@@ -91,8 +99,7 @@ def find_approval(
     session_id, approval_id = SessionId(session), ApprovalId(approval)
     resolved = app.reader.event_with_key(session_id, approval_resolved_key(approval_id))
     if resolved is not None:
-        assert isinstance(resolved.event, ApprovalResolved), "its key is used by an answer"
-        return ApprovalAnswered(approval_id, resolved.event.verdict, resolved.event.by)
+        return _recorded_answer(resolved)
     requested = app.reader.event_with_key(session_id, approval_key(approval_id))
     stream = app.reader.stream(session_id, requested.run) if requested else None
     if requested is None or stream is None:
@@ -103,28 +110,52 @@ def find_approval(
 
 
 def answer(
-    app: App, id_or_prefix: str, verdict: ApprovalVerdict
-) -> ApprovalAnswer | NoSuchApproval | ApprovalAnswered:
-    """Grant or deny the only open approval whose id is `id_or_prefix` or begins with it."""
+    app: App, id_or_prefix: str, verdict: ApprovalVerdict, *, shown: str = ""
+) -> ApprovalAnswer | AnswerRefusal:
+    """Grant or deny the only open approval whose id is `id_or_prefix` or begins with it.
+
+    With `shown`, only if what waits is still what that digest was made of.
+    """
     candidates = [
         candidate
         for candidate in _open_approvals(app.reader)
         if id_or_prefix and candidate.request.approval.startswith(id_or_prefix)
     ]
+    if not candidates and id_or_prefix:
+        answered = app.reader.answers_to_approvals(id_or_prefix)
+        return (
+            _recorded_answer(answered[0])
+            if len(answered) == 1
+            else NoSuchApproval(id_or_prefix, ())
+        )
     if len(candidates) != 1:
         return NoSuchApproval(
             id_or_prefix, tuple(candidate.request.approval for candidate in candidates)
         )
     approval = candidates[0]
-    approval_id = approval.request.approval
     overdue = approve.timeout_verdict(approval.request, at_ms=app.clock.now_ms())
-    resolved = _record_verdict(app, approval.node, overdue or verdict)
-    if resolved is None:
+    pending = _pending_approval(app.reader, approval)
+    if shown and not overdue and shown != pending.shown:
+        return ApprovalChanged(pending.approval, pending.question, pending.notes, pending.shown)
+    recorded = _record_verdict(app, approval.node, overdue or verdict)
+    if recorded is None:
         return NoSuchApproval(id_or_prefix, ())
-    if (resolved.verdict, resolved.by) != (verdict.verdict, verdict.by):
-        return ApprovalAnswered(approval_id, resolved.verdict, resolved.by)
+    resolved = recorded.event
+    assert isinstance(resolved, ApprovalResolved), "its key is used by an answer"
+    if ApprovalVerdict(resolved.verdict, resolved.by, resolved.reason, resolved.who) != verdict:
+        return _recorded_answer(recorded)
     title = stored_node.load_node(app.reader, resolved.to).created.step_title
-    return ApprovalAnswer(approval_id, resolved.verdict, approval.run.run, title or "")
+    return ApprovalAnswer(
+        pending.approval, resolved.verdict, approval.run.run, title or "", pending.question
+    )
+
+
+def _recorded_answer(envelope: Envelope) -> ApprovalAnswered:
+    resolved = envelope.event
+    assert isinstance(resolved, ApprovalResolved), "its key is used by an answer"
+    return ApprovalAnswered(
+        resolved.approval, resolved.verdict, resolved.by, resolved.who, envelope.at_ms
+    )
 
 
 def resolve_if_overdue(app: App, approval: ApprovalId, session: SessionId) -> bool:
@@ -140,7 +171,7 @@ def resolve_if_overdue(app: App, approval: ApprovalId, session: SessionId) -> bo
     return _record_verdict(app, node, verdict) is not None
 
 
-def _record_verdict(app: App, node: Node, verdict: ApprovalVerdict) -> ApprovalResolved | None:
+def _record_verdict(app: App, node: Node, verdict: ApprovalVerdict) -> Envelope | None:
     """Record an answer to the approval at `node` if it has none, and return the recorded one.
 
     None where the run was abandoned: then nothing waits for an answer.
@@ -167,11 +198,7 @@ def _record_verdict(app: App, node: Node, verdict: ApprovalVerdict) -> ApprovalR
             ).plan
 
     append_plan(app, decide)
-    resolved = app.log.event_with_key(node.session, key)
-    if resolved is None:
-        return None
-    assert isinstance(resolved.event, ApprovalResolved), "its key is used by an answer"
-    return resolved.event
+    return app.log.event_with_key(node.session, key)
 
 
 def _load_awaited_approval(
@@ -212,7 +239,7 @@ def _pending_approval(reader: LogReader, approval: _OpenApproval) -> PendingAppr
     assert created.parent is not None, "an approval comes after a step"
     assert created.attempt is not None, "a step that was handed in"
     step = stored_node.load_node(reader, created.parent)
-    return PendingApproval(
+    pending = PendingApproval(
         request.approval,
         approval.node.session,
         approval.run.run,
@@ -230,3 +257,14 @@ def _pending_approval(reader: LogReader, approval: _OpenApproval) -> PendingAppr
         request.on_timeout,
         approval.run.tip != approval.node.id,
     )
+    return msgspec.structs.replace(pending, shown=_content_digest(pending))
+
+
+def _content_digest(pending: PendingApproval) -> str:
+    """The digest of everything in it by which somebody decides."""
+    content: Json = [
+        *(pending.question, pending.notes, list(pending.artifacts), pending.values),
+        *(list(pending.self_attested), pending.is_left),
+    ]
+    reference = canonical.blob_ref(canonical.encode(content))
+    return reference.partition(":")[2][:DIGEST_CHARS]

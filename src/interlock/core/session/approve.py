@@ -35,17 +35,21 @@ from interlock.core.workflow.compiled_workflow import CompiledWorkflow
 from interlock.core.workflow.interpret import Destination
 
 REASON_CHARS_MAX = 2_000
+WHO_CHARS_MAX = 200
 
 
 class ApprovalVerdict(msgspec.Struct, frozen=True):
     verdict: Literal["granted", "denied"]
     by: Literal["user", "timeout"]
     reason: str = ""
+    who: str = ""
+    """The person and the place of the answer; empty where nobody answered."""
 
     def __post_init__(self) -> None:
-        # A terminal may send anything; the stored reason is valid text of limited length.
-        cleaned = self.reason.encode("utf-8", "replace").decode()[:REASON_CHARS_MAX]
-        msgspec.structs.force_setattr(self, "reason", cleaned)
+        # A terminal may send anything; the stored texts are valid and of limited length.
+        for name, chars_max in (("reason", REASON_CHARS_MAX), ("who", WHO_CHARS_MAX)):
+            cleaned = getattr(self, name).encode("utf-8", "replace").decode()[:chars_max]
+            msgspec.structs.force_setattr(self, name, cleaned)
 
 
 class AwaitedApproval(msgspec.Struct, frozen=True):
@@ -86,7 +90,7 @@ def resolve(
     run = run_of(stream, approval.node)
     to = ids.child_node(approval.node.id, ids.first_attempt(approval.node.id))
     approval_resolved = ApprovalResolved(
-        approval.request.approval, verdict.verdict, verdict.by, verdict.reason, to
+        approval.request.approval, verdict.verdict, verdict.by, verdict.reason, to, verdict.who
     )
     resolution = _Resolution(approval, workflow, run, to, key, is_aside=run.tip != approval.node.id)
     is_denied = verdict.verdict == "denied"
@@ -147,7 +151,7 @@ def _denial_blocker(approval: AwaitedApproval, verdict: ApprovalVerdict) -> Bloc
     return Blocker(
         "approval_denied",
         "/output",
-        f"Approval {approval.request.approval} was denied: {reason}",
+        f"Approval {approval.request.approval} was denied by {verdict.who or verdict.by}: {reason}",
         "Do the step again so that this is settled, and hand it in anew.",
         about=approval.request.approval,
     )

@@ -117,6 +117,7 @@ class AdvanceInputs(msgspec.Struct, frozen=True):
     """The state of the workspace, if it changed since it was last observed."""
     key: SigningKey
     at_ms: int
+    approval_expiry_ms: int | None = None  # of an approval whose author has set no time
 
 
 def advance(
@@ -160,7 +161,7 @@ def advance(
         judgement,
         facts,
         upcoming,
-        _request_approval(node, attempt, upcoming, at_ms=inputs.at_ms),
+        _request_approval(node, attempt, upcoming, inputs),
         context,
     )
     new_node = _next_node(details)
@@ -254,20 +255,21 @@ def _effective_findings(judgement: Judgement, next_step: NextStep | None) -> Jud
 
 
 def _request_approval(
-    node: Node, attempt: Attempt, next_step: NextStep | None, *, at_ms: int
+    node: Node, attempt: Attempt, next_step: NextStep | None, inputs: AdvanceInputs
 ) -> ApprovalRequested | None:
     """The approval that must be answered before the run goes on, as it is asked for now."""
     approval = next_step.approval if next_step else None
     if approval is None:
         return None
     assert node.created.step_id is not None, "a step was handed in"
+    wait_ms = approval.timeout_ms or inputs.approval_expiry_ms
     return ApprovalRequested(
         ids.approval_id(ids.child_node(node.id, attempt.id)),
         approval.kind,
         node.created.step_id,
         approval.question,
-        approval.on_timeout,
-        at_ms + approval.timeout_ms if approval.timeout_ms else None,
+        approval.on_timeout if approval.timeout_ms else "deny",
+        inputs.at_ms + wait_ms if wait_ms else None,
     )
 
 

@@ -212,13 +212,15 @@ class ApprovalRequested(EventStruct, frozen=True, omit_defaults=True, tag="appro
     deadline_ms: int | None = None
 
 
-class ApprovalResolved(EventStruct, frozen=True, tag="approval_resolved"):
+class ApprovalResolved(EventStruct, frozen=True, omit_defaults=True, tag="approval_resolved"):
     approval: ApprovalId
     verdict: Literal["granted", "denied"]
     by: Literal["user", "timeout"]
     reason: str
     to: NodeId
     """The node where the run goes on: at the next step, or at the same one again."""
+    who: str = ""
+    """The person and the place of the answer, as in `ana, in a terminal`."""
 
 
 class HostBound(EventStruct, frozen=True, tag="host_bound"):

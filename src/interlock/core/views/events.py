@@ -191,7 +191,8 @@ def _run_event_summary(event: RunEvent) -> str:
         case ApprovalRequested():
             return f"approval {event.approval} asked for: {event.question}"
         case ApprovalResolved():
-            return f"approval {event.approval} {event.verdict} ({event.by}): {event.reason or '-'}"
+            by = event.who or event.by
+            return f"approval {event.approval} {event.verdict} ({by}): {event.reason or '-'}"
         case RunCompleted():
             return "run complete"
         case RunUnblocked():

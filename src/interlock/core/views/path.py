@@ -79,6 +79,7 @@ class PathApproval(_PathView, frozen=True):
     verdict: Literal["granted", "denied"] | None = None
     by: Literal["user", "timeout"] | None = None
     reason: str = ""
+    who: str = ""
 
 
 class Gap(_PathView, frozen=True):
@@ -317,6 +318,7 @@ def _path_approval(
         answer.verdict if answer else None,
         answer.by if answer else None,
         answer.reason if answer else "",
+        answer.who if answer else "",
     )
 
 

@@ -6,10 +6,9 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from interlock.app.callers.user_answer import user_answer
 from interlock.app.context import App
 from interlock.app.refusals import (
-    ApprovalAnswered,
-    NoSuchApproval,
     NoSuchGap,
     NoSuchRun,
     NoSuchSession,
@@ -17,7 +16,7 @@ from interlock.app.refusals import (
     UnhealthySession,
 )
 from interlock.app.runs import approvals, user_actions
-from interlock.app.runs.approvals import ApprovalAnswer, PendingApproval
+from interlock.app.runs.approvals import AnswerRefusal, ApprovalAnswer, PendingApproval
 from interlock.app.runs.start import GOAL_CHARS_MAX, StartRequest, start
 from interlock.app.runs.waiting import WaitingForUser, list_waiting
 from interlock.app.sessions import event_pages
@@ -28,7 +27,7 @@ from interlock.core.ids import GapId, RunId, SessionId, WorkflowId
 from interlock.core.preferences import Preferences, Wish
 from interlock.core.refusal import Refusal
 from interlock.core.session.answer import Answer, RenderedAnswer
-from interlock.core.session.approve import REASON_CHARS_MAX, ApprovalVerdict
+from interlock.core.session.approve import REASON_CHARS_MAX
 from interlock.core.session.events import GapRecorded
 from interlock.core.session.run_head import RunHead
 from interlock.core.views.graph import RunGraph
@@ -46,6 +45,13 @@ Workspace = Annotated[
     str, Meta(description="The absolute path of a directory.", pattern="^/", max_length=4_000)
 ]
 Reason = Annotated[str, Meta(min_length=1, max_length=REASON_CHARS_MAX)]
+Shown = Annotated[
+    str,
+    Meta(
+        description="The `shown` of the approval as it was listed: answer only that.", max_length=64
+    ),
+]
+BY_REST = "by REST"
 
 
 class RunParameters(Parameters, frozen=True):
@@ -143,10 +149,12 @@ class GrantRequest(Body, frozen=True):
     reason: Annotated[
         str, Meta(description="What the agent should know.", max_length=REASON_CHARS_MAX)
     ] = ""
+    shown: Shown = ""
 
 
 class DenialRequest(Body, frozen=True):
     reason: Annotated[Reason, Meta(description="What is wrong; the agent is told.")]
+    shown: Shown = ""
 
 
 def _start(app: App, _: NoParameters, body: RunRequest) -> Answer | Refusal | Explanation:
@@ -223,16 +231,14 @@ def _list_approvals(app: App, _: NoParameters) -> ApprovalList:
     return ApprovalList(tuple(approvals.list_pending(app)))
 
 
-def _grant(
-    app: App, at: ApprovalParameters, body: GrantRequest
-) -> ApprovalAnswer | NoSuchApproval | ApprovalAnswered:
-    return approvals.answer(app, at.approval, ApprovalVerdict("granted", "user", body.reason))
+def _grant(app: App, at: ApprovalParameters, body: GrantRequest) -> ApprovalAnswer | AnswerRefusal:
+    verdict = user_answer("granted", body.reason, place=BY_REST)
+    return approvals.answer(app, at.approval, verdict, shown=body.shown)
 
 
-def _deny(
-    app: App, at: ApprovalParameters, body: DenialRequest
-) -> ApprovalAnswer | NoSuchApproval | ApprovalAnswered:
-    return approvals.answer(app, at.approval, ApprovalVerdict("denied", "user", body.reason))
+def _deny(app: App, at: ApprovalParameters, body: DenialRequest) -> ApprovalAnswer | AnswerRefusal:
+    verdict = user_answer("denied", body.reason, place=BY_REST)
+    return approvals.answer(app, at.approval, verdict, shown=body.shown)
 
 
 OPERATIONS = (
@@ -331,7 +337,7 @@ OPERATIONS = (
         parameters=ApprovalParameters,
         body=GrantRequest,
         answer=ApprovalAnswer,
-        codes=("unknown_approval", "approval_answered"),
+        codes=("unknown_approval", "approval_answered", "approval_changed"),
     ),
     change_operation(
         "/approvals/{approval}/deny",
@@ -341,6 +347,6 @@ OPERATIONS = (
         parameters=ApprovalParameters,
         body=DenialRequest,
         answer=ApprovalAnswer,
-        codes=("unknown_approval", "approval_answered"),
+        codes=("unknown_approval", "approval_answered", "approval_changed"),
     ),
 )

@@ -3,19 +3,15 @@
 import msgspec
 from starlette.routing import Route
 
+from interlock.app.callers.user_answer import user_answer
+from interlock.app.refusals import ApprovalChanged
 from interlock.app.runs import approvals as use
 from interlock.app.runs.approvals import ApprovalAnswer, PendingApproval
 from interlock.app.runs.waiting import list_waiting
 from interlock.core.explanation import Explanation
-from interlock.core.session.approve import REASON_CHARS_MAX, ApprovalVerdict
+from interlock.core.session.approve import REASON_CHARS_MAX
 from interlock.server.console import Console, Page, PageRedirect, PageRequest
 from interlock.server.pages.session_place import WAITING
-
-
-class ApprovalCard(msgspec.Struct, frozen=True):
-    waiting: PendingApproval
-    shown: str
-    """Signs all of the card: the answer must be to this."""
 
 
 class AnswerRetry(msgspec.Struct, frozen=True):
@@ -43,40 +39,24 @@ def answer(request: PageRequest) -> PageRedirect | Page | Explanation:
     if not isinstance(approval, PendingApproval):
         return approval.explain()
     reason, verdict = request.word("reason").strip(), request.word("verdict")
-    if not request.secret.is_content_signature(
-        request.word("shown"), "approval", _content(approval)
-    ):
+    if verdict not in ("granted", "denied"):
+        why = "Choose one of the buttons. Nothing was answered."
+        return _waiting_page(request, AnswerRetry(approval.approval, why, reason), status=400)
+    if verdict == "denied" and not reason:
+        why = "Say why, so that the agent knows what to do differently. Nothing was answered."
+        return _waiting_page(request, AnswerRetry(approval.approval, why, ""), status=400)
+    given = user_answer(verdict, reason, place="in the console")
+    # The form has a digest; one without any answers something that nobody was shown.
+    shown = request.word("shown") or "nothing"
+    done = use.answer(request.app, approval.approval, given, shown=shown)
+    if isinstance(done, ApprovalChanged):
         why = "This is not what you were shown before. Nothing was answered: look at it again."
         return _waiting_page(request, AnswerRetry(approval.approval, why, reason), status=409)
-    match verdict:
-        case "granted":
-            done = use.answer(
-                request.app, approval.approval, ApprovalVerdict("granted", "user", reason)
-            )
-        case "denied" if reason:
-            done = use.answer(
-                request.app, approval.approval, ApprovalVerdict("denied", "user", reason)
-            )
-        case "denied":
-            why = "Say why, so that the agent knows what to do differently. Nothing was answered."
-            return _waiting_page(request, AnswerRetry(approval.approval, why, ""), status=400)
-        case _:
-            why = "Choose one of the buttons. Nothing was answered."
-            return _waiting_page(request, AnswerRetry(approval.approval, why, reason), status=400)
     return PageRedirect(WAITING, verdict) if isinstance(done, ApprovalAnswer) else done.explain()
 
 
 def _waiting_page(request: PageRequest, again: AnswerRetry | None, *, status: int = 200) -> Page:
     waiting = list_waiting(request.app)
-    cards = [
-        ApprovalCard(one, request.secret.content_signature("approval", _content(one)))
-        for one in waiting.approvals
-    ]
-    facts = {"waiting": waiting, "cards": cards, "again": again, "reason_max": REASON_CHARS_MAX}
+    facts = {"waiting": waiting, "again": again, "reason_max": REASON_CHARS_MAX}
     # What came of a form is not asked for again by itself: it would be another request.
     return Page("waiting.html", "Waiting for you", facts, live=None if again else "", status=status)
-
-
-def _content(one: PendingApproval) -> str:
-    """Everything on the card."""
-    return msgspec.json.encode(one).decode()

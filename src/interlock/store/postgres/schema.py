@@ -202,6 +202,14 @@ MIGRATIONS = (
     DROP TABLE resume;
     DROP TABLE attended;
     """,
+    """
+    -- `waiting` counts the session's own approvals that nobody has answered; those of its runs are
+    -- counted there. Answers to approvals are found by their ids alone.
+    ALTER TABLE stream ADD COLUMN waiting bigint NOT NULL DEFAULT 0;
+    CREATE INDEX stream_waiting ON stream (id) WHERE waiting > 0;
+    CREATE INDEX event_answers ON event (key)
+        WHERE key >= 'approval-resolved:' AND key < 'approval-resolved;';
+    """,
 )
 VERSION = len(MIGRATIONS)
 _TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = ?"

@@ -185,6 +185,14 @@ MIGRATIONS = (
     DROP TABLE resume_words;
     DROP TABLE attended;
     """,
+    """
+    -- `waiting` counts the session's own approvals that nobody has answered; those of its runs are
+    -- counted there. Answers to approvals are found by their ids alone.
+    ALTER TABLE stream ADD COLUMN waiting INTEGER NOT NULL DEFAULT 0;
+    CREATE INDEX stream_waiting ON stream (id) WHERE waiting > 0;
+    CREATE INDEX event_key_answers ON event_key (key)
+        WHERE key >= 'approval-resolved:' AND key < 'approval-resolved;';
+    """,
 )
 VERSION = len(MIGRATIONS)
 RUNS_SINCE = 3  # before, the heads of runs were parts of the head of their session

@@ -176,6 +176,20 @@ def user_policy_in(path: Path) -> UserPolicy:
     return UserPolicy(section.rules, NoticeLimit(section.notice_after, section.notice_minutes))
 
 
+class _ApprovalsSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    expire_days: Annotated[int, Meta(ge=0, le=3_650)] = 7
+
+
+def approval_expiry_days_in(path: Path) -> int:
+    """Return after how many days an approval expires that has no deadline; 0 is never.
+
+    Raises:
+        SettingsBroken: the file is there but is not what it should be.
+    """
+    section: _ApprovalsSection = _section(path, "approvals", _ApprovalsSection)
+    return section.expire_days
+
+
 def store_url_in(path: Path) -> str:
     """Return the URL of the store that the user's file names; empty if it names none.
 
