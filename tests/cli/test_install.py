@@ -41,22 +41,26 @@ def shown(typed: Terminal, *arguments: str) -> Any:
 def test_what_was_written_is_told_and_how_to_undo_it(typed: Terminal, tmp_path: Path) -> None:
     removed = "removed: it was not there before"
     assert plain(typed("install", "claude-code")) == [
-        "interlock/launch          the launcher, by which clients start us",
-        "interlock/launch-bash     the shell for an agent's commands",
-        ".claude/settings.json     10 hooks, the shell for commands",
-        ".claude.json              the MCP server `interlock`",
-        ".claude/commands/mode.md  the command `/mode`",
+        "interlock/launch             the launcher, by which clients start us",
+        "interlock/launch-bash        the shell for an agent's commands",
+        ".claude/settings.json        10 hooks, the shell for commands",
+        ".claude.json                 the MCP server `interlock`",
+        ".claude/commands/mode.md     the command `/mode`",
+        ".claude/commands/approve.md  the command `/approve`",
+        ".claude/commands/deny.md     the command `/deny`",
         "",
         "Next: start Claude Code anew, then `interlock doctor claude-code`.",
         "To undo: interlock uninstall claude-code --scope user",
     ]
     assert plain(typed("install", "claude-code")) == ["Nothing to change."]
     assert plain(typed("uninstall", "claude-code")) == [
-        f".claude/settings.json     {removed}",
-        f".claude.json              {removed}",
-        f".claude/commands/mode.md  {removed}",
-        "interlock/launch          removed: no client needs it any more",
-        "interlock/launch-bash     removed: no client needs it any more",
+        f".claude/settings.json        {removed}",
+        f".claude.json                 {removed}",
+        f".claude/commands/mode.md     {removed}",
+        f".claude/commands/approve.md  {removed}",
+        f".claude/commands/deny.md     {removed}",
+        "interlock/launch             removed: no client needs it any more",
+        "interlock/launch-bash        removed: no client needs it any more",
     ]
     assert plain(typed("uninstall", "claude-code")) == [
         f"Nothing of Interlock is in Claude Code's files of {Path.home()}."
@@ -91,7 +95,10 @@ def test_a_project_has_it_in_its_own_files_and_is_opted_in(
         (f"{tmp_path}/.interlock/launch", "the launcher for everybody who works on the project"),
         (f"{tmp_path}/.claude/settings.json", "10 hooks"),
         (f"{tmp_path}/.mcp.json", "the MCP server `interlock`"),
-        (f"{tmp_path}/.claude/commands/mode.md", "the command `/mode`"),
+        *(
+            (f"{tmp_path}/.claude/commands/{name}.md", f"the command `/{name}`")
+            for name in ("mode", "approve", "deny")
+        ),
     ]
     assert "onFailure" not in settings_of(tmp_path).read_text()
     assert sorted(path.name for path in home.iterdir()) == [
@@ -123,7 +130,7 @@ def test_a_dry_run_shows_a_diff_for_each_file_and_writes_nothing(
     assert lines[at + 3 : at + 6] == [" {", '-  "model": "opus"', '+  "model": "opus",']
     assert "\\ No newline at end of file" in lines
     assert f"+++ {Path.home()}/.claude.json" in lines
-    assert lines.count("--- /dev/null") == 4
+    assert lines.count("--- /dev/null") == 6
     assert path.read_text() == '{\n  "model": "opus"\n}'
     assert sorted(tree(Path.home())) == [".claude", ".claude/settings.json"]
     assert typed("install", "claude-code", "--dry-run", "--scope", "project").out.endswith(
@@ -260,10 +267,9 @@ def test_a_plugin_says_the_same_as_the_settings(typed: Terminal, home: Path) -> 
     assert (about["name"], listed["name"]) == ("interlock", "interlock-local")
     assert (market / listed["plugins"][0]["source"]).resolve() == plugin
     parts = claude_code.HOST.parts("user", "/root", str(home), {})
-    settings, servers, command = parts
+    settings, servers, *commands = parts
     assert isinstance(settings, JsonPart)
     assert isinstance(servers, JsonPart)
-    assert isinstance(command, OwnFile)
     hooks = (plugin / "hooks" / "hooks.json").read_text()
     assert (
         json.loads(hooks.replace(" shared hook ", " hook "))["hooks"]
@@ -271,7 +277,9 @@ def test_a_plugin_says_the_same_as_the_settings(typed: Terminal, home: Path) -> 
     )
     assert hooks.count(" shared hook ") == len(claude_code.HOST.events)
     assert json.loads((plugin / ".mcp.json").read_text()) == servers.addition
-    assert (plugin / "commands" / "mode.md").read_text() == command.content
+    for command in commands:
+        assert isinstance(command, OwnFile)
+        assert (plugin / "commands" / Path(command.path).name).read_text() == command.content
     assert (home / LAUNCHER).exists()
     assert not (home / f"{LAUNCHER}-bash").exists(), "a plugin has no settings"
     assert plain(typed("install", "claude-code", "--plugin")) == ["Nothing to change."]

@@ -1,4 +1,4 @@
-"""`interlock approvals`: see what runs wait for, and answer it."""
+"""`interlock approvals`: see what runs and sessions wait for, and answer it."""
 
 import click
 
@@ -15,6 +15,11 @@ from interlock.core.views.ages import time_ago
 from interlock.core.views.status import self_attested_text
 
 _PLACE = "in a terminal"
+_SUBJECTS = {"tool_call": "a tool call", "request": "a request of the agent"}
+_EFFECTS = {
+    "tool_call": "A grant lets the same call pass once, within the hour in which it was asked for.",
+    "request": "The agent is told when it asks again.",
+}
 _SHOWN = click.option(
     "--shown", default="", metavar="DIGEST", help="Answer only what `list` showed with this digest"
 )
@@ -22,7 +27,7 @@ _SHOWN = click.option(
 
 @click.group()
 def approvals() -> None:
-    """See what runs wait for, and answer"""
+    """See what runs and agents wait for, and answer"""
 
 
 @approvals.command("list")
@@ -38,8 +43,12 @@ def list_command(*, as_json: bool) -> None:
     now_ms = SystemClock().now_ms()
     for approval in pending:
         age = time_ago(approval.asked_ms, now_ms)
-        print_lines(f"{approval.approval}  {approval.workflow}, {approval.step}, asked {age}")
-        print_lines(f"  goal: {approval.goal}")
+        about = f"{approval.workflow}, {approval.step}"
+        if approval.subject != "step":
+            about = f"{_SUBJECTS[approval.subject]} in session {approval.session}"
+        print_lines(f"{approval.approval}  {about}, asked {age}")
+        if approval.goal:
+            print_lines(f"  goal: {approval.goal}")
         print_lines(f"  {approval.question}")
         if approval.is_left:
             print_lines("  the run has gone on elsewhere; an answer only opens this branch again")
@@ -63,7 +72,7 @@ def list_command(*, as_json: bool) -> None:
 @_SHOWN
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def grant(approval_id: str, reason: str, shown: str, *, as_json: bool) -> None:
-    """Let the run go on"""
+    """Let the run go on, or what an agent has asked for"""
     verdict = user_answer("granted", reason, place=_PLACE)
     _answer_approval(approval_id, verdict, shown, as_json=as_json)
 
@@ -74,7 +83,7 @@ def grant(approval_id: str, reason: str, shown: str, *, as_json: bool) -> None:
 @_SHOWN
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def deny(approval_id: str, reason: str, shown: str, *, as_json: bool) -> None:
-    """Send the run back to the step, saying why"""
+    """Send the run back to the step, or refuse the agent, saying why"""
     verdict = user_answer("denied", reason, place=_PLACE)
     _answer_approval(approval_id, verdict, shown, as_json=as_json)
 
@@ -90,6 +99,10 @@ def _answer_approval(
         print_json(outcome)
         return
     print_lines(f"{outcome.approval}: {outcome.question}")
+    if outcome.subject != "step":
+        print_text(outcome.content, prefix=QUOTE_MARK)
+        print_lines(f"{outcome.verdict.capitalize()}. {_EFFECTS[outcome.subject]}")
+        return
     position = f"goes on at `{outcome.goes_on_at}`" if outcome.goes_on_at else "is complete"
     print_lines(f"{outcome.verdict.capitalize()}: run {outcome.run} {position}.")
     print_lines("The agent is shown it when it continues with the token that it holds.")

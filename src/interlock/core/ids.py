@@ -92,6 +92,11 @@ def approval_id(node: NodeId) -> ApprovalId:
     return ApprovalId(f"apr_{_derive('approval', node)[:GAP_BYTES].hex()}")
 
 
+def session_approval_id(session: str, *parts: str) -> ApprovalId:
+    """Return the approval that a session waits for, derived from what it is about."""
+    return ApprovalId(f"apr_{_derive('session approval', session, *parts)[:GAP_BYTES].hex()}")
+
+
 def delegation_id(session: str, seed: str) -> DelegationId:
     """Return the delegation that is the first to be made with this seed in the session."""
     return DelegationId(f"dlg_{_derive('delegation', session, seed)[:GAP_BYTES].hex()}")

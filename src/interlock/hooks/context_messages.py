@@ -33,6 +33,7 @@ from interlock.core.protocol.gated_session import Actor, Conversation
 from interlock.core.protocol.specialists import SPECIALISTS, normalise_agent
 from interlock.core.session.state import SessionState
 from interlock.core.views.delegated_work import output_lines
+from interlock.hooks.typed_commands import TypedMode
 
 
 def begin_session(
@@ -163,7 +164,7 @@ def _describe_shell(host: Host, environment: Mapping[str, str], home: Path) -> s
 
 
 def change_typed_mode(
-    home: Path, root: Path, host: Host, payload: HookPayload, typed: tuple[str, str | None]
+    home: Path, root: Path, host: Host, payload: HookPayload, typed: TypedMode
 ) -> str:
     """Change the mode because `/mode …` was typed; without a name only tell it.
 

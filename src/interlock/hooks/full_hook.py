@@ -1,7 +1,6 @@
 """Run a hook: its payload in, its answer out. A failure before a tool call denies the call."""
 
 import os
-import re
 from pathlib import Path
 
 from interlock.agents.hosts.hook_payload import HookPayload, decode_payload
@@ -18,6 +17,7 @@ from interlock.hooks.hook_result import (
     encode_result,
     tell,
 )
+from interlock.hooks.typed_commands import TypedAnswer, TypedMode, parse_typed_command
 
 COMMAND_CHARS_MAX = 4096
 
@@ -73,7 +73,7 @@ def _dispatch(
         from interlock.hooks import tool_call_answer  # noqa: PLC0415 (others decide nothing)
 
         return tool_call_answer.answer_tool_call(host, home, root, payload)
-    typed = None if payload.agent_id else _parse_mode_command(payload.prompt)
+    typed = None if payload.agent_id else parse_typed_command(payload.prompt)
     is_plan_approval = host.is_plan_approval(event, payload.everything)
     match event:
         case "subagent-stop" | "session-end":
@@ -99,7 +99,7 @@ def _tell_from_store(
     root: Path,
     payload: HookPayload,
     *,
-    typed: tuple[str, str | None] | None,
+    typed: TypedMode | TypedAnswer | None,
 ) -> HookResult:
     """The answers that need the store, which takes longer to import than all before."""
     from interlock.hooks import context_messages  # noqa: PLC0415 (as said)
@@ -108,7 +108,12 @@ def _tell_from_store(
         case "session-start":
             text, remarks = context_messages.begin_session(home, root, host, payload)
             return tell(host, event, text, remarks)
-        case "prompt-submit" if typed is not None:
+        case "prompt-submit" if isinstance(typed, TypedAnswer):
+            from interlock.hooks import typed_answers  # noqa: PLC0415 (rare)
+
+            text = typed_answers.answer_typed_approval(home, host, payload, typed)
+            return tell(host, event, text, (text,))
+        case "prompt-submit" if isinstance(typed, TypedMode):
             text = context_messages.change_typed_mode(home, root, host, payload, typed)
             return tell(host, event, text, (text,))
         case "prompt-submit":
@@ -144,14 +149,3 @@ def _journal(host: Host, event: HookEvent, home: Path, payload: HookPayload) -> 
         outcome=host.outcome(event, payload.everything),
         cwd=payload.cwd,
     )
-
-
-_MODE_COMMAND = re.compile(
-    r"\s*[/$](?:interlock:)?mode(?:\s+([a-z]+)(?:\s+--task[ =](\S[^\n]{0,200}))?)?\s*"
-)
-
-
-def _parse_mode_command(prompt: str) -> tuple[str, str | None] | None:
-    """The mode and task that were typed, if any. Only a whole prompt counts, never a part."""
-    match = _MODE_COMMAND.fullmatch(prompt)
-    return (match[1] or "", match[2].strip() if match[2] else None) if match else None

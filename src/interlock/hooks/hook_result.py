@@ -4,7 +4,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
 
-from interlock.agents.hosts.host import Host
+from interlock.agents.hosts.host import COMMANDS, Host
 from interlock.core.visible_text import make_visible_line
 
 HookEvent = Literal[
@@ -38,8 +38,11 @@ def tell(host: Host, event: HookEvent, text: str, remarks: tuple[str, ...] = ())
 
 
 def as_typed(host: Host, text: str) -> str:
-    """The text with the command for the mode as it is typed in this client."""
-    return text.replace("`/mode ", f"`{host.mode_command} ")
+    """The text with our commands as they are typed in this client."""
+    prefix = host.mode_command.removesuffix("mode")
+    for command in COMMANDS:
+        text = text.replace(f"`/{command} ", f"`{prefix}{command} ")
+    return text
 
 
 def encode_result(answer: dict[str, Any]) -> HookResult:

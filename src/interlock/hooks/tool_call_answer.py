@@ -56,6 +56,11 @@ def answer_tool_call(host: Host, home: Path, root: Path, payload: HookPayload) -
         mode_max="analysis" if is_planning else None,
         mode_request=mode_request,
     )
+    if verdict.decision.answer == "ask" and not call.can_ask:
+        from interlock.hooks import call_approvals  # noqa: PLC0415 (it needs the store)
+
+        decision = call_approvals.decide_by_approval(home, host, payload, verdict.decision)
+        verdict = msgspec.structs.replace(verdict, decision=decision)
     if verdict.decision.rule == "coding.agreed":
         tool_calls.record_question(home, host.name, payload.session_id)
     notice = tool_calls.journal(home, verdict, call, payload.session_id)

@@ -17,7 +17,14 @@ from interlock.core.session.plan import Stream, fold, listed_status
 from interlock.core.session.run_head import RunHead
 from interlock.store.sql import Value
 
-STREAM_COLUMNS: tuple[str, ...] = ("head", "workspace", "updated_ms", "is_archived", "attended")
+STREAM_COLUMNS: tuple[str, ...] = (
+    "head",
+    "workspace",
+    "updated_ms",
+    "is_archived",
+    "attended",
+    "waiting",
+)
 RUN_COLUMNS: tuple[str, ...] = (
     "run",
     "head",
@@ -58,6 +65,7 @@ def stream_values(head: Head) -> tuple[Value, ...]:
         head.updated_ms,
         head.is_archived,
         head.attended.status if head.attended else None,
+        head.waiting_count,
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from interlock.core.ids import ApprovalId, NodeId, RunId, SessionId
 from interlock.core.session.events import Envelope, decode_envelope
-from interlock.core.session.head import decode_head
+from interlock.core.session.head import Head, decode_head
 from interlock.core.session.nodes import approval_resolved_key
 from interlock.core.session.run_head import RunHead, decode_run_head
 from interlock.store.records import (
@@ -148,6 +148,13 @@ class SessionIndex:
             WaitingRunRow(SessionId(session), decode_head(head), decode_run_head(run))
             for session, head, run in rows
         ]
+
+    def waiting_sessions(self, *, limit: int) -> list[tuple[SessionId, Head]]:
+        """The sessions with approvals of their own that wait, oldest first, archived or not."""
+        rows = self._database.read(
+            "SELECT session, head FROM stream WHERE waiting > 0 ORDER BY id LIMIT ?", (limit,)
+        )
+        return [(SessionId(session), decode_head(head)) for session, head in rows]
 
     def answers_to_approvals(self, prefix: str) -> list[Envelope]:
         """The answers to approvals whose ids begin with `prefix`, at most ten."""

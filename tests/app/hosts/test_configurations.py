@@ -44,7 +44,7 @@ def test_settings_are_the_same_after_an_install_and_an_uninstall(
         "launch-bash",
         "settings.json",
         ".claude.json",
-        "mode.md",
+        *("mode.md", "approve.md", "deny.md"),
     ]
     found = read(path)
     assert is_installed(path, root, program)

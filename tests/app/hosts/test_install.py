@@ -42,7 +42,7 @@ def test_nothing_is_left_where_nothing_was(
         ".claude",
         *([".claude.json"] if scope == "user" else []),
         ".claude/commands",
-        ".claude/commands/mode.md",
+        *(f".claude/commands/{name}.md" for name in ("approve", "deny", "mode")),
         ".claude/settings.json",
         *([".interlock/launch", ".mcp.json"] if scope == "project" else []),
     ]

@@ -11,14 +11,17 @@ if TYPE_CHECKING:
 
     from interlock.agents.hosts.host import Outcome, Scope, TomlPart
 
-_MODE_COMMAND = f"""\
+_COMMANDS = {
+    name: f"""\
 ---
-description: Show or set what the agent may do here
-argument-hint: "[analysis|planning|coding|disabled] [--task TEXT]"
+description: {description}
+argument-hint: "{arguments}"
 disable-model-invocation: true
 ---
 
-{host.MODE_COMMAND}"""
+{text}"""
+    for name, (description, arguments, text) in host.COMMANDS.items()
+}
 
 
 class ClaudeCode(NestedAnswers, Host):
@@ -153,7 +156,10 @@ class ClaudeCode(NestedAnswers, Host):
                 {"mcpServers": {host.SERVER: _server(home, scope)}},
                 servers="mcpServers",
             ),
-            OwnFile(f"{root}/.claude/commands/mode.md", "the command `/mode`", _MODE_COMMAND),
+            *(
+                OwnFile(f"{root}/.claude/commands/{name}.md", f"the command `/{name}`", text)
+                for name, text in _COMMANDS.items()
+            ),
         ]
 
 
@@ -190,7 +196,7 @@ def plugin(home: str, version: str) -> "dict[str, str | dict[str, Any]]":
         "plugin/.claude-plugin/plugin.json": {**about, "description": what, "author": owner},
         "plugin/hooks/hooks.json": {"description": "Interlock's gate and session", "hooks": hooks},
         "plugin/.mcp.json": {"mcpServers": {host.SERVER: _server(home, "user")}},
-        "plugin/commands/mode.md": _MODE_COMMAND,
+        **{f"plugin/commands/{name}.md": text for name, text in _COMMANDS.items()},
     }
 
 

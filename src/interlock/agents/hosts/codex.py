@@ -16,13 +16,16 @@ if TYPE_CHECKING:
 
     from interlock.agents.hosts.host import Scope
 
-_SKILL = f"""\
+_SKILLS = {
+    name: f"""\
 ---
-name: mode
-description: Show or set what the agent may do here, as in `$mode coding`. Only the user invokes it.
+name: {name}
+description: {description} (`${name} {arguments}`). Only the user invokes it.
 ---
 
-{host.MODE_COMMAND}"""
+{text}"""
+    for name, (description, arguments, text) in host.COMMANDS.items()
+}
 
 
 class Codex(NestedAnswers, Host):
@@ -66,7 +69,7 @@ class Codex(NestedAnswers, Host):
     after_install = (
         "Codex runs hooks only after you have trusted them: start `codex` and choose “Trust all and"
         " continue”, or type `/hooks`. Until then it skips them without a word.",
-        "There, `$mode` is the command for the mode.",
+        "There, `$mode` is the command for the mode, and `$approve` and `$deny` answer approvals.",
     )
 
     def settings_files(self, home: str, root: str, environment: "Mapping[str, str]") -> "list[str]":
@@ -137,7 +140,10 @@ class Codex(NestedAnswers, Host):
                 f"mcp_servers.{host.SERVER}",
                 _table(host.server_command(home, scope), host.server_variables(home, scope)),
             ),
-            OwnFile(f"{folder}/skills/mode/SKILL.md", "the skill `$mode`", _SKILL),
+            *(
+                OwnFile(f"{folder}/skills/{name}/SKILL.md", f"the skill `${name}`", text)
+                for name, text in _SKILLS.items()
+            ),
         ]
 
 

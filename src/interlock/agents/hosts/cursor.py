@@ -116,7 +116,10 @@ class Cursor(Host):
                 {"mcpServers": {host.SERVER: server}},
                 servers="mcpServers",
             ),
-            OwnFile(f"{folder}/commands/mode.md", "the command `/mode`", host.MODE_COMMAND),
+            *(
+                OwnFile(f"{folder}/commands/{name}.md", f"the command `/{name}`", text)
+                for name, (_, _, text) in host.COMMANDS.items()
+            ),
         ]
 
 

@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 _MILLISECONDS = 1_000
 _FAILURES = ("\nExit Code: ", "\nSignal: ", "\nError: ")
 """Lines that are missing where the code is 0. A command can print one, but not take one back."""
-_COMMAND_TEXT = host.MODE_COMMAND.strip()
 # Without a place for arguments, what was typed is appended to the text.
-_COMMAND = f'''\
-description = "Show or set what the agent may do here"
+_COMMANDS = {
+    name: f'''\
+description = "{description}"
 prompt = """
-{host.MODE_COMMAND}"""
+{text}"""
 '''
+    for name, (description, _, text) in host.COMMANDS.items()
+}
 _POLICY = f"""\
 # Written by `interlock install`: without it our tools are missing where nobody can be asked.
 [[rule]]
@@ -74,10 +76,11 @@ class Gemini(Host):
 
     def read_payload(self, payload: "dict[str, Any]") -> "dict[str, Any]":
         prompt = payload.get("prompt")
-        if type(prompt) is str and prompt.lstrip().startswith(_COMMAND_TEXT):
-            # What was typed is appended if it had arguments.
-            typed = prompt.partition(_COMMAND_TEXT)[2].strip()
-            return {**payload, "prompt": typed or "/mode"}
+        for name, (_, _, text) in host.COMMANDS.items():
+            if type(prompt) is str and prompt.lstrip().startswith(text.strip()):
+                # What was typed is appended if it had arguments.
+                typed = prompt.partition(text.strip())[2].strip()
+                return {**payload, "prompt": typed or f"/{name}"}
         return payload
 
     def outcome(self, event: str, payload: "dict[str, Any]") -> "Outcome":
@@ -177,7 +180,10 @@ class Gemini(Host):
                 JsonPart(
                     *(f"{own}/settings.json", "hooks and MCP server", shared), servers="mcpServers"
                 ),
-                OwnFile(f"{own}/commands/mode.toml", "the command `/mode`", _COMMAND),
+                *(
+                    OwnFile(f"{own}/commands/{name}.toml", f"the command `/{name}`", text)
+                    for name, text in _COMMANDS.items()
+                ),
             ]
         extension = f"{own}/extensions/{host.SERVER}"
         about = {"name": host.SERVER, "version": "1.0.0", "mcpServers": {host.SERVER: server}}
@@ -192,7 +198,10 @@ class Gemini(Host):
                 {"hooks": hooks},
                 is_watched=True,
             ),
-            OwnFile(f"{extension}/commands/mode.toml", "its command `/mode`", _COMMAND),
+            *(
+                OwnFile(f"{extension}/commands/{name}.toml", f"its command `/{name}`", text)
+                for name, text in _COMMANDS.items()
+            ),
             OwnFile(f"{own}/policies/interlock.toml", "the policy that allows its tools", _POLICY),
         ]
 

@@ -27,6 +27,21 @@ The user typed a command about Interlock's mode. Interlock's prompt hook has rea
 that it added says which mode holds now, or why it was not changed. Nothing is left to be done about
 the mode itself: tell the user that in one sentence, and go on with the work, if there is some.
 """
+_ANSWER_COMMAND = """\
+The user typed `/{}`, which answers an approval of Interlock. Interlock's prompt hook has read it;
+the context that it added says what was answered, or why nothing was. Do what it says: go on with
+exactly what was approved, or leave what was denied and tell the user what you do instead.
+"""
+COMMANDS = {
+    "mode": (
+        "Show or set what the agent may do here",
+        "[analysis|planning|coding|disabled] [--task TEXT]",
+        MODE_COMMAND,
+    ),
+    "approve": ("Approve what waits", "[ID] [REASON]", _ANSWER_COMMAND.format("approve")),
+    "deny": ("Deny what waits, saying why", "[ID] [REASON]", _ANSWER_COMMAND.format("deny")),
+}
+"""What the user can type: a description, the arguments, and the text that the model gets."""
 
 
 class Event:

@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from interlock.agents.hosts.host import Outcome, Scope, TomlPart
 
 _PLUGIN = f"{__file__.rpartition('/')[0]}/opencode_plugin.js"
-_COMMAND = f"""\
+_COMMANDS = {
+    name: f"""\
 ---
-description: Show or set what the agent may do here
+description: {description}
 ---
 
-{host.MODE_COMMAND}"""
+{text}"""
+    for name, (description, _, text) in host.COMMANDS.items()
+}
 
 
 class OpenCode(Host):
@@ -119,7 +122,10 @@ class OpenCode(Host):
                 {"mcp": {host.SERVER: server}},
                 servers="mcp",
             ),
-            OwnFile(f"{folder}/command/mode.md", "the command `/mode`", _COMMAND),
+            *(
+                OwnFile(f"{folder}/command/{name}.md", f"the command `/{name}`", text)
+                for name, text in _COMMANDS.items()
+            ),
         ]
 
 

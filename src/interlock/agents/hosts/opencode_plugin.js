@@ -100,7 +100,7 @@ export const Interlock = async ({ client, directory }) => {
       await ask("post-tool", input.sessionID, { ...call, tool_response: { exit: output?.metadata?.exit } })
     }),
     "command.execute.before": quietly(async (input) => {
-      if (input.command === "mode") (await find(input.sessionID)).typed = `/mode ${input.arguments}`
+      if (["mode", "approve", "deny"].includes(input.command)) (await find(input.sessionID)).typed = `/${input.command} ${input.arguments}`
     }),
     "chat.message": quietly(async (input, output) => {
       const session = await start(input.sessionID)

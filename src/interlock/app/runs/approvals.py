@@ -1,7 +1,7 @@
 """Approvals: list those that wait, and answer one. Whoever looks first decides an overdue one."""
 
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -9,16 +9,22 @@ from interlock.app.append_loop import append_plan
 from interlock.app.context import App
 from interlock.app.refusals import ApprovalAnswered, ApprovalChanged, NoSuchApproval
 from interlock.app.runs import past_outputs
-from interlock.app.sessions import stored_node
+from interlock.app.sessions import session_approvals, stored_node
+from interlock.app.sessions.session_approvals import OpenRequest
 from interlock.core import canonical, ids
 from interlock.core.canonical import Json
 from interlock.core.ids import ApprovalId, NodeId, RunId, SessionId
 from interlock.core.session import approve, context
+from interlock.core.session.approval_events import (
+    SessionApprovalRequested,
+    SessionApprovalResolved,
+)
 from interlock.core.session.approve import ApprovalVerdict, AwaitedApproval
 from interlock.core.session.events import ApprovalRequested, ApprovalResolved, Envelope
 from interlock.core.session.nodes import Node, approval_key, approval_resolved_key
 from interlock.core.session.plan import Plan
 from interlock.core.session.run_head import RunHead
+from interlock.core.session.session_approvals import TIMEOUT
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow
 from interlock.store.log_reader import LogReader
 
@@ -29,7 +35,10 @@ AnswerRefusal: TypeAlias = NoSuchApproval | ApprovalAnswered | ApprovalChanged
 
 
 class PendingApproval(msgspec.Struct, frozen=True, rename="camel"):
-    """An approval that nobody has answered."""
+    """An approval that nobody has answered.
+
+    One of a session (`subject`) is in no run: its title is the question, its content the notes.
+    """
 
     approval: ApprovalId
     session: SessionId
@@ -55,6 +64,7 @@ class PendingApproval(msgspec.Struct, frozen=True, rename="camel"):
     """The run has gone on elsewhere meanwhile; an answer moves nothing."""
     shown: str = ""
     """The digest of what is to be approved. An answer that sends it is to exactly this."""
+    subject: Literal["step", "tool_call", "request"] = "step"
 
 
 class ApprovalAnswer(msgspec.Struct, frozen=True, rename="camel"):
@@ -65,6 +75,9 @@ class ApprovalAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """The title of the step that is pending now; empty where the run is complete."""
     question: str = ""
     """The question that was answered."""
+    subject: Literal["step", "tool_call", "request"] = "step"
+    content: str = ""
+    """All that was approved, of an approval of a session."""
 
 
 class _OpenApproval(msgspec.Struct, frozen=True):
@@ -78,18 +91,18 @@ class _OpenApproval(msgspec.Struct, frozen=True):
 def list_pending(app: App) -> list[PendingApproval]:
     """Return those that wait, oldest first. Those whose deadline has passed are decided now."""
     pending: list[PendingApproval] = []
-    for approval in _open_approvals(app.reader):
-        verdict = approve.timeout_verdict(approval.request, at_ms=app.clock.now_ms())
-        if verdict:
-            _record_verdict(app, approval.node, verdict)
+    for approval in [*_open_approvals(app.reader)]:  # deciding one changes what is open
+        if overdue := _timeout_verdict(approval, at_ms=app.clock.now_ms()):
+            _record_answer(app, approval, overdue)
         else:
-            pending.append(_pending_approval(app.reader, approval))
+            pending.append(_describe(app.reader, approval))
     return sorted(pending, key=lambda approval: approval.asked_ms)
 
 
 def count_pending(app: App) -> int:
     """The number of those that wait, with those whose deadline passed while nobody looked."""
-    return sum(len(row.run.approvals) for row in app.reader.waiting_runs(limit=LISTED_MAX))
+    in_runs = sum(len(row.run.approvals) for row in app.reader.waiting_runs(limit=LISTED_MAX))
+    return in_runs + session_approvals.count_open_requests(app.reader)
 
 
 def find_approval(
@@ -101,6 +114,8 @@ def find_approval(
     if resolved is not None:
         return _recorded_answer(resolved)
     requested = app.reader.event_with_key(session_id, approval_key(approval_id))
+    if requested and isinstance(requested.event, SessionApprovalRequested):
+        return _pending_request(OpenRequest(session_id, requested.event, requested.at_ms))
     stream = app.reader.stream(session_id, requested.run) if requested else None
     if requested is None or stream is None:
         return NoSuchApproval(approval, ())
@@ -133,26 +148,44 @@ def answer(
             id_or_prefix, tuple(candidate.request.approval for candidate in candidates)
         )
     approval = candidates[0]
-    overdue = approve.timeout_verdict(approval.request, at_ms=app.clock.now_ms())
-    pending = _pending_approval(app.reader, approval)
+    pending = _describe(app.reader, approval)
+    overdue = _timeout_verdict(approval, at_ms=app.clock.now_ms())
     if shown and not overdue and shown != pending.shown:
         return ApprovalChanged(pending.approval, pending.question, pending.notes, pending.shown)
-    recorded = _record_verdict(app, approval.node, overdue or verdict)
+    recorded = _record_answer(app, approval, overdue or verdict)
     if recorded is None:
         return NoSuchApproval(id_or_prefix, ())
     resolved = recorded.event
-    assert isinstance(resolved, ApprovalResolved), "its key is used by an answer"
+    assert isinstance(resolved, ApprovalResolved | SessionApprovalResolved), "an answer's key"
     if ApprovalVerdict(resolved.verdict, resolved.by, resolved.reason, resolved.who) != verdict:
         return _recorded_answer(recorded)
-    title = stored_node.load_node(app.reader, resolved.to).created.step_title
-    return ApprovalAnswer(
-        pending.approval, resolved.verdict, approval.run.run, title or "", pending.question
+    title = (
+        stored_node.load_node(app.reader, resolved.to).created.step_title
+        if isinstance(resolved, ApprovalResolved)
+        else None
     )
+    return ApprovalAnswer(
+        pending.approval,
+        resolved.verdict,
+        pending.run,
+        title or "",
+        pending.question,
+        pending.subject,
+        pending.notes if isinstance(approval, OpenRequest) else "",
+    )
+
+
+def _timeout_verdict(
+    approval: _OpenApproval | OpenRequest, *, at_ms: int
+) -> ApprovalVerdict | None:
+    if isinstance(approval, OpenRequest):
+        return TIMEOUT if approval.is_overdue(at_ms) else None
+    return approve.timeout_verdict(approval.request, at_ms=at_ms)
 
 
 def _recorded_answer(envelope: Envelope) -> ApprovalAnswered:
     resolved = envelope.event
-    assert isinstance(resolved, ApprovalResolved), "its key is used by an answer"
+    assert isinstance(resolved, ApprovalResolved | SessionApprovalResolved), "an answer's key"
     return ApprovalAnswered(
         resolved.approval, resolved.verdict, resolved.by, resolved.who, envelope.at_ms
     )
@@ -201,6 +234,39 @@ def _record_verdict(app: App, node: Node, verdict: ApprovalVerdict) -> Envelope 
     return app.log.event_with_key(node.session, key)
 
 
+def _record_answer(
+    app: App, approval: _OpenApproval | OpenRequest, verdict: ApprovalVerdict
+) -> Envelope | None:
+    """Record an answer if there is none, and return the recorded one, if there can be one."""
+    if isinstance(approval, OpenRequest):
+        name = approval.request.approval
+        return session_approvals.record_answer(app, approval.session, name, verdict)
+    return _record_verdict(app, approval.node, verdict)
+
+
+def _describe(reader: LogReader, approval: _OpenApproval | OpenRequest) -> PendingApproval:
+    if isinstance(approval, OpenRequest):
+        return _pending_request(approval)
+    return _pending_approval(reader, approval)
+
+
+def _pending_request(open_request: OpenRequest) -> PendingApproval:
+    request = open_request.request
+    return PendingApproval(
+        request.approval,
+        open_request.session,
+        *(RunId(""), NodeId(""), "", "", ""),
+        request.title,
+        request.content,
+        *((), dict[str, Json](), ()),
+        open_request.asked_ms,
+        request.deadline_ms,
+        "deny",
+        shown=request.digest[:DIGEST_CHARS],
+        subject=request.subject,
+    )
+
+
 def _load_awaited_approval(
     reader: LogReader, node: Node, workflow: CompiledWorkflow
 ) -> AwaitedApproval:
@@ -218,12 +284,13 @@ def _load_awaited_approval(
     )
 
 
-def _open_approvals(reader: LogReader) -> Iterator[_OpenApproval]:
+def _open_approvals(reader: LogReader) -> Iterator[_OpenApproval | OpenRequest]:
     for row in reader.waiting_runs(limit=LISTED_MAX):
         keys = [approval_key(name) for name in row.run.approvals]
         requests = reader.events_with_keys(row.session, keys) if keys else {}
         for requested in requests.values():
             yield _load_open_approval(reader, row.run, requested)
+    yield from session_approvals.open_requests(reader)
 
 
 def _load_open_approval(reader: LogReader, run: RunHead, requested: Envelope) -> _OpenApproval:

@@ -12,6 +12,10 @@ import msgspec
 from interlock.core import canonical
 from interlock.core.ids import SessionId
 from interlock.core.project_stream import OutboxMessage
+from interlock.core.session.approval_events import (
+    SessionApprovalRequested,
+    SessionApprovalResolved,
+)
 from interlock.core.session.events import ApprovalRequested, ApprovalResolved, Envelope
 from interlock.core.session.protocol_events import ProtocolEndRequested, SessionCompleted
 
@@ -67,9 +71,10 @@ def _announcements_of(envelope: Envelope) -> Iterator[Announcement]:
             yield Announcement("session/complete", session, event.job, commit_sha=commit)
         case ApprovalRequested() as event:
             yield Announcement("approval/requested", session, event.approval, event.question)
-        case ApprovalResolved(verdict="granted") as event:
-            yield Announcement("approval/granted", session, event.approval, event.reason)
-        case ApprovalResolved() as event:
-            yield Announcement("approval/denied", session, event.approval, event.reason)
+        case SessionApprovalRequested() as event:
+            yield Announcement("approval/requested", session, event.approval, event.title)
+        case ApprovalResolved() | SessionApprovalResolved() as event:
+            topic: Topic = "approval/granted" if event.verdict == "granted" else "approval/denied"
+            yield Announcement(topic, session, event.approval, event.reason)
         case _:
             return

@@ -36,6 +36,7 @@ from interlock.core.workflow.interpret import Destination
 
 REASON_CHARS_MAX = 2_000
 WHO_CHARS_MAX = 200
+TIMEOUT_REASON = "nobody answered before the deadline"
 
 
 class ApprovalVerdict(msgspec.Struct, frozen=True):
@@ -71,7 +72,7 @@ def timeout_verdict(request: ApprovalRequested, *, at_ms: int) -> ApprovalVerdic
     if request.deadline_ms is None or at_ms < request.deadline_ms:
         return None
     verdict = "granted" if request.on_timeout == "grant" else "denied"
-    return ApprovalVerdict(verdict, "timeout", "nobody answered before the deadline")
+    return ApprovalVerdict(verdict, "timeout", TIMEOUT_REASON)
 
 
 def resolve(

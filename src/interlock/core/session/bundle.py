@@ -28,6 +28,11 @@ from interlock.core.ids import AttemptId, BlobRef, NodeId, RunId, SessionId
 from interlock.core.session import chain
 from interlock.core.session import context as contexts
 from interlock.core.session.answer import decode_stored_answer
+from interlock.core.session.approval_events import (
+    SessionApprovalRequested,
+    SessionApprovalResolved,
+    SessionApprovalUsed,
+)
 from interlock.core.session.chain import ChainLink
 from interlock.core.session.delegation_events import DelegationEvent, HistoryCompacted
 from interlock.core.session.events import (
@@ -316,6 +321,8 @@ def _new_names(
             names[node] = _new_node(event, names, random)
             names[ids.first_attempt(node)] = ids.first_attempt(NodeId(names[node]))
             names[ids.approval_id(node)] = ids.approval_id(NodeId(names[node]))
+        if isinstance(event, SessionApprovalRequested):
+            names[event.approval] = ids.session_approval_id(session, event.approval)
     return names
 
 
@@ -354,7 +361,12 @@ def _rename_event(
                 parent=names[event.parent] if event.parent else None,
                 attempt=names.get(event.attempt, event.attempt) if event.attempt else None,
             )
-        case ApprovalRequested():
+        case (
+            ApprovalRequested()
+            | SessionApprovalRequested()
+            | SessionApprovalResolved()
+            | SessionApprovalUsed()
+        ):
             return change(event, approval=names.get(event.approval, event.approval))
         case ApprovalResolved():
             approval = names.get(event.approval, event.approval)

@@ -18,6 +18,7 @@ from interlock.core.ids import (
     WorkflowId,
 )
 from interlock.core.preferences import Preferences
+from interlock.core.session.approval_events import SessionApprovalEvent
 from interlock.core.session.blockers import Blocker
 from interlock.core.session.delegation_events import DelegationEvent, HistoryCompacted
 from interlock.core.session.event_struct import EventStruct
@@ -316,6 +317,7 @@ SessionEvent: TypeAlias = (
     | StatusChanged
     | DelegationEvent
     | ProtocolEvent
+    | SessionApprovalEvent
     | SessionArchived
 )
 

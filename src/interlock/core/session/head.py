@@ -6,6 +6,13 @@ import msgspec
 
 from interlock.core.gate.state import Mode
 from interlock.core.ids import RunId
+from interlock.core.session.approval_events import (
+    OpenApproval,
+    SessionApprovalRequested,
+    SessionApprovalResolved,
+    SessionApprovalUsed,
+    open_approvals_after,
+)
 from interlock.core.session.delegation_events import AgentInvoked, DecisionRecorded
 from interlock.core.session.events import (
     DEPARTED,
@@ -66,6 +73,13 @@ class Head(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     is_archived: bool = False
     imported_from: str = ""
     """The session that it is a copy of; empty if it began here."""
+    approvals: tuple[OpenApproval, ...] = ()
+    """The session's own that are open; those of its runs are in their heads."""
+
+    @property
+    def waiting_count(self) -> int:
+        """The number of its own approvals that wait for an answer."""
+        return sum(not one.is_granted for one in self.approvals)
 
 
 decode_head = msgspec.json.Decoder(Head).decode
@@ -104,6 +118,9 @@ def apply_event(head: Head | None, envelope: Envelope) -> Head:
             assert head.attended is not None, "work is handed on in an attended session"
             count = head.attended.delegation_count + 1
             return change(head, attended=change(head.attended, delegation_count=count))
+        case SessionApprovalRequested() | SessionApprovalResolved() | SessionApprovalUsed():
+            approvals = open_approvals_after(head.approvals, event, envelope.at_ms)
+            return change(head, approvals=approvals)
         case _:
             return head  # it is about a run
 

@@ -6,6 +6,11 @@ import msgspec
 
 from interlock.core.ids import ApprovalId, GapId, NodeId, RunId, WorkflowHash, WorkflowId
 from interlock.core.preferences import Preferences
+from interlock.core.session.approval_events import (
+    SessionApprovalRequested,
+    SessionApprovalResolved,
+    SessionApprovalUsed,
+)
 from interlock.core.session.delegation_events import (
     AgentCompleted,
     AgentInvoked,
@@ -170,6 +175,8 @@ def apply_run_event(run: RunHead, envelope: Envelope) -> RunHead:
         case ProtocolEndRequested() | ProtocolEndRefused():
             return run
         case ProtocolEnded() | SessionCompleted():
+            return run
+        case SessionApprovalRequested() | SessionApprovalResolved() | SessionApprovalUsed():
             return run
         case EvidenceRecorded():
             return _with_evidence(run, event)

@@ -4,6 +4,11 @@ from typing import Literal, assert_never
 
 import msgspec
 
+from interlock.core.session.approval_events import (
+    SessionApprovalRequested,
+    SessionApprovalResolved,
+    SessionApprovalUsed,
+)
 from interlock.core.session.delegation_events import (
     AgentCompleted,
     AgentInvoked,
@@ -101,7 +106,7 @@ def is_failure(event: SessionEvent) -> bool:
             return True
         case AgentCompleted(status="blocked") | AgentCompleted(status="failed"):
             return True
-        case ProtocolEndRefused():
+        case ProtocolEndRefused() | SessionApprovalResolved(verdict="denied"):
             return True
         case _:
             return False
@@ -135,6 +140,12 @@ def _unclipped_summary(event: SessionEvent) -> str:
         case SessionCompleted():
             commit = event.commit or event.commit_fault or "none"
             return f"the session is complete, commit: {commit}"
+        case SessionApprovalRequested():
+            return f"approval {event.approval} asked for: {event.title}: {event.content}"
+        case SessionApprovalResolved():
+            return _answer_summary(event)
+        case SessionApprovalUsed():
+            return f"approval {event.approval} was used: the call was let through"
         case SessionArchived():
             return "archived" if event.is_archived else "back from the archive"
         case AgentInvoked():
@@ -191,8 +202,7 @@ def _run_event_summary(event: RunEvent) -> str:
         case ApprovalRequested():
             return f"approval {event.approval} asked for: {event.question}"
         case ApprovalResolved():
-            by = event.who or event.by
-            return f"approval {event.approval} {event.verdict} ({by}): {event.reason or '-'}"
+            return _answer_summary(event)
         case RunCompleted():
             return "run complete"
         case RunUnblocked():
@@ -201,6 +211,11 @@ def _run_event_summary(event: RunEvent) -> str:
             return f"abandoned by the user: {event.reason or '-'}"
         case _:
             assert_never(event)
+
+
+def _answer_summary(event: ApprovalResolved | SessionApprovalResolved) -> str:
+    by = event.who or event.by
+    return f"approval {event.approval} {event.verdict} ({by}): {event.reason or '-'}"
 
 
 def _pairs(values: dict[str, str]) -> str:
@@ -227,7 +242,12 @@ def _output_summary(event: OutputAppended) -> str:
 def _links(envelope: Envelope) -> tuple[EventLink, ...]:
     links: list[EventLink] = []
     match envelope.event:
-        case ApprovalRequested() as event:
+        case (
+            ApprovalRequested()
+            | SessionApprovalRequested()
+            | SessionApprovalResolved()
+            | SessionApprovalUsed()
+        ) as event:
             links.append(EventLink("approval", event.approval))
         case ApprovalResolved() as event:
             links += (EventLink("approval", event.approval), EventLink("node", event.to))

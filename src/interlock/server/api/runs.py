@@ -332,7 +332,7 @@ OPERATIONS = (
     change_operation(
         "/approvals/{approval}/grant",
         "grantApproval",
-        "Let the run go on",
+        "Let the run go on, or what an agent has asked for",
         _grant,
         parameters=ApprovalParameters,
         body=GrantRequest,
@@ -342,7 +342,7 @@ OPERATIONS = (
     change_operation(
         "/approvals/{approval}/deny",
         "denyApproval",
-        "Send the run back to the step, saying why",
+        "Send the run back to the step, or refuse the agent, saying why",
         _deny,
         parameters=ApprovalParameters,
         body=DenialRequest,

@@ -152,8 +152,10 @@ class SqliteLog(Log):
 
     def _write(self, plan: Plan) -> bool:
         db = self._db
-        row = db.row("SELECT id, version, attended FROM stream WHERE session = ?", (plan.session,))
-        stream, version, attended = row or (None, 0, None)
+        row = db.row(
+            "SELECT id, version, attended, waiting FROM stream WHERE session = ?", (plan.session,)
+        )
+        stream, version, attended, waiting = row or (None, 0, None, 0)
         recorded = self._count_recorded(stream, plan) if stream is not None else 0
         if recorded == len(plan.keys):
             return False
@@ -168,7 +170,7 @@ class SqliteLog(Log):
             raise PlanPartlyRecorded(
                 f"{plan.session}: {recorded} of {len(plan.keys)} events exist already"
             )
-        stream = self._move_end(plan, stream, was_attended=attended)
+        stream = self._move_end(plan, stream, attended, waiting)
         self._insert_events(stream, plan)
         self._insert_blobs(plan)
         run_ids = {run.run: self._write_run(stream, run) for run in plan.runs}
@@ -249,7 +251,9 @@ class SqliteLog(Log):
                 (message.key, message.topic, message.content, at_ms),
             )
 
-    def _move_end(self, plan: Plan, stream: int | None, *, was_attended: str | None) -> int:
+    def _move_end(
+        self, plan: Plan, stream: int | None, was_attended: str | None, was_waiting: int
+    ) -> int:
         """Let the stream end where the plan does, and return its id. It may be a new one."""
         values: dict[str, Value] = {
             "version": plan.expected_version + len(plan.links),
@@ -265,6 +269,8 @@ class SqliteLog(Log):
         del values["workspace"]
         if values["attended"] == was_attended:
             del values["attended"]
+        if values["waiting"] == was_waiting:
+            del values["waiting"]
         self._update_row("stream", stream, values)
         return stream
 

@@ -1,0 +1,171 @@
+"""Decide about the approvals of a session: ask for one, answer it, use a grant.
+
+A tool call that the gate would ask about waits for the user under an id. The grant lets exactly one
+identical call pass, because a command is approved for what it does now and not for what it would do
+once more. What is put to the user as a text is asked for once: the same text again has the answer.
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from interlock.core import canonical, ids
+from interlock.core.canonical import Json
+from interlock.core.explanation import Explanation
+from interlock.core.ids import ApprovalId
+from interlock.core.refusal import Refusal
+from interlock.core.session.approval_events import (
+    OpenApproval,
+    SessionApprovalEvent,
+    SessionApprovalRequested,
+    SessionApprovalResolved,
+    SessionApprovalUsed,
+    Subject,
+    approval_used_key,
+)
+from interlock.core.session.approve import TIMEOUT_REASON, ApprovalVerdict
+from interlock.core.session.nodes import approval_key, approval_resolved_key
+from interlock.core.session.plan import EventDraft, Plan, Stream, plan
+
+CONTENT_CHARS_MAX = 20_000  # it must be read whole by the one who approves it
+TITLE_CHARS_MAX = 300
+OPEN_MAX = 20  # an agent that asks more often does not wait for its answers
+CALL_EXPIRY_MS = 3_600_000
+
+
+class ApprovalWish(msgspec.Struct, frozen=True):
+    """What is to be approved, by whoever asks for it."""
+
+    subject: Subject
+    title: str
+    content: str
+    digest: str
+
+
+class CallPermission(msgspec.Struct, frozen=True):
+    """The approval of a tool call, and whether the call may pass by it now."""
+
+    approval: ApprovalId
+    is_granted: bool
+    plan: Plan | None
+    """None if it was asked for already, and waits."""
+
+
+class ApprovalNotPossible(Refusal, frozen=True):
+    why: str
+
+    def explain(self) -> Explanation:
+        hint = "Ask the user in the chat, or make it smaller. The user can answer what waits."
+        return Explanation("not_allowed", f"The user cannot be asked: {self.why}", hint)
+
+
+def tool_call_wish(
+    tool: str, tool_input: Mapping[str, Json], cwd: str, *, title: str
+) -> ApprovalWish:
+    """The wish to make a call. All of its input is shown, and all of it counts."""
+    lines = [
+        f"{name}: {value if isinstance(value, str) else canonical.encode(value).decode()}"
+        for name, value in tool_input.items()
+    ]
+    content = "\n".join((*lines, f"cwd: {cwd}"))
+    return ApprovalWish("tool_call", title, content, _digest([tool, dict(tool_input), cwd]))
+
+
+def request_wish(title: str, content: str, request_id: str) -> ApprovalWish:
+    return ApprovalWish("request", title, content, _digest([title, content, request_id]))
+
+
+def _digest(identity: Json) -> str:
+    return canonical.blob_ref(canonical.encode(identity)).partition(":")[2]
+
+
+def request_id_of(stream: Stream, wish: ApprovalWish) -> ApprovalId:
+    """The id of a request: the same for the same text, whenever it is asked for."""
+    return ids.session_approval_id(stream.session, wish.digest)
+
+
+def plan_request(
+    stream: Stream, wish: ApprovalWish, *, deadline_ms: int | None, at_ms: int
+) -> Plan | ApprovalNotPossible:
+    """Record that something was put to the user, which it was not before."""
+    if refusal := _refuse(stream, wish):
+        return refusal
+    draft = _request_draft(request_id_of(stream, wish), wish, deadline_ms)
+    return plan(stream, [draft], blobs={}, at_ms=at_ms)
+
+
+def decide_call(
+    stream: Stream, wish: ApprovalWish, *, call: str, at_ms: int
+) -> CallPermission | ApprovalNotPossible:
+    """Let a call pass by the grant for it, or ask for one unless that waits already."""
+    drafts: list[EventDraft] = []
+    for one in _open_approvals(stream):
+        if (one.subject, one.digest) != ("tool_call", wish.digest):
+            continue
+        if not one.is_overdue(at_ms):
+            if not one.is_granted:
+                return CallPermission(one.approval, is_granted=False, plan=None)
+            used = SessionApprovalUsed(one.approval, call)
+            draft = EventDraft(approval_used_key(one.approval), used)
+            planned = plan(stream, [draft], blobs={}, at_ms=at_ms)
+            return CallPermission(one.approval, is_granted=True, plan=planned)
+        if not one.is_granted:
+            drafts.append(_resolution_draft(one.approval, TIMEOUT))
+    if refusal := _refuse(stream, wish):
+        return refusal
+    # A later call is another one, though it is identical.
+    approval = ids.session_approval_id(stream.session, wish.digest, str(stream.version))
+    drafts.append(_request_draft(approval, wish, at_ms + CALL_EXPIRY_MS))
+    planned = plan(stream, drafts, blobs={}, at_ms=at_ms)
+    return CallPermission(approval, is_granted=False, plan=planned)
+
+
+TIMEOUT = ApprovalVerdict("denied", "timeout", TIMEOUT_REASON)
+
+
+def plan_resolution(
+    stream: Stream, approval: ApprovalId, verdict: ApprovalVerdict, *, at_ms: int
+) -> Plan:
+    """Record an answer, or that the deadline passed before there was one."""
+    for one in _open_approvals(stream):
+        if one.approval == approval and one.is_overdue(at_ms):
+            verdict = TIMEOUT
+    return plan(stream, [_resolution_draft(approval, verdict)], blobs={}, at_ms=at_ms)
+
+
+Status = Literal["waiting", "granted", "denied", "expired"]
+
+
+def status_of(resolved: SessionApprovalResolved | None) -> Status:
+    if resolved is None:
+        return "waiting"
+    return "expired" if resolved.by == "timeout" else resolved.verdict
+
+
+def _refuse(stream: Stream, wish: ApprovalWish) -> ApprovalNotPossible | None:
+    if len(wish.content) > CONTENT_CHARS_MAX or len(wish.title) > TITLE_CHARS_MAX:
+        chars = f"a title has {TITLE_CHARS_MAX} characters at most, a text {CONTENT_CHARS_MAX}"
+        return ApprovalNotPossible(f"it is too long to be read ({chars})")
+    if len(_open_approvals(stream)) >= OPEN_MAX:
+        return ApprovalNotPossible(f"{OPEN_MAX} approvals of this session are open")
+    return None
+
+
+def _open_approvals(stream: Stream) -> tuple[OpenApproval, ...]:
+    assert stream.head is not None, "a session that was recorded has a head"
+    return stream.head.approvals
+
+
+def _request_draft(approval: ApprovalId, wish: ApprovalWish, deadline_ms: int | None) -> EventDraft:
+    event: SessionApprovalEvent = SessionApprovalRequested(
+        approval, wish.subject, wish.title, wish.content, wish.digest, deadline_ms
+    )
+    return EventDraft(approval_key(approval), event)
+
+
+def _resolution_draft(approval: ApprovalId, verdict: ApprovalVerdict) -> EventDraft:
+    event = SessionApprovalResolved(
+        approval, verdict.verdict, verdict.by, verdict.reason, verdict.who
+    )
+    return EventDraft(approval_resolved_key(approval), event)

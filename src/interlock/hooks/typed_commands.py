@@ -1,0 +1,36 @@
+"""The commands that a person types as a whole prompt: `/mode`, `/approve` and `/deny`."""
+
+import re
+from typing import Literal, NamedTuple
+
+
+class TypedMode(NamedTuple):
+    mode: str
+    """Empty if only the mode is asked for."""
+    task: str | None
+
+
+class TypedAnswer(NamedTuple):
+    verdict: Literal["granted", "denied"]
+    approval: str
+    """Empty if the only one is meant."""
+    reason: str
+
+
+_MODE = re.compile(
+    r"\s*[/$](?:interlock:)?mode(?:\s+([a-z]+)(?:\s+--task[ =](\S[^\n]{0,200}))?)?\s*"
+)
+_ANSWER = re.compile(
+    r"\s*[/$](?:interlock:)?(approve|deny)(?:\s+`?(apr_[0-9a-f]{1,10})`?)?(?:\s+(\S.{0,2000}?))?\s*",
+    re.DOTALL,
+)
+
+
+def parse_typed_command(prompt: str) -> TypedMode | TypedAnswer | None:
+    """The command that was typed, if any. Only a whole prompt counts, never a part."""
+    if match := _MODE.fullmatch(prompt):
+        return TypedMode(match[1] or "", match[2].strip() if match[2] else None)
+    if match := _ANSWER.fullmatch(prompt):
+        verdict = "granted" if match[1] == "approve" else "denied"
+        return TypedAnswer(verdict, match[2] or "", match[3] or "")
+    return None
