@@ -186,7 +186,7 @@ def approval_expiry_days_in(path: Path) -> int:
     Raises:
         SettingsBroken: the file is there but is not what it should be.
     """
-    section: _ApprovalsSection = _section(path, "approvals", _ApprovalsSection)
+    section: _ApprovalsSection = section_in(path, "approvals", _ApprovalsSection)
     return section.expire_days
 
 
