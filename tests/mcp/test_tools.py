@@ -30,6 +30,7 @@ ANNOTATIONS = {
     "checkpoint_workflow": (False, False, False, False),  # without a token: as a start
     "resume_session": (False, False, True, False),  # a named session takes the conversation in
     "session": (False, False, False, False),  # to start where several go on makes one more
+    "request_approval": (False, False, True, False),
     "delegate": (False, False, False, False),  # after a minute, the same is another delegation
     "complete_delegation": (False, False, True, False),
     "record_decision": (False, False, False, False),
@@ -50,15 +51,27 @@ SELF_EVIDENT = {
     "judgement",
 }
 """Plain words that several tools share: those of notes and those of delegations."""
-HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+TAKEN_FOR_GRANTED = {
+    "readOnlyHint": False,
+    "destructiveHint": True,
+    "idempotentHint": False,
+    "openWorldHint": True,
+}
+"""What the protocol says of a tool without hints."""
+
+
+def hints_of(tool: Any) -> dict[str, bool]:
+    """What a client knows of a tool. Of one that reads, only that it does is meaningful."""
+    hints = TAKEN_FOR_GRANTED | tool.listing["annotations"]
+    return hints | (
+        {"destructiveHint": False, "idempotentHint": True} if hints["readOnlyHint"] else {}
+    )
 
 
 def test_the_tools_are_a_closed_set_and_say_what_they_may_do() -> None:
-    listed = {tool.name: tool.listing["annotations"] for tool in TOOLS}
+    listed = {tool.name: tuple(hints_of(tool).values()) for tool in TOOLS}
 
-    assert listed == {
-        name: dict(zip(HINTS, values, strict=True)) for name, values in ANNOTATIONS.items()
-    }
+    assert listed == ANNOTATIONS
 
 
 @pytest.mark.parametrize(
@@ -66,7 +79,7 @@ def test_the_tools_are_a_closed_set_and_say_what_they_may_do() -> None:
 )
 def test_no_tool_but_the_one_that_deletes_needs_an_approval_of_codex(tool: Any) -> None:
     """What it was seen to run without asking: tools that read, or that harm nothing and nobody."""
-    hints = tool.listing["annotations"]
+    hints = hints_of(tool)
 
     is_harmless = hints["destructiveHint"] is False and hints["openWorldHint"] is False
     assert hints["readOnlyHint"] is True or is_harmless

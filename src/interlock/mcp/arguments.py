@@ -21,7 +21,7 @@ TOKEN_ALIASES = {
 
 Workspace = Annotated[
     str | None,
-    Meta(description="Absolute path of the project directory. Default: where the server runs."),
+    Meta(description="Absolute path of the project. Default: where the server runs."),
 ]
 
 

@@ -115,12 +115,12 @@ LIST_WORKFLOWS = Tool(
     name="list_workflows",
     title="List workflows",
     purpose=(
-        "Show the workflows that can be started here. Call it when the user asks for a structured"
-        " way of working, or names a kind of task (review, bug, feature) without naming a workflow."
-        " Without filters the answer is short; pass tags or query for descriptions."
+        "Show the workflows that can be started here: when the user asks for a structured way of"
+        " working, or names a kind of task (review, bug, feature) but no workflow. Pass tags or"
+        " query for descriptions."
     ),
     arguments=ListArguments,
-    cue="workflows there are {query?, tags?}; for a kind of task (review, bug, feature)",
+    cue="workflows {query?, tags?}; for a kind of task (review, bug, feature)",
     is_read_only=True,
     is_idempotent=True,
     call=_list_workflows,

@@ -300,7 +300,7 @@ DELEGATE: Tool[DelegateArguments] = Tool(
         "Record work before you hand it to another agent. Returns what that agent found before."
     ),
     arguments=DelegateArguments,
-    cue="before another agent works for you {agent, prompt}",
+    cue="before another agent's work {agent, prompt}",
     is_read_only=False,
     is_idempotent=False,
     call=_call_delegate,

@@ -347,7 +347,7 @@ BUILD_CONTEXT = Tool(
         " its neighbours. `folder/*` takes all notes below it."
     ),
     arguments=ContextArguments,
-    cue="a note and what is linked {identifier}",
+    cue="a note and its links {identifier}",
     is_read_only=True,
     is_idempotent=True,
     call=_lazy_call("build_context"),

@@ -2,13 +2,14 @@
 
 Two eras of the protocol are supported. Up to 2025-11-25 a connection opens with `initialize`; from
 2026-07-28 on there is `server/discover`, and each request names its version in `_meta`. No state is
-kept between messages, so a client may use either at any time.
+kept between messages, so a client may use either at any time; only who can be asked (`ClientLink`)
+is remembered by what it said of itself when it opened the connection.
 """
 
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import msgspec
 
@@ -39,6 +40,14 @@ _CACHE_HINTS = {"ttlMs": 3_600_000, "cacheScope": "public"}
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
 HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
+_YES_OR_NO: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "approve": {"type": "boolean", "title": "Approve this?"},
+        "reason": {"type": "string", "title": "What the agent should know"},
+    },
+    "required": ["approve"],
+}
 _HANDSHAKE_METHODS = ("initialize", "ping")
 BATCH_MAX = 50  # replies are larger than requests, and every other client waits meanwhile
 
@@ -65,13 +74,29 @@ class _Request(msgspec.Struct):
     params: dict[str, Any] | None = None
 
 
+class ClientLink(Protocol):
+    """A way to ask the client something while it waits for an answer of ours."""
+
+    def ask(
+        self, method: str, params: dict[str, Any], *, during: int | str
+    ) -> dict[str, Any] | None: ...
+
+
 class McpProtocol:
     """`has_directory`: it was started in the client's directory, which is a project's."""
 
     def __init__(
-        self, app: App, tools: tuple[Tool[Any], ...], *, has_directory: bool = True
+        self,
+        app: App,
+        tools: tuple[Tool[Any], ...],
+        *,
+        has_directory: bool = True,
+        link: ClientLink | None = None,
     ) -> None:
-        self._app = app
+        self._app, self._link = app, link
+        self._asking_client = ""
+        """The name of the client, if it can ask its user."""
+        self._request_id: int | str = ""
         self._has_directory = has_directory
         self._tools = {tool.name: tool for tool in tools}
         self._methods: Mapping[str, Callable[[dict[str, Any]], _Result]] = {
@@ -111,6 +136,7 @@ class McpProtocol:
             return error_reply(None, RpcError(INVALID_REQUEST, f"Not a request: {error}"))
         if isinstance(request.id, msgspec.UnsetType):
             return None  # a notification; `notifications/cancelled` comes too late to matter
+        self._request_id = request.id
         try:
             result = self._carry_out(request)
         except RpcError as error:
@@ -127,6 +153,7 @@ class McpProtocol:
 
     def _initialize(self, params: dict[str, Any]) -> _Result:
         requested = params.get("protocolVersion")
+        self._asking_client = _asking_client(params)
         return {
             "protocolVersion": requested
             if requested in HANDSHAKE_VERSIONS
@@ -170,7 +197,7 @@ class McpProtocol:
                 if root is None:
                     return refuse_without_workspace(tool, arguments), ()
                 arguments = msgspec.structs.replace(arguments, workspace_path=str(root))
-            return tool.call(app, arguments), parsed.warnings
+            return self._ask_user(tool.call(app, arguments)), parsed.warnings
         except StoreFailure as failure:
             return results.store_failure_result(
                 failure, SuggestedCall(name, _arguments_or_empty(sent))
@@ -183,6 +210,18 @@ class McpProtocol:
             failure = ids.failure_id(app.entropy(ids.FAILURE_BYTES))
             sys.stderr.write(f"{failure} in {name}\n{make_visible(traceback.format_exc())}")
             return results.internal_error_result(error, failure), ()
+
+    def _ask_user(self, result: ToolResult) -> ToolResult:
+        """Have the client put a question to its user; the result stays if there is no answer."""
+        if result.question is None or self._link is None or not self._asking_client:
+            return result
+        params = {"message": result.question.message, "requestedSchema": _YES_OR_NO}
+        match self._link.ask("elicitation/create", params, during=self._request_id):
+            case {"action": "accept", "content": {"approve": bool(is_granted), **rest}}:
+                reason = str(rest.get("reason") or "")
+                return result.question.record(is_granted, reason, self._asking_client)
+            case _:
+                return result
 
 
 def store_failure_reply(message: object, cause: StoreFailure) -> Reply:
@@ -227,6 +266,15 @@ def _unknown_tool(name: str, tools: Mapping[str, Tool[Any]]) -> ToolResult:
 
 def _arguments_or_empty(sent: object) -> dict[str, Any]:
     return cast("dict[str, Any]", sent) if isinstance(sent, dict) else {}
+
+
+def _asking_client(params: Mapping[str, Any]) -> str:
+    """The name of a client that can put a form to its user; empty if it cannot."""
+    kinds = _arguments_or_empty(params.get("capabilities")).get("elicitation")
+    # Forms were once the only kind, and an empty object stands for them.
+    can_ask = kinds == {} or "form" in _arguments_or_empty(kinds)
+    name = _arguments_or_empty(params.get("clientInfo")).get("name")
+    return str(name or "the client") if can_ask else ""
 
 
 def _modern_version(params: Mapping[str, Any]) -> str | None:

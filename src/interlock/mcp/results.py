@@ -1,5 +1,6 @@
 """The result of a tool call: the facts as a structure, and the same facts as text."""
 
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
@@ -43,6 +44,14 @@ class ToolResult(msgspec.Struct, frozen=True):
     structured: msgspec.Struct
     text: str
     is_error: bool = False
+    question: "UserQuestion | None" = None
+    """A question that a client may put to its user, for a better result."""
+
+
+class UserQuestion(msgspec.Struct, frozen=True):
+    message: str
+    record: Callable[[bool, str, str], ToolResult]
+    """Records the answer: yes or no, a reason, and the name of the client."""
 
 
 RETRY_CORRECTED = RetryAdvice("retryable_immediate")

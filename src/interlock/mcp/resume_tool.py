@@ -172,8 +172,7 @@ RESUME_SESSION = Tool(
     purpose=(
         "Find earlier work to go on with: after a new conversation, a lost token, or when the user"
         " says 'where were we'. Gives the likeliest sessions, why each matched, and a call that"
-        " leads to where it stands. With sessionId or runId this conversation becomes part of that"
-        " session."
+        " leads on. With sessionId or runId this conversation joins that session."
     ),
     arguments=ResumeArguments,
     cue="find earlier work {query?}; in a new conversation",

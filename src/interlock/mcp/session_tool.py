@@ -1,6 +1,7 @@
 """The tool `session`: show and change what the agent may do, and what the work is about."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -15,6 +16,7 @@ from interlock.app.gate.policy import policy_remarks
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.bootstrap import assemble_bootstrap, session_summary
 from interlock.app.refusals import NoSuchDirectory, ProjectNotOptedIn
+from interlock.app.sessions.session_approvals import requests_in
 from interlock.core.canonical import Json
 from interlock.core.gate.state import Mode
 from interlock.core.ids import SessionId
@@ -26,10 +28,13 @@ from interlock.core.protocol.gated_session import (
 )
 from interlock.core.session.events import Phase
 from interlock.core.session.state import SessionState
+from interlock.core.workflow.operators import clip
 from interlock.mcp.arguments import TOKEN_ALIASES, Workspace, token_in, workspace_of
 from interlock.mcp.results import ToolResult, refusal_result
 from interlock.mcp.tool import Tool
 from interlock.mcp.unknown_caller import refuse_unknown_caller
+
+TITLE_CHARS_MAX = 100
 
 
 class SessionArguments(msgspec.Struct, frozen=True, rename="camel"):
@@ -97,6 +102,8 @@ def _call_session(app: App, arguments: SessionArguments) -> ToolResult:
         outcome = _change_session(app, outcome, governed_root(app.home, workspace), arguments)
     if isinstance(outcome, SessionState):
         remarks = _remarks(app, outcome)
+        if action == "get":
+            remarks = (*remarks, *_waiting_lines(app, session))
         summary = (
             session_summary(app, outcome, remarks)
             if action == "set"
@@ -159,6 +166,15 @@ def _remarks(app: App, state: SessionState) -> tuple[str, ...]:
     return tuple(policy_remarks(app.home, Path(state.worktree), at_ms=app.clock.now_ms()))
 
 
+def _waiting_lines(app: App, session: SessionId) -> Iterator[str]:
+    """The session's own approvals that wait for the user."""
+    stream = app.reader.stream(session)
+    if stream and stream.head:
+        for waiting in requests_in(app.reader, session, stream.head):
+            request = waiting.request
+            yield f"Waits for the user: {request.approval}, {clip(request.title, TITLE_CHARS_MAX)}"
+
+
 def _session_result(state: SessionState, summary_text: str) -> ToolResult:
     answer = SessionAnswer(
         state.session_id,
@@ -180,7 +196,7 @@ SESSION_TOOL = Tool(
         " user is asked once."
     ),
     arguments=SessionArguments,
-    cue="what you may do here {}, or change it {mode, task}; when a tool call was denied",
+    cue="what you may do here {}, or change it {mode, task}; after a denial",
     is_read_only=False,
     is_idempotent=False,
     call=_call_session,

@@ -63,9 +63,14 @@ class Tool(msgspec.Struct, Generic[Arguments], frozen=True, dict=True):
     @cached_property
     def listing(self) -> dict[str, Any]:
         """The tool as `tools/list` shows it."""
+        hints: dict[str, bool] = {"readOnlyHint": True} if self.is_read_only else {}
+        if not self.is_read_only and not self.is_destructive:
+            hints["destructiveHint"] = False
+        if not self.is_read_only and self.is_idempotent:
+            hints["idempotentHint"] = True
         return {
             "name": self.name,
-            "title": self.title,
+            # No title, which would only repeat the name.
             "description": self.purpose,
             "inputSchema": self.input_schema,
             # No schema of the answer: no model sees one, and some clients check refusals against it
@@ -73,12 +78,8 @@ class Tool(msgspec.Struct, Generic[Arguments], frozen=True, dict=True):
             # Codex asks the user before every call of a tool, unless the tool is read-only or
             # declares that it destroys nothing and stays on this machine. No tool of ours removes
             # anything that was recorded, and none talks to another machine.
-            "annotations": {
-                "readOnlyHint": self.is_read_only,
-                "destructiveHint": self.is_destructive,
-                "idempotentHint": self.is_idempotent,
-                "openWorldHint": False,
-            },
+            # Hints are left out that say what the protocol takes for granted.
+            "annotations": {**hints, "openWorldHint": False},
         }
 
     def example_call(self) -> SuggestedCall:

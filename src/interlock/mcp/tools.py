@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from interlock.mcp.approval_tool import REQUEST_APPROVAL
 from interlock.mcp.catalogue_tools import INSPECT_WORKFLOW, LIST_WORKFLOWS
 from interlock.mcp.delegation_tools import COMPLETE_DELEGATION, DELEGATE, RECORD_DECISION
 from interlock.mcp.note_tools import (
@@ -33,7 +34,7 @@ TOOLSETS: dict[str, Tools] = {
         CHECKPOINT_WORKFLOW,
         RESUME_SESSION,
     ),
-    "session": (SESSION_TOOL, DELEGATE, COMPLETE_DELEGATION, RECORD_DECISION),
+    "session": (SESSION_TOOL, REQUEST_APPROVAL, DELEGATE, COMPLETE_DELEGATION, RECORD_DECISION),
     "notes": (
         SEARCH_NOTES,
         READ_NOTE,

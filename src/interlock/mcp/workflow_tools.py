@@ -49,11 +49,11 @@ _Token = Annotated[
 ]
 _RequestId = Annotated[
     str | None,
-    Meta(description="Any text that names this call: sent twice, it is carried out once."),
+    Meta(description="Names this call: sent twice, it is carried out once."),
 ]
 _SessionId = Annotated[
     str | None,
-    Meta(description="Do it in this session. Default: yours, else the only one here, else new."),
+    Meta(description="Default: yours, else the only one here, else a new one."),
 ]
 _Artifacts = Annotated[
     tuple[Json, ...] | None, Meta(description="Structured results, each an object with a kind.")
@@ -122,8 +122,8 @@ START_WORKFLOW = Tool(
     title="Start a workflow",
     purpose=(
         "Start a workflow and get its first step. Do only the step you are shown, then hand it in"
-        " with continue_workflow; the next step comes in the answer. Progress is recorded: a lost"
-        " answer, a rewind or a restart loses nothing."
+        " with continue_workflow; its answer has the next. A lost answer, a rewind or a restart"
+        " loses nothing."
     ),
     arguments=StartArguments,
     cue="begin one {workflowId, goal}",
@@ -189,14 +189,14 @@ CONTINUE_WORKFLOW = Tool(
     name="continue_workflow",
     title="Continue a workflow",
     purpose=(
-        "Hand in the step you have just done and get the next one. Send the continueToken of the"
-        " newest answer and your notes on the step in output.notesMarkdown. Without output, the"
-        " pending step is shown again and nothing changes. Sending the same call twice is safe."
+        "Hand in the step you have just done and get the next one: with the continueToken of the"
+        " newest answer, and your notes in output.notesMarkdown. Without output, the pending step"
+        " is shown again and nothing changes. The same call twice is safe."
     ),
     arguments=ContinueArguments,
     cue=(
-        "hand in the step that you did {continueToken, output: {notesMarkdown}}; without output it"
-        " shows it again"
+        "hand in the step {continueToken, output: {notesMarkdown}}; without output it is shown"
+        " again"
     ),
     is_read_only=False,
     is_idempotent=True,
@@ -255,11 +255,11 @@ CHECKPOINT_WORKFLOW = Tool(
     title="Set a checkpoint",
     purpose=(
         "Keep notes without handing in the step: before something risky, or when much was found"
-        " out. Works without a workflow too: leave the token out, and the notes are kept in a"
-        " session that resume_session finds again."
+        " out. Without a token they are kept in a session without a workflow, which"
+        " resume_session finds."
     ),
     arguments=CheckpointArguments,
-    cue="keep notes without handing in {continueToken?, notesMarkdown}",
+    cue="notes without handing in {continueToken?, notesMarkdown}",
     is_read_only=False,
     is_idempotent=False,
     call=_checkpoint_workflow,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from interlock.agents.hosts import recognition
 from interlock.agents.hosts.host import Host
+from interlock.agents.hosts.registry import NAMES, host_named
 from interlock.workspace.machine import clients, processes
 from interlock.workspace.machine.processes import Process, ancestors
 
@@ -47,6 +48,15 @@ def evidence_against_typing(
     if other := _other_client(home, lineage, client):
         return f"the client was started by {other}"
     return "" if _is_attended(host, environment, client) else "nobody attends this client"
+
+
+def evidence_against_elicitation(home: Path, environment: Mapping[str, str], process: int) -> str:
+    """In a server of a client: the evidence that nobody is there to answer what it is asked."""
+    client = client_among(ancestors(process))
+    recorded = clients.recall(home, client) if client else ()
+    name = recorded[0].host if recorded else ""
+    host = host_named(name) if name in NAMES else Host()
+    return evidence_against_typing(host, home, environment, process)
 
 
 def can_ask(host: Host, environment: Mapping[str, str], process: int) -> bool:

@@ -1,0 +1,109 @@
+"""The tool `request_approval`: put something concrete to the user, and get the answer.
+
+A client that says it can ask its user (`elicitation`) is asked at once. What it answers is taken
+for the user's: the protocol offers no more than the client's word. So it is asked only where
+somebody attends it, and never by a server that a command of an agent has started.
+"""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from interlock.app.callers.agent_detection import evidence_against_elicitation
+from interlock.app.callers.caller import CallerClues, resolve_caller
+from interlock.app.callers.user_answer import user_answer
+from interlock.app.context import App
+from interlock.app.sessions import session_approvals
+from interlock.app.sessions.session_approvals import RequestStatus
+from interlock.core.ids import SessionId
+from interlock.core.session.session_approvals import ApprovalNotPossible, request_wish
+from interlock.mcp.arguments import workspace_of
+from interlock.mcp.results import ToolResult, UserQuestion, refusal_result
+from interlock.mcp.session_tool import given_arguments
+from interlock.mcp.tool import Tool
+from interlock.mcp.unknown_caller import refuse_unknown_caller
+
+
+class ApprovalArguments(msgspec.Struct, frozen=True, rename="camel"):
+    title: Annotated[
+        str, Meta(description="What for, in one line.", pattern=r"\S", examples=["<what for>"])
+    ]
+    content: Annotated[
+        str,
+        Meta(
+            description="All of the plan, command or diff.", pattern=r"\S", examples=["<all of it>"]
+        ),
+    ]
+    request_id: str | None = None
+    session_id: str | None = None
+    workspace_path: str | None = None
+
+
+def _call_request_approval(app: App, arguments: ApprovalArguments) -> ToolResult:
+    clues = CallerClues(workspace_of(arguments.workspace_path), session=arguments.session_id)
+    session = resolve_caller(app, clues)
+    if not isinstance(session, str):
+        return refuse_unknown_caller(session, REQUEST_APPROVAL, given_arguments(arguments))
+    wish = request_wish(arguments.title, arguments.content, arguments.request_id or "")
+    outcome = session_approvals.request_approval(app, session, wish)
+    if isinstance(outcome, ApprovalNotPossible):
+        return refusal_result(outcome.explain(), None)
+    if outcome.status != "waiting":
+        return _status_result(outcome)
+    if evidence_against_elicitation(app.home, app.environment, app.process):
+        return _status_result(outcome)
+    question = UserQuestion(
+        f"{arguments.title}\n\n{arguments.content}",
+        lambda is_granted, reason, client: _record_answer(
+            app, session, outcome, (is_granted, reason, client)
+        ),
+    )
+    return msgspec.structs.replace(_status_result(outcome), question=question)
+
+
+def _record_answer(
+    app: App, session: SessionId, asked: RequestStatus, given: tuple[bool, str, str]
+) -> ToolResult:
+    is_granted, reason, client = given
+    verdict = user_answer("granted" if is_granted else "denied", reason, place=f"in {client}")
+    session_approvals.record_answer(app, session, asked.approval, verdict)
+    return _status_result(session_approvals.request_status(app, session, asked.approval))
+
+
+def _status_result(outcome: RequestStatus) -> ToolResult:
+    name, reason = outcome.approval, outcome.reason or "no reason was given"
+    match outcome.status:
+        case "waiting":
+            text = (
+                f"Approval {name} waits for the user, who can type `/approve {name}` in this chat,"
+                f" run `interlock approvals grant {name}` in a terminal, or answer in the console."
+                " Tell the user so. Until then do only what does not need it; the same call again"
+                " gives the answer."
+            )
+        case "granted":
+            text = f"Approval {name} was granted by {outcome.who}: {reason}. Do exactly this."
+        case "denied":
+            text = f"Approval {name} was denied by {outcome.who}: {reason}. Do not do it."
+        case "expired":
+            text = (
+                f"Nobody answered approval {name} before its deadline, so it counts as denied. Ask"
+                " again with another requestId if it is still wanted."
+            )
+    return ToolResult(outcome, text)
+
+
+REQUEST_APPROVAL = Tool(
+    name="request_approval",
+    title="Request approval",
+    purpose=(
+        "Have the user approve something concrete before you do it. Recorded; the same call again"
+        " tells the answer."
+    ),
+    arguments=ApprovalArguments,
+    cue="the user's yes {title, content}",
+    is_read_only=False,
+    is_idempotent=True,
+    call=_call_request_approval,
+    aliases={"workspace": "workspacePath", "plan": "content", "question": "title"},
+)
