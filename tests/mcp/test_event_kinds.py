@@ -8,7 +8,7 @@ from typing import get_args
 import msgspec
 import pytest
 
-from interlock.agents.hosts import claude_code
+from interlock.agents.hosts import codex
 from interlock.app.context import App
 from interlock.app.sessions.lookup import SessionView, show_session
 from interlock.cli import commands
@@ -41,7 +41,7 @@ def attended_session(app: App, project: Path, capsys: pytest.CaptureFixture[str]
     """A session under a gate, through a hook and the command line."""
     assert commands.run_cli(["init"]) == 0
     payload = {"session_id": "host-1", "cwd": str(project), "source": "startup"}
-    run_hook(claude_code.HOST, "session-start", app.home, msgspec.json.encode(payload))
+    run_hook(codex.HOST, "session-start", app.home, msgspec.json.encode(payload))
     assert commands.run_cli(["session", "set-state", "--task", "T-1"]) == 0
     for number in range(11):
         assert commands.run_cli(["agent", "invoke", "qa", f"Part {number}"]) == 0
@@ -50,6 +50,12 @@ def attended_session(app: App, project: Path, capsys: pytest.CaptureFixture[str]
     assert commands.run_cli(["decision", "add", "Ship it", "--because", "good", "--json"]) == 0
     decision = json.loads(capsys.readouterr().out)["id"]
     assert commands.run_cli(["decision", "judge", decision, "approve", "--by", "qa"]) == 0
+    call = {"tool_name": "Bash", "tool_input": {"command": "make"}, "tool_use_id": "call-1"}
+    content = msgspec.json.encode({**payload, **call})
+    denied = run_hook(codex.HOST, "pre-tool", app.home, content).out.decode()
+    approval = denied.partition("approvals grant ")[2].partition("`")[0]
+    assert commands.run_cli(["approvals", "grant", approval]) == 0
+    assert run_hook(codex.HOST, "pre-tool", app.home, content).out == b""
     assert commands.run_cli(["session", "pause"]) == 0
     (found,) = app.reader.attended_sessions_in(str(project))
     view = show_session(app, found.session)

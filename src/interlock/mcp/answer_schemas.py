@@ -11,6 +11,7 @@ from interlock.app.notes.results import (
     NoteText,
     RecentNotes,
 )
+from interlock.app.sessions.session_approvals import RequestStatus
 from interlock.core.session.answer import Answer
 from interlock.mcp.catalogue_tools import Inspection, WorkflowList
 from interlock.mcp.delegation_tools import DecisionAnswer, DelegationAnswer
@@ -26,6 +27,7 @@ ANSWERS: dict[str, type[msgspec.Struct]] = {
     "checkpoint_workflow": Answer,
     "resume_session": ResumeAnswer,
     "session": SessionAnswer,
+    "request_approval": RequestStatus,
     "delegate": DelegationAnswer,
     "complete_delegation": DelegationAnswer,
     "record_decision": DecisionAnswer,
