@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from dbos import DBOS, DBOSConfig, SetWorkflowID, StepOptions
+from dbos import DBOS, DBOSConfig, SetWorkflowID, StepOptions, error
 from sqlalchemy.exc import SQLAlchemyError
 
 from interlock.app.context import open_app
@@ -37,6 +37,15 @@ ACTIVE = ["PENDING", "ENQUEUED", "DELAYED"]
 FIRST_RETRY_SECONDS = 0.5
 TRANSIENT = (StoreFailure, OSError, SQLAlchemyError, sqlite3.Error)
 """What may be otherwise the next time."""
+_LOG = logging.getLogger(__name__)
+
+
+class StepFailed(Exception):
+    """A step is given up: with the last reason, which DBOS would not record."""
+
+    def __init__(self, reason: str, attempts: int) -> None:
+        super().__init__(reason)
+        self.data = {"attempts": attempts}  # recorded by DBOS under this name
 
 
 class JobRuntime:
@@ -61,8 +70,8 @@ class JobRuntime:
             config["system_database_url"] = database.url
         else:
             config["system_database_engine"] = database.engine
-        logging.getLogger("dbos").propagate = False
         DBOS(config=config)
+        _join_logs()
 
         @DBOS.workflow(name=WORKFLOW, max_recovery_attempts=None)
         def run_job(name: str, content: dict[str, Any]) -> Json:
@@ -122,12 +131,48 @@ class JobRuntime:
         content: dict[str, Any],
         results: dict[str, Json],
     ) -> dict[str, Json]:
-        app = open_app(self._home)
+        step, attempt = self._jobs[name].step(step_name), _current_attempt(job_id)
         try:
-            context = JobContext(job_id, msgspec.convert(content, Announcement), results)
-            return msgspec.to_builtins(self._jobs[name].step(step_name).work(app, context))
-        finally:
-            app.close()
+            app = open_app(self._home)
+            try:
+                context = JobContext(job_id, msgspec.convert(content, Announcement), results)
+                result = step.work(app, context)
+            finally:
+                app.close()
+        except Exception as failure:
+            if _is_transient(failure) and attempt < step.attempts_max:
+                raise
+            if not _is_transient(failure):
+                _LOG.exception("Step %s of job %s: this is a bug in Interlock", step_name, job_id)
+            reason = str(failure) or type(failure).__name__
+            raise StepFailed(reason, attempt) from failure
+        return {**msgspec.to_builtins(result), "attempts": attempt}
+
+
+def _current_attempt(job_id: str) -> int:
+    """The number of this try. Raises what ends the job if it was cancelled since the last one."""
+    status = DBOS.step_status
+    attempt = 1 + ((status.current_attempt or 0) if status else 0)
+    if attempt > 1:
+        job = DBOS.get_workflow_status(job_id)
+        if job is not None and job.status == "CANCELLED":
+            raise error.DBOSWorkflowCancelledError(f"Job {job_id} was cancelled")
+    return attempt
+
+
+def _join_logs() -> None:
+    """Have DBOS log where we do: by itself it writes what others wrote to the terminal as it is.
+
+    That a step was given up is in the record of its job.
+    """
+    log = logging.getLogger("dbos")
+    log.handlers.clear()
+    log.propagate = True
+    log.addFilter(_is_news)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], StepFailed))
 
 
 def _is_transient(error: BaseException) -> bool:
