@@ -16,10 +16,14 @@ from typing import TYPE_CHECKING
 
 from interlock.app.context import open_app, store_url
 from interlock.app.failures import StoreFailure
-from interlock.app.jobs.executor_role import JOBS_FILE, ExecutorRole, executor_role, own_machine
+from interlock.app.jobs.executor_role import (
+    ExecutorRole,
+    can_have_jobs,
+    executor_role,
+    own_machine,
+)
+from interlock.app.jobs.job_counts import announcements_for_us
 from interlock.core.ids import job_id
-from interlock.core.project_stream import OutboxMessage
-from interlock.core.session.announcements import Announcement, decode_announcement
 from interlock.durable import catalogue
 from interlock.durable.job import Job
 from interlock.durable.overdue import settle_overdue
@@ -30,7 +34,6 @@ if TYPE_CHECKING:
 TICK_SECONDS = 0.5
 OVERDUE_SECONDS = 5.0
 CLOSE_SECONDS = 2
-MESSAGES_MAX = 1_000
 _LOG = logging.getLogger(__name__)
 
 
@@ -68,7 +71,7 @@ class Executor:
                 return False
             time.sleep(TICK_SECONDS / 10)
         while self._runtime and time.monotonic() < started + seconds:
-            if not self._runtime.active_jobs() and not self._messages():
+            if not self._runtime.active_jobs() and not announcements_for_us(self._app):
                 break
             time.sleep(TICK_SECONDS / 10)
             self.tick()
@@ -79,11 +82,11 @@ class Executor:
         if not self._role.acquire():
             self._close_runtime()
             return False
-        for message, announcement in self._messages():
+        for message, announcement in announcements_for_us(self._app):
             for job in catalogue.jobs_for(announcement.topic, self._jobs, self._app.home):
                 self._running().start(job, job_id(job.name, message.key), announcement)
             self._app.log.acknowledge([message])
-        if self._has_earlier_jobs():
+        if can_have_jobs(self._app.home):
             self._running()
         if time.monotonic() >= self._overdue_at:
             settle_overdue(self._app)
@@ -94,17 +97,6 @@ class Executor:
         self._close_runtime()
         self._role.release()
         self._app.close()
-
-    def _messages(self) -> list[tuple[OutboxMessage, Announcement]]:
-        """The announcements that are for this machine, or for any."""
-        decoded = [
-            (message, decode_announcement(message.content))
-            for message in self._app.reader.outbox(limit=MESSAGES_MAX)
-        ]
-        return [pair for pair in decoded if pair[1].machine in ("", self._machine)]
-
-    def _has_earlier_jobs(self) -> bool:
-        return bool(self._url) or (self._app.home / JOBS_FILE).exists()
 
     def _running(self) -> "JobRuntime":
         if self._runtime is None:

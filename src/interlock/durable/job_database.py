@@ -18,7 +18,6 @@ from sqlalchemy.exc import SQLAlchemyError
 from interlock.app.failures import StoreUnreachable
 from interlock.app.jobs.executor_role import JOBS_FILE, postgres_parameters
 
-SCHEMA_SUFFIX = "_jobs"
 POOL_SIZE = 4
 SERIALIZER = DBOSPortableJSONSerializer()
 """Not DBOS's default, which would run code that somebody put into the database."""
@@ -29,6 +28,8 @@ class JobDatabase(msgspec.Struct, frozen=True):
     schema: str
     engine: sqlalchemy.Engine | None
     """For PostgreSQL: connects as the store does."""
+    label: str
+    """Where it is, for display."""
 
     def open_client(self) -> DBOSClient:
         return DBOSClient(
@@ -44,7 +45,7 @@ def job_database(home: Path, store_url: str) -> JobDatabase:
     if not store_url:
         # Made here, so that nobody but its owner can read it.
         os.close(os.open(home / JOBS_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        return JobDatabase(f"sqlite:///{home / JOBS_FILE}", "dbos", None)
+        return JobDatabase(f"sqlite:///{home / JOBS_FILE}", "dbos", None, f"`{home / JOBS_FILE}`")
     parameters, schema = postgres_parameters(store_url)
 
     def connect() -> object:
@@ -55,7 +56,7 @@ def job_database(home: Path, store_url: str) -> JobDatabase:
     engine = sqlalchemy.create_engine(
         "postgresql+psycopg://", creator=connect, pool_size=POOL_SIZE, pool_pre_ping=True
     )
-    return JobDatabase("", f"{schema}{SCHEMA_SUFFIX}", engine)
+    return JobDatabase("", schema, engine, f"the schema `{schema}` beside the store")
 
 
 @contextmanager

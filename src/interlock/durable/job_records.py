@@ -1,26 +1,27 @@
 """Jobs as people look at them: list, show, cancel, retry. Whether an executor runs does not matter.
 
 What is changed here is a row that the executor reads: a job that is cancelled stops before its next
-step, and one that is retried is continued by the executor that runs, or by the next one.
+step or try, and one that is retried is continued by the executor that runs, or by the next one.
+DBOS is imported only where there can be jobs.
 """
 
 import os
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
-from typing import Any, Literal, TypeAlias, cast
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
 
 import msgspec
-from dbos import DBOSClient, WorkflowStatus
-from sqlalchemy.exc import SQLAlchemyError
 
 from interlock.app.context import App, store_url
-from interlock.app.jobs.executor_role import JOBS_FILE
+from interlock.app.failures import StoreUnusable
+from interlock.app.jobs.executor_role import can_have_jobs
 from interlock.core.canonical import Json
 from interlock.core.explanation import Explanation
 from interlock.core.refusal import Refusal
 from interlock.core.session.announcements import Announcement
 from interlock.durable import catalogue
-from interlock.durable.job_database import job_database
+
+if TYPE_CHECKING:
+    from dbos import DBOSClient, WorkflowStatus
 
 LISTED_MAX = 200
 JobState: TypeAlias = Literal["waiting", "running", "done", "failed", "cancelled"]
@@ -31,15 +32,21 @@ _STATES: dict[str, JobState] = {
     "SUCCESS": "done",
     "CANCELLED": "cancelled",
 }
+ACTIVE_STATES: tuple[JobState, ...] = ("waiting", "running")
+ENDED_EARLY_STATES: tuple[JobState, ...] = ("failed", "cancelled")
+_UNDEFINED_TABLE, _UNDEFINED_SCHEMA = "42P01", "3F000"
+T = TypeVar("T")
 
 
 class StepRecord(msgspec.Struct, frozen=True, rename="camel"):
     name: str
-    state: Literal["done", "failed", "pending"]
+    state: Literal["done", "failed", "running", "pending"]
     started_ms: int | None = None
     ended_ms: int | None = None
     result: Json = None
     error: str = ""
+    attempts: int = 0
+    """How often it was tried; 0 while it is not over."""
 
 
 class JobRecord(msgspec.Struct, frozen=True, rename="camel"):
@@ -90,52 +97,60 @@ class JobNotInState(Refusal, frozen=True):
 
 
 def list_jobs(app: App, *, limit: int = LISTED_MAX) -> list[JobRecord]:
-    """Return the newest jobs, the newest first."""
-    with _client(app) as client:
-        if client is None:
-            return []
-        found = client.list_workflows(sort_desc=True, limit=limit, load_output=False)
-        return [_record(status) for status in found]
+    """Return the newest jobs, the newest first. Raises `StoreFailure`, as all of these do."""
+    return _ask(
+        app,
+        lambda client: [_record(one) for one in client.list_workflows(sort_desc=True, limit=limit)],
+        list[JobRecord](),
+    )
 
 
 def show_job(app: App, job: str) -> JobRecord | NoSuchJob:
     """Return the job whose id is `job` or begins with it, with its steps."""
-    with _client(app) as client:
-        status = _find(client, job)
-        if isinstance(status, NoSuchJob):
-            return status
-        assert client is not None, "it was found"
-        return _with_steps(_record(status), client)
+
+    def show(client: "DBOSClient") -> JobRecord | NoSuchJob:
+        record = _find(client, job)
+        return record if isinstance(record, NoSuchJob) else _with_steps(record, client)
+
+    return _ask(app, show, NoSuchJob(job))
 
 
 def cancel_job(app: App, job: str) -> JobRecord | NoSuchJob | JobNotInState:
     """Stop a job before its next step."""
-    return _change(app, job, ("waiting", "running"), "cancelled", DBOSClient.cancel_workflow)
+
+    def cancel(client: "DBOSClient", job_id: str) -> None:
+        client.cancel_workflow(job_id)
+
+    return _change(app, job, ACTIVE_STATES, "cancelled", cancel)
 
 
 def retry_job(app: App, job: str) -> JobRecord | NoSuchJob | JobNotInState:
     """Continue a job that has failed or was cancelled, at the step that is not done."""
-    return _change(app, job, ("failed", "cancelled"), "retried", _rewind_to_failure)
+    return _change(app, job, ENDED_EARLY_STATES, "retried", _rewind_to_failure)
 
 
 def _change(
-    app: App, job: str, states: Sequence[JobState], verb: str, change: Any
+    app: App,
+    job: str,
+    states: Sequence[JobState],
+    verb: str,
+    change: "Callable[[DBOSClient, str], None]",
 ) -> JobRecord | NoSuchJob | JobNotInState:
-    with _client(app) as client:
-        status = _find(client, job)
-        if isinstance(status, NoSuchJob):
-            return status
-        record = _record(status)
+    def find_and_change(client: "DBOSClient") -> JobRecord | NoSuchJob | JobNotInState:
+        record = _find(client, job)
+        if isinstance(record, NoSuchJob):
+            return record
         if record.state not in states:
             return JobNotInState(record.id, record.state, verb)
-        assert client is not None, "it was found"
         change(client, record.id)
         changed = _find(client, record.id)
         assert not isinstance(changed, NoSuchJob), "it was there a moment ago"
-        return _with_steps(_record(changed), client)
+        return _with_steps(changed, client)
+
+    return _ask(app, find_and_change, NoSuchJob(job))
 
 
-def _rewind_to_failure(client: DBOSClient, job: str) -> None:
+def _rewind_to_failure(client: "DBOSClient", job: str) -> None:
     """Do again what failed, and what comes after; what is done stays done."""
     steps = client.list_workflow_steps(job)
     failed = [step["function_id"] for step in steps if step["error"] is not None]
@@ -145,46 +160,51 @@ def _rewind_to_failure(client: DBOSClient, job: str) -> None:
     client.rewind_workflow(job, start_step=first_open)
 
 
-@contextmanager
-def _client(app: App) -> Generator[DBOSClient | None]:
-    """A connection to the database of the jobs; None if there is none, or no job yet."""
-    url = store_url(app.home, os.environ)
-    if not url and not (app.home / JOBS_FILE).exists():
-        yield None
-        return
-    database = job_database(app.home, url)
-    client = database.open_client()
+def _ask(app: App, question: "Callable[[DBOSClient], T]", without_jobs: T) -> T:
+    """Ask the database of the jobs; `without_jobs` is the answer if no executor has ever run."""
+    if not can_have_jobs(app.home):
+        return without_jobs
+    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 (these take 700 ms)
+
+    from interlock.durable.job_database import job_database  # noqa: PLC0415
+
+    database = job_database(app.home, store_url(app.home, os.environ))
     try:
-        if _is_empty(client):
-            yield None
-        else:
-            yield client
+        client = database.open_client()
+        try:
+            return question(client)
+        finally:
+            client.destroy()
+    except SQLAlchemyError as error:
+        cause = getattr(error, "orig", None) or error
+        if _is_table_missing(cause):
+            return without_jobs
+        reason = str(cause).strip() or type(cause).__name__
+        raise StoreUnusable(
+            f"The database of the jobs cannot be used: {reason}",
+            f"`interlock status` says whether jobs are run. They are in {database.label}.",
+        ) from error
     finally:
-        client.destroy()
         if database.engine is not None:
             database.engine.dispose()
 
 
-def _is_empty(client: DBOSClient) -> bool:
-    """Whether the tables are not there: no executor has ever run."""
-    try:
-        client.list_workflows(limit=1, load_input=False, load_output=False)
-    except SQLAlchemyError:
-        return True
-    return False
+def _is_table_missing(cause: BaseException) -> bool:
+    missing = (_UNDEFINED_TABLE, _UNDEFINED_SCHEMA)
+    return "no such table" in str(cause) or getattr(cause, "sqlstate", None) in missing
 
 
-def _find(client: DBOSClient | None, job: str) -> WorkflowStatus | NoSuchJob:
-    if client is None or not job:
+def _find(client: "DBOSClient", job: str) -> JobRecord | NoSuchJob:
+    if not job:
         return NoSuchJob(job)
-    matches = client.list_workflows(workflow_id_prefix=job, limit=LISTED_MAX, load_output=False)
+    matches = client.list_workflows(workflow_id_prefix=job, limit=LISTED_MAX)
     exact = [status for status in matches if status.workflow_id == job] or matches
     if len(exact) != 1:
         return NoSuchJob(job, tuple(status.workflow_id for status in exact))
-    return exact[0]
+    return _record(exact[0])
 
 
-def _record(status: WorkflowStatus) -> JobRecord:
+def _record(status: "WorkflowStatus") -> JobRecord:
     arguments: Sequence[Any] = status.input["args"] if status.input else ()
     name, content = (arguments[0], arguments[1]) if len(arguments) > 1 else (status.name, None)
     about = msgspec.convert(content, Announcement) if content else None
@@ -201,23 +221,30 @@ def _record(status: WorkflowStatus) -> JobRecord:
     )
 
 
-def _with_steps(record: JobRecord, client: DBOSClient) -> JobRecord:
+def _with_steps(record: JobRecord, client: "DBOSClient") -> JobRecord:
     done = [
         StepRecord(
             step["function_name"],
             "failed" if step["error"] else "done",
             step["started_at_epoch_ms"],
             step["completed_at_epoch_ms"],
-            _value_of(step["output"]),
+            _field_of(step["output"], "value"),
             str(step["error"] or ""),
+            cast("int", _field_of(step["output"] or getattr(step["error"], "data", 0), "attempts"))
+            or 1,
         )
         for step in client.list_workflow_steps(record.id)
     ]
     job = catalogue.JOBS.get(record.name)
     planned = [step.name for step in job.steps] if job and record.state != "done" else []
     pending = [StepRecord(name, "pending") for name in planned[len(done) :]]
+    if pending and record.state == "running":
+        # DBOS records a step when it ends; it began when the one before it did that.
+        started_ms = done[-1].ended_ms if done else record.created_ms
+        pending[0] = StepRecord(pending[0].name, "running", started_ms)
     return msgspec.structs.replace(record, steps=(*done, *pending))
 
 
-def _value_of(output: Any) -> Json:
-    return cast("dict[str, Json]", output).get("value") if isinstance(output, dict) else None
+def _field_of(content: Any, name: str) -> Json:
+    """A field of what `runtime` has recorded of a step."""
+    return cast("dict[str, Json]", content).get(name) if isinstance(content, dict) else None

@@ -18,6 +18,8 @@ from interlock.workspace.machine.identity import machine_name
 LOCK_FILE = "executor.lock"
 JOBS_FILE = "durable.db"
 """The jobs, where the store is a file."""
+JOBS_SCHEMA_SUFFIX = "_jobs"
+"""The jobs are beside the store in PostgreSQL, in a schema of this name after that of the store."""
 LEASE_MS = 10_000
 _NAME_BYTES = 3
 
@@ -96,6 +98,11 @@ def has_executor(app: App) -> bool:
     return not is_free
 
 
+def can_have_jobs(home: Path) -> bool:
+    """Whether there may be a database of jobs: to look into it takes long."""
+    return bool(store_url(home, os.environ)) or (home / JOBS_FILE).exists()
+
+
 def own_machine(app: App) -> str:
     return machine_name(app.home, app.entropy(_NAME_BYTES))
 
@@ -105,8 +112,8 @@ def lease_name(machine: str) -> str:
 
 
 def postgres_parameters(url: str) -> tuple[dict[str, Any], str]:
-    """How to connect to the database of the store, and the name of the store's schema in it."""
+    """How to connect to the database of the store, and the schema of the jobs in it."""
     from interlock.store.postgres.address import parse_address  # noqa: PLC0415 (imports psycopg)
 
     address = parse_address(url)
-    return dict(address.parameters), address.schema
+    return dict(address.parameters), f"{address.schema}{JOBS_SCHEMA_SUFFIX}"
