@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import click
+import msgspec
 
 from interlock.agents.hosts.mcp_config import http_command
 from interlock.agents.hosts.registry import NAMES
@@ -23,7 +24,10 @@ from interlock.app.admin.server_process import (
     find_server,
 )
 from interlock.app.clock import SystemClock
+from interlock.app.context import has_store, open_app
 from interlock.app.data_home import data_home
+from interlock.app.failures import StoreFailure
+from interlock.app.jobs.job_counts import JobCounts, count_jobs
 from interlock.cli.authority import require_person
 from interlock.cli.terminal import (
     EXIT_REFUSED,
@@ -96,21 +100,56 @@ def _refuse_second_server(other: RunningServer | StartingServer) -> NoReturn:
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def status(*, as_json: bool) -> None:
-    """Say whether the server runs, and where"""
-    server = find_server(data_home())
+    """Say whether the server runs, and where, and who runs jobs"""
+    home = data_home()
+    server, jobs = find_server(home), _job_counts(home)
     if as_json:
-        print_json(server if isinstance(server, RunningServer) else None)
+        print_json(_with_jobs(server, jobs) if isinstance(server, RunningServer) else None)
     elif isinstance(server, RunningServer):
         since = time_ago(server.started_ms, SystemClock().now_ms())
         print_lines(
-            f"Interlock {server.version} runs at {server.url} (process {server.pid}, {since})"
+            f"Interlock {server.version} runs at {server.url} (process {server.pid}, {since})."
+            f" {_jobs_text(jobs)}"
         )
     elif server is None:
-        print_lines("No server runs. The agents do not need one; the console does: `interlock up`.")
+        print_lines(
+            "No server runs. The agents do not need one; the console does: `interlock up`."
+            f" {_jobs_text(jobs)}"
+        )
     else:
         print_lines("A server is just starting.")
     if not isinstance(server, RunningServer):
         raise Stop(EXIT_REFUSED)
+
+
+def _job_counts(home: Path) -> JobCounts | StoreFailure | None:
+    """None if there is no store: to look would make one."""
+    try:
+        if not has_store(home, os.environ):
+            return None
+        app = open_app(home)
+        try:
+            return count_jobs(app)
+        finally:
+            app.close()
+    except StoreFailure as failure:
+        return failure
+
+
+def _jobs_text(jobs: JobCounts | StoreFailure | None) -> str:
+    match jobs:
+        case None:
+            return "There are no jobs."
+        case JobCounts():
+            runner = "Jobs are run" if jobs.is_executor_running else "Nobody runs jobs now"
+            return f"{runner}: {jobs.waiting} waiting, {jobs.failed} failed."
+        case StoreFailure():
+            return f"About jobs nothing is known: {jobs}"
+
+
+def _with_jobs(server: RunningServer, jobs: JobCounts | StoreFailure | None) -> dict[str, object]:
+    known = jobs if isinstance(jobs, JobCounts) else None
+    return {**msgspec.to_builtins(server), "jobs": known}
 
 
 @click.command()
