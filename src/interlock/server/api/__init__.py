@@ -12,7 +12,7 @@ from interlock.app.context import App
 from interlock.core.answers import answer_json
 from interlock.core.explanation import Explanation
 from interlock.core.refusal import Refusal
-from interlock.server.api import runs, sessions, system, workflows
+from interlock.server.api import jobs, runs, sessions, system, workflows
 from interlock.server.api.document import PREFIX, build_document
 from interlock.server.api.operation import (
     FileAnswer,
@@ -37,6 +37,7 @@ def _show_document(_app: App, _at: NoParameters) -> dict[str, Any]:
 OPERATIONS: tuple[Operation, ...] = (
     *sessions.OPERATIONS,
     *runs.OPERATIONS,
+    *jobs.OPERATIONS,
     *workflows.OPERATIONS,
     *system.OPERATIONS,
     read_operation(
