@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import NoReturn
@@ -74,7 +75,10 @@ def up(port: int, *, background: bool, as_json: bool) -> None:
             )
             raise Stop(EXIT_REFUSED)
         case None:
-            return
+            flush_output()
+            if threading.active_count() > 1:
+                # A step of a job still runs, and Python would wait for its end. It is done again.
+                os._exit(0)
 
 
 class _MessageLog(logging.Handler):

@@ -99,6 +99,7 @@ class JobRuntime:
 
     def close(self, *, wait_seconds: int = 0) -> None:
         """End. A step that still runs then is done again by the next executor."""
+        logging.getLogger("dbos").setLevel(logging.CRITICAL)  # it will miss what is closed
         DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=wait_seconds)
 
     def _run(self, name: str, content: dict[str, Any]) -> Json:
@@ -163,7 +164,7 @@ def _current_attempt(job_id: str) -> int:
 def _join_logs() -> None:
     """Have DBOS log where we do: by itself it writes what others wrote to the terminal as it is.
 
-    That a step was given up is in the record of its job.
+    That a step was given up, or a job cancelled, is in the record of the job.
     """
     log = logging.getLogger("dbos")
     log.handlers.clear()
@@ -172,7 +173,8 @@ def _join_logs() -> None:
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    return not (record.exc_info and isinstance(record.exc_info[1], StepFailed))
+    ends = (StepFailed, error.DBOSAwaitedWorkflowCancelledError)
+    return not (record.exc_info and isinstance(record.exc_info[1], ends))
 
 
 def _is_transient(error: BaseException) -> bool:
