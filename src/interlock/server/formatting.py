@@ -27,6 +27,8 @@ CHANGE_MESSAGES = {
     "started": "The run is recorded. It waits for an agent to take it up.",
     "source_added": "The source is added. Its workflows are in the catalogue.",
     "source_fetched": "Fetched. The list shows the commit that is in use now.",
+    "job_cancelled": "The job is cancelled. It can be retried.",
+    "job_retried": "The job goes on at the step that is not done.",
     "source_removed": "Nothing is read from that source any more.",
 }
 """The message after a change, by its key."""
@@ -94,6 +96,28 @@ def format_count(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def in_words(name: str) -> str:
+    """The name of a job, a step or a topic, for a title: `run_command` is Run command."""
+    words = re.sub(r"[_/.-]+", " ", name).strip()
+    return words[:1].upper() + words[1:]
+
+
+def format_duration(time_ms: int) -> str:
+    if time_ms < 1000:  # noqa: PLR2004
+        return f"{time_ms} ms"
+    seconds, minutes, hours = time_ms / 1000, time_ms // 60_000, time_ms // 3_600_000
+    if not minutes:
+        return f"{seconds:.1f} s"
+    return f"{minutes} min {seconds % 60:.0f} s" if not hours else f"{hours} h {minutes % 60} min"
+
+
+def format_seconds(time_ms: int) -> str:
+    """A duration of which only the seconds are known."""
+    if time_ms < 1000:  # noqa: PLR2004
+        return "under 1 s"
+    return f"{time_ms // 1000} s" if time_ms < 60_000 else format_duration(time_ms)  # noqa: PLR2004
+
+
 def path_tail(path: str) -> str:
     """The last part of a path, for where the title attribute has the whole."""
     return path.rstrip("/").rpartition("/")[2] or path
@@ -116,6 +140,9 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "short": short_id,
     "size": format_size,
     "count": format_count,
+    "in_words": in_words,
+    "duration": format_duration,
+    "whole_seconds": format_seconds,
     "tail": path_tail,
     "pretty": pretty_json,
     "progress": format_progress,

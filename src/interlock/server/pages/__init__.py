@@ -7,6 +7,7 @@ from interlock.server.console import Console, NavItem
 from interlock.server.pages import (
     absent,
     bundles,
+    jobs,
     note,
     notes,
     session,
@@ -43,6 +44,7 @@ def routes(console: Console) -> list[Route]:
         *bundles.routes(console),
         *notes.routes(console),
         *note.routes(console),
+        *jobs.routes(console),
         *settings.routes(console),
         *absent.routes(console),
         *workflows.routes(console),

@@ -51,15 +51,6 @@ ABSENT_FEATURES = (
         "Workflows",
         "interlock workflow list",
     ),
-    AbsentFeature(
-        "/jobs",
-        "Jobs",
-        "No work goes on in the background",
-        "All that this version does is done when a call to it returns.",
-        "What agents have done:",
-        "/sessions",
-        "Sessions",
-    ),
 )
 
 
