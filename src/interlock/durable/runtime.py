@@ -23,7 +23,7 @@ from interlock.app.context import open_app
 from interlock.app.failures import StoreFailure
 from interlock.core.canonical import Json
 from interlock.core.session.announcements import Announcement
-from interlock.durable.job import Job, JobContext, StepResult
+from interlock.durable.job import Job, JobContext, JobStep, StepResult
 from interlock.durable.job_database import (
     POOL_SIZE,
     SERIALIZER,
@@ -55,6 +55,8 @@ class JobRuntime:
         self, home: Path, database: JobDatabase, machine: str, jobs: Mapping[str, Job]
     ) -> None:
         self._home, self._jobs = home, jobs
+        self._executions: dict[str, object] = {}
+        """The newest execution of each job: one that was cancelled may still be in a step."""
         self._application = f"interlock-{machine}"
         config = DBOSConfig(
             name=self._application,
@@ -106,6 +108,8 @@ class JobRuntime:
         """The steps of a job in their order. DBOS runs this again from its start to continue it."""
         job_id = DBOS.workflow_id
         assert job_id is not None, "a job runs as a workflow"
+        execution = self._executions[job_id] = object()
+        announcement = msgspec.convert(content, Announcement)
         results: dict[str, Json] = {}
         for step in self._jobs[name].steps:
             options = StepOptions(
@@ -115,28 +119,19 @@ class JobRuntime:
                 interval_seconds=FIRST_RETRY_SECONDS,
                 should_retry=_is_transient,
             )
-            stored: Any = DBOS.run_step(
-                options, self._run_step, name, step.name, job_id, content, dict(results)
-            )
+            context = JobContext(job_id, announcement, dict(results))
+            stored: Any = DBOS.run_step(options, self._run_step, step, context, execution)
             result = msgspec.convert(stored, StepResult)
             results[step.name] = result.value
             if result.is_last:
                 break
         return results
 
-    def _run_step(
-        self,
-        name: str,
-        step_name: str,
-        job_id: str,
-        content: dict[str, Any],
-        results: dict[str, Json],
-    ) -> dict[str, Json]:
-        step, attempt = self._jobs[name].step(step_name), _current_attempt(job_id)
+    def _run_step(self, step: JobStep, context: JobContext, execution: object) -> dict[str, Json]:
+        attempt = self._current_attempt(context.job, execution)
         try:
             app = open_app(self._home)
             try:
-                context = JobContext(job_id, msgspec.convert(content, Announcement), results)
                 result = step.work(app, context)
             finally:
                 app.close()
@@ -144,21 +139,24 @@ class JobRuntime:
             if _is_transient(failure) and attempt < step.attempts_max:
                 raise
             if not _is_transient(failure):
-                _LOG.exception("Step %s of job %s: this is a bug in Interlock", step_name, job_id)
+                _LOG.exception("Step %s of %s: this is a bug in Interlock", step.name, context.job)
             reason = str(failure) or type(failure).__name__
             raise StepFailed(reason, attempt) from failure
         return {**msgspec.to_builtins(result), "attempts": attempt}
 
+    def _current_attempt(self, job_id: str, execution: object) -> int:
+        """The number of this try. Ends the execution if the job was cancelled since the last one.
 
-def _current_attempt(job_id: str) -> int:
-    """The number of this try. Raises what ends the job if it was cancelled since the last one."""
-    status = DBOS.step_status
-    attempt = 1 + ((status.current_attempt or 0) if status else 0)
-    if attempt > 1:
-        job = DBOS.get_workflow_status(job_id)
-        if job is not None and job.status == "CANCELLED":
-            raise error.DBOSWorkflowCancelledError(f"Job {job_id} was cancelled")
-    return attempt
+        It may have been retried since then, too.
+        """
+        status = DBOS.step_status
+        attempt = 1 + ((status.current_attempt or 0) if status else 0)
+        if attempt > 1:
+            job = DBOS.get_workflow_status(job_id)
+            is_running = job is not None and job.status == "PENDING"
+            if not is_running or self._executions[job_id] is not execution:
+                raise error.DBOSWorkflowCancelledError(f"Job {job_id} was cancelled")
+        return attempt
 
 
 def _join_logs() -> None:
