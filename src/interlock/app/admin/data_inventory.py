@@ -69,6 +69,14 @@ DATA_KINDS = (
         "It goes with the end or the deletion of the session.",
     ),
     DataKind(
+        "Jobs",
+        ("durable.db*", "executor.lock", "machine"),
+        "What goes on by itself: which session it is about, each step with its result or its"
+        " error; and the name under which this machine does it.",
+        "Nothing of it goes by itself. What is not done yet is not done without it.",
+        "interlock stop && rm {home}/durable.db",
+    ),
+    DataKind(
         "Clients",
         ("clients",),
         "Which process of an agent client holds which conversation.",
