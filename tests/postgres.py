@@ -232,6 +232,7 @@ class Cluster:
             "UPDATE interlock.latest SET position = 0",
             "UPDATE interlock.token_key_version SET version = 0",
             "UPDATE interlock.interlock_store SET is_unfinished = false",
+            "DROP SCHEMA IF EXISTS interlock_jobs CASCADE",
         ]
         others = "SELECT 1 FROM pg_stat_activity WHERE pid != pg_backend_pid() AND datname = "
         if not self.run(f"{others}'{name}'"):  # else somebody may still write to it

@@ -86,6 +86,7 @@ def test_after_kill_9_the_other_process_continues_at_the_step_that_was_not_recor
         ("third", "done", {"before": ["first", "second"]}),
     ]
     assert record.attempts == 2
+    assert trace.log.read_text() == ""
     _assert_is_safe(home / JOBS_FILE)
 
 
@@ -132,6 +133,7 @@ def test_a_process_that_was_stopped_does_no_further_step_once_another_has_taken_
     first.wait(30)
 
     assert first.returncode == 0
+    assert trace.log.read_text() == ""
     assert trace.of("first", "begin") == [first.pid]
     assert trace.of("third", "begin") == trace.of("third", "end") == [second.pid]
     assert [step.state for step in job_in(home, job).steps] == ["done"] * len(STEPS)
@@ -156,4 +158,5 @@ def test_a_message_for_one_machine_is_left_to_it_by_the_others(
     assert waiting == ["for-here"]
     assert {line.process for line in trace.lines() if line.subject == "for-here"} == {one.pid}
     assert announcements_for_us(app) == []
+    assert trace.log.read_text() == ""
     app.close()

@@ -38,7 +38,8 @@ class Trace:
     """A file with a line for each step that was begun or ended, and steps that are held up."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path, self.log = path, path.with_name("log")
+        """`log`: what the executors complain about."""
 
     def lines(self) -> list[TraceLine]:
         text = self.path.read_text() if self.path.exists() else ""
@@ -88,7 +89,8 @@ def announce(home: Path, subject: str, machine: str = "") -> str:
 
 def start_executor(home: Path, trace: Trace) -> "subprocess.Popen[bytes]":
     command = [sys.executable, "-m", "tests.durable.traced_executor", str(home), str(trace.path)]
-    return subprocess.Popen(command, cwd=Path(__file__).parents[2])
+    with trace.log.open("ab") as log:
+        return subprocess.Popen(command, cwd=Path(__file__).parents[2], stderr=log)
 
 
 def traced_job(trace: Trace) -> Job:

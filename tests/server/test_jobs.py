@@ -184,6 +184,7 @@ def test_a_damaged_database_of_jobs_is_a_failure_that_is_explained(tmp_path: Pat
     assert others == 200
 
 
+@pytest.mark.sqlite  # the other server would share the store, and do the job
 def test_a_server_ends_soon_though_a_step_runs(tmp_path: Path) -> None:
     made = Notified(tmp_path)
     (made.home / "config.toml").write_text('[notify]\ncommand = ["sleep", "14"]\n')
@@ -196,6 +197,7 @@ def test_a_server_ends_soon_though_a_step_runs(tmp_path: Path) -> None:
         assert "Traceback" not in server.log
 
 
+@pytest.mark.sqlite  # the other server would share the store, and have jobs in it
 def test_an_empty_page_says_what_jobs_are(tmp_path: Path) -> None:
     with Process(tmp_path / "home") as server:
         page = SignedIn(server).get("/jobs").text

@@ -61,7 +61,7 @@ class JobRuntime:
         config = DBOSConfig(
             name=self._application,
             executor_id=machine,
-            application_version=VERSION,
+            application_version=f"{VERSION}-{machine}",  # DBOS wants it to be ours alone
             serializer=SERIALIZER,
             dbos_system_schema=database.schema,
             use_listen_notify=False,
@@ -80,8 +80,12 @@ class JobRuntime:
             return self._run(name, content)
 
         self._run_job = run_job
-        with report_as_store_failure():
-            DBOS.launch()
+        try:
+            with report_as_store_failure():
+                DBOS.launch()
+        except BaseException:
+            self.close()  # otherwise what is half there would be used the next time
+            raise
 
     def start(self, job: Job, job_id: str, announcement: Announcement) -> None:
         """Start a job, unless one with this id was started before."""
