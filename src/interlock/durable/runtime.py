@@ -129,6 +129,7 @@ class JobRuntime:
             results[step.name] = result.value
             if result.is_last:
                 break
+        del self._executions[job_id]
         return results
 
     def _run_step(self, step: JobStep, context: JobContext, execution: object) -> dict[str, Json]:
