@@ -16,6 +16,7 @@ Code = Literal[
     "unknown_delegation",
     "unknown_job",
     "unknown_decision",
+    "feature_not_done",
     "unknown_node",
     "unknown_step",
     "not_opted_in",

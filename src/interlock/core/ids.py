@@ -116,6 +116,10 @@ def job_id(name: str, seed: str) -> str:
     return f"job_{_derive('job', name, seed)[:GAP_BYTES].hex()}"
 
 
+def review_id(session: str, seed: str) -> str:
+    return f"rev_{_derive('review', session, seed)[:GAP_BYTES].hex()}"
+
+
 def failure_id(random: bytes) -> str:
     """Return the name of one failure, which its answer and its line in the log share."""
     return f"err_{random[:FAILURE_BYTES].hex()}"

@@ -192,6 +192,16 @@ class SessionIndex:
         )
         return [session for (session,) in rows]
 
+    def attended_sessions(self) -> list[AttendedSession]:
+        """All sessions that a gate watches over and that have not ended, in any order."""
+        rows = self._database.read(
+            "SELECT session, version, head FROM stream WHERE attended IN ('active', 'paused')"
+        )
+        return [
+            AttendedSession(SessionId(session), version, decode_head(head))
+            for session, version, head in rows
+        ]
+
     def attended_sessions_in(self, workspace: str) -> list[AttendedSession]:
         """Sessions in this directory that a gate watches over and that have not ended."""
         rows = self._database.read(

@@ -14,6 +14,7 @@ from interlock.app.callers import session_record
 from interlock.app.context import App
 from interlock.app.failures import SettingsBroken
 from interlock.app.gate.notes_location import BUDGET_TOKENS_DEFAULT
+from interlock.app.protocol.feature_reviews import settle_if_overdue
 from interlock.app.sessions.quiet import is_quiet
 from interlock.app.sessions.resume_check import changes_to_verify
 from interlock.app.sessions.workspace_snapshot import observe_workspace
@@ -63,6 +64,9 @@ def assemble_bootstrap(
     from interlock.app.notes.knowledge import project_knowledge  # noqa: PLC0415
     from interlock.app.notes.project_notes import OpenedNotes, open_notes  # noqa: PLC0415
 
+    if settle_if_overdue(app, SessionId(state.session_id)):
+        settled = session_record.state_of(app, SessionId(state.session_id), app.log)
+        state = settled if isinstance(settled, SessionState) else state
     parts, budget = list(_session_parts(app, state, remarks)), BUDGET_TOKENS_DEFAULT
     if goes_on:
         parts.insert(1, BriefingPart("Verify before you go on", _changed_lines(app, state)))

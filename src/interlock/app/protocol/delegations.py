@@ -5,6 +5,7 @@ be written now, the next start of a session does that.
 """
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import msgspec
 
@@ -13,10 +14,11 @@ from interlock.app.callers.session_record import state_of
 from interlock.app.context import App
 from interlock.app.protocol.gated_sessions import effective_policy_of, publish_note
 from interlock.core.ids import DelegationId, SessionId, is_made_by_call
-from interlock.core.protocol import delegation
+from interlock.core.protocol import delegation, delegation_plan
 from interlock.core.protocol.delegation import CompletionRequest, DecisionRequest, DelegationRequest
 from interlock.core.protocol.delegation_refusals import DelegationRefusal, RequestIdReused
 from interlock.core.protocol.gated_session import SessionNotAttended
+from interlock.core.refusal import Refusal
 from interlock.core.session.delegation_events import AgentStatus
 from interlock.core.session.events import decode_envelope
 from interlock.core.session.orchestration import (
@@ -42,6 +44,7 @@ class StartedDelegation(msgspec.Struct, frozen=True):
 
 
 Refused = DelegationRefusal | SessionNotAttended
+Refusing = TypeVar("Refusing", bound=Refusal)
 
 
 def delegate(
@@ -58,7 +61,7 @@ def delegate(
             return RequestIdReused(named)  # it has been compacted since
         return planned
 
-    after = _record(app, session, decide)
+    after = record_change(app, session, decide)
     if not isinstance(after, SessionState):
         return after
     invocation = delegation.find_repeated(after, request, at_ms=at_ms)
@@ -73,7 +76,7 @@ def delegate(
 
 
 def _is_recorded(app: App, session: SessionId, name: DelegationId) -> bool:
-    return app.log.event_with_key(session, delegation.invocation_key(name)) is not None
+    return app.log.event_with_key(session, delegation_plan.invocation_key(name)) is not None
 
 
 class CompletedDelegation(msgspec.Struct, frozen=True):
@@ -96,7 +99,7 @@ def complete(
         found[:] = [target] if isinstance(target, AgentInvocation) else []
         return delegation.complete(stream, state, request, at_ms=at_ms)
 
-    work = _orchestration(_record(app, session, decide))
+    work = _orchestration(record_change(app, session, decide))
     if not isinstance(work, Orchestration):
         return work
     status = delegation.status_of(request)
@@ -105,7 +108,7 @@ def complete(
 
 def record_decision(app: App, session: SessionId, request: DecisionRequest) -> Decision | Refused:
     at_ms = app.clock.now_ms()
-    after = _record(
+    after = record_change(
         app,
         session,
         lambda stream, state: delegation.record_decision(stream, state, request, at_ms=at_ms),
@@ -122,7 +125,7 @@ def judge_decision(
 ) -> Orchestration | Refused:
     at_ms = app.clock.now_ms()
     return _orchestration(
-        _record(
+        record_change(
             app,
             session,
             lambda stream, state: delegation.judge_decision(
@@ -189,12 +192,14 @@ def _orchestration(after: SessionState | Refused) -> Orchestration | Refused:
     return after.orchestrator_workflow
 
 
-def _record(
+def record_change(
     app: App,
     session: SessionId,
-    decide: Callable[[Stream, SessionState], Plan | DelegationRefusal | None],
-) -> SessionState | Refused:
-    def decide_on_stream() -> Plan | Refused | None:
+    decide: Callable[[Stream, SessionState], Plan | Refusing | None],
+) -> SessionState | Refusing | SessionNotAttended:
+    """Append what `decide` plans, publish the note of the session, and return its new state."""
+
+    def decide_on_stream() -> Plan | Refusing | SessionNotAttended | None:
         with app.log.snapshot():
             stream = app.log.stream(session)
             assert stream is not None, f"{session} is there"

@@ -5,13 +5,14 @@ minute, or with the same request id, is answered from the first. When the histor
 grows long, the older part of it leaves the state in the same append (`HistoryCompacted`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import msgspec
 
 from interlock.core import canonical, ids
 from interlock.core.canonical import Json, NotCanonical
-from interlock.core.ids import BlobRef, DelegationId, is_made_by_call
+from interlock.core.ids import DelegationId, is_made_by_call
+from interlock.core.protocol.delegation_plan import events_with_reviews, plan_events
 from interlock.core.protocol.delegation_refusals import (
     TEXT_CHARS_MAX,
     DecisionUnknown,
@@ -21,7 +22,7 @@ from interlock.core.protocol.delegation_refusals import (
     InvalidDelegation,
     RequestIdReused,
 )
-from interlock.core.protocol.gated_session import SessionEnded, change_drafts
+from interlock.core.protocol.gated_session import SessionEnded
 from interlock.core.protocol.specialists import REMEMBERED, is_agent_name, normalise_agent
 from interlock.core.session.delegation_events import (
     AgentCompleted,
@@ -30,24 +31,17 @@ from interlock.core.session.delegation_events import (
     DecisionJudged,
     DecisionRecorded,
     DecisionType,
-    DelegationEvent,
-    HistoryCompacted,
     VerdictGiven,
 )
 from interlock.core.session.orchestration import (
     AgentInvocation,
     AgentOutput,
-    CompactedHistory,
     Decision,
     Orchestration,
-    apply_delegation_event,
 )
-from interlock.core.session.plan import Plan, Stream, plan
+from interlock.core.session.plan import Plan, Stream
 from interlock.core.session.state import SessionState, timestamp
 
-HISTORY_MAX = 10
-HISTORY_KEPT = 3
-COMPACTED_MIN = 4  # each compaction is a note of its own
 REPEATED_MS = 60_000
 
 
@@ -107,7 +101,7 @@ def delegate(
         request.reason,
         "hook" if request.host_agent else "agent",
     )
-    return _plan_events(stream, state, [event], at_ms)
+    return plan_events(stream, state, [event], at_ms)
 
 
 def find_repeated(
@@ -204,7 +198,9 @@ def complete(
         dict(request.preserved_context),
         request.verdict,
     )
-    return _plan_events(stream, state, [event], at_ms, kept=target.id)
+    return plan_events(
+        stream, state, events_with_reviews(stream, state, event, at_ms), at_ms, kept=target.id
+    )
 
 
 def record_decision(
@@ -228,7 +224,7 @@ def record_decision(
         request.rationale,
         request.decided_by,
     )
-    return _plan_events(stream, state, [event], at_ms)
+    return plan_events(stream, state, [event], at_ms)
 
 
 def find_repeated_decision(
@@ -259,7 +255,7 @@ def judge_decision(
     judged_by = decisions[named].approved_by if is_approved else decisions[named].rejected_by
     if agent in judged_by:
         return None
-    return _plan_events(stream, state, [DecisionJudged(named, agent, is_approved)], at_ms)
+    return plan_events(stream, state, [DecisionJudged(named, agent, is_approved)], at_ms)
 
 
 def earlier_context(work: Orchestration | None, agent: str) -> AgentOutput | None:
@@ -268,15 +264,6 @@ def earlier_context(work: Orchestration | None, agent: str) -> AgentOutput | Non
         return None
     invocations = reversed(work.agent_history if work else ())
     return next((one.output for one in invocations if one.agent == agent and one.output), None)
-
-
-def invocation_key(delegation: DelegationId) -> str:
-    """Return the key of the event with which a delegation begins. It happens once."""
-    return f"delegated:{delegation}"
-
-
-def history_note_name(session: str, at_ms: int) -> str:
-    return f"sessions/session-{session}-history-{at_ms}"
 
 
 def _refuse(
@@ -315,59 +302,3 @@ def named_id(session: str, request: DelegationRequest) -> DelegationId | None:
     if request.host_agent:
         return DelegationId(request.host_agent)
     return ids.delegation_id(session, request.request_id) if request.request_id else None
-
-
-def _plan_events(
-    stream: Stream,
-    state: SessionState,
-    events: Sequence[DelegationEvent],
-    at_ms: int,
-    *,
-    kept: DelegationId | None = None,
-) -> Plan:
-    """`kept`: the delegation that is not compacted now, because the answer is about it."""
-    work = state.orchestrator_workflow
-    for event in events:
-        work = apply_delegation_event(work, event, timestamp(at_ms))
-    assert work is not None, "something was applied"
-    events, blobs = [*events], dict[BlobRef, bytes]()
-    if compaction := _compaction(stream, work, blobs, at_ms, kept):
-        events.append(compaction)
-    drafts = [
-        msgspec.structs.replace(draft, key=invocation_key(draft.event.delegation))
-        if isinstance(draft.event, AgentInvoked)
-        else draft
-        for draft in change_drafts(stream, "delegation", events)
-    ]
-    return plan(stream, drafts, blobs=blobs, at_ms=at_ms)
-
-
-def _compaction(
-    stream: Stream,
-    work: Orchestration,
-    blobs: dict[BlobRef, bytes],
-    at_ms: int,
-    kept: DelegationId | None,
-) -> HistoryCompacted | None:
-    """Compact a long history: the last ones stay, what is open, and what specialists found."""
-    if len(work.agent_history) <= HISTORY_MAX:
-        return None
-    # A specialist goes on from what it found last, however long ago that was.
-    newest = {one.agent: one.id for one in work.agent_history if one.output}
-    remembered = {kept, *(newest.get(agent) for agent in REMEMBERED)}
-    older = [
-        one
-        for one in work.agent_history[:-HISTORY_KEPT]
-        if one.status != "in_progress" and one.id not in remembered
-    ]
-    if len(older) < COMPACTED_MIN:
-        return None  # most are still open
-    content = canonical.encode(CompactedHistory(tuple(older)))
-    history = canonical.blob_ref(content)
-    blobs[history] = content
-    counts: dict[str, int] = {}
-    for one in older:
-        counts[one.agent] = counts.get(one.agent, 0) + 1
-    summary = ", ".join(f"{agent} {count}" for agent, count in sorted(counts.items()))
-    note = history_note_name(stream.session, at_ms)
-    return HistoryCompacted(tuple(one.id for one in older), history, note, summary)

@@ -18,6 +18,7 @@ from interlock.core.session.approval_events import (
 )
 from interlock.core.session.events import ApprovalRequested, ApprovalResolved, Envelope
 from interlock.core.session.protocol_events import ProtocolEndRequested, SessionCompleted
+from interlock.core.session.review_events import FeatureReviewRequested
 
 Topic = Literal[
     "session/protocol.end",
@@ -25,6 +26,7 @@ Topic = Literal[
     "approval/requested",
     "approval/granted",
     "approval/denied",
+    "feature/completion.requested",
 ]
 
 
@@ -32,7 +34,7 @@ class Announcement(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
     topic: Topic
     session_id: SessionId
     subject: str
-    """The id of what it is about: a job, an approval."""
+    """The id of what it is about: a job, an approval, a review."""
     text: str = ""
     machine: str = ""
     """The machine on which the work must be done; empty if that does not matter."""
@@ -76,5 +78,7 @@ def _announcements_of(envelope: Envelope) -> Iterator[Announcement]:
         case ApprovalResolved() | SessionApprovalResolved() as event:
             topic: Topic = "approval/granted" if event.verdict == "granted" else "approval/denied"
             yield Announcement(topic, session, event.approval, event.reason)
+        case FeatureReviewRequested() as event:
+            yield Announcement("feature/completion.requested", session, event.review, event.feature)
         case _:
             return

@@ -7,20 +7,10 @@ import msgspec
 from interlock.core.canonical import Json
 from interlock.core.ids import BlobRef, DelegationId
 from interlock.core.session.event_struct import EventStruct
+from interlock.core.session.verdict_outcomes import VerdictOutcome
 
 AgentStatus = Literal["completed", "blocked", "failed"]
 DecisionType = Literal["architectural", "technical", "process", "scope"]
-VerdictOutcome = Literal[
-    "CRITICAL_FAIL",
-    "REJECTED",
-    "FAIL",
-    "NEEDS_REVIEW",
-    "WARN",
-    "PARTIAL",
-    "COMPLIANT",
-    "PASS",
-]
-"""The worst comes first."""
 
 
 class AgentInvoked(EventStruct, frozen=True, omit_defaults=True, tag="agent_invoked"):

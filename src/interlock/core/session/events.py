@@ -24,6 +24,7 @@ from interlock.core.session.delegation_events import DelegationEvent, HistoryCom
 from interlock.core.session.event_struct import EventStruct
 from interlock.core.session.past import Past
 from interlock.core.session.protocol_events import ProtocolEvent
+from interlock.core.session.review_events import ReviewEvent
 from interlock.core.workflow.interpret import Entry
 from interlock.core.workflow.packs import Capability, DivergenceReason, Severity
 from interlock.core.workflow.positions import Position
@@ -316,6 +317,7 @@ SessionEvent: TypeAlias = (
     | ProtocolStarted
     | StatusChanged
     | DelegationEvent
+    | ReviewEvent
     | ProtocolEvent
     | SessionApprovalEvent
     | SessionArchived

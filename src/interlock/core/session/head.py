@@ -34,6 +34,7 @@ from interlock.core.session.protocol_events import (
     ProtocolEndRequested,
     SessionCompleted,
 )
+from interlock.core.session.review_events import FeatureReviewed, FeatureReviewRequested
 
 
 class Attendance(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -55,6 +56,8 @@ class Attendance(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     """The job that is to end it, until that has an outcome."""
     ended_by: str = ""
     """The job that has ended it by its protocol."""
+    open_reviews: tuple[tuple[str, int], ...] = ()
+    """The reviews of features that wait for verdicts, each with its deadline in milliseconds."""
     hosts: tuple[tuple[str, str], ...] = ()
     """The conversations of agent clients that ever belonged to it: host, and its id there."""
 
@@ -121,8 +124,19 @@ def apply_event(head: Head | None, envelope: Envelope) -> Head:
         case SessionApprovalRequested() | SessionApprovalResolved() | SessionApprovalUsed():
             approvals = open_approvals_after(head.approvals, event, envelope.at_ms)
             return change(head, approvals=approvals)
+        case FeatureReviewRequested() | FeatureReviewed():
+            return _with_reviews(head, event)
         case _:
             return head  # it is about a run
+
+
+def _with_reviews(head: Head, event: FeatureReviewRequested | FeatureReviewed) -> Head:
+    change, attended = msgspec.structs.replace, head.attended
+    assert attended is not None, "a feature is reviewed in an attended session"
+    reviews = tuple(one for one in attended.open_reviews if one[0] != event.review)
+    if isinstance(event, FeatureReviewRequested):
+        reviews = (*reviews, (event.review, event.deadline_ms))
+    return change(head, attended=change(attended, open_reviews=reviews))
 
 
 def _apply_to_attended(

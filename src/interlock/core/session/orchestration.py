@@ -4,7 +4,7 @@ A part of the state of a session (`state`), and like it a fold of events. A dele
 history until it is compacted: then only the summary stays here, and the rest is in a blob.
 """
 
-from typing import Annotated, Any, Literal, TypeAlias, assert_never
+from typing import Annotated, Any, Literal, assert_never
 
 import msgspec
 from msgspec import Meta
@@ -19,11 +19,22 @@ from interlock.core.session.delegation_events import (
     DelegationEvent,
     HistoryCompacted,
     VerdictGiven,
-    VerdictOutcome,
 )
 from interlock.core.session.events import Phase
+from interlock.core.session.feature_review import (
+    FeatureReview,
+    new_review,
+    with_outcome,
+    with_verdict,
+)
+from interlock.core.session.review_events import (
+    FeatureReviewed,
+    FeatureReviewRequested,
+    ReviewEvent,
+)
+from interlock.core.session.timestamps import Timestamp
+from interlock.core.session.verdict_outcomes import VerdictOutcome
 
-Timestamp: TypeAlias = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 VerdictDecision = Literal["approve", "reject", "conditional", "needs_revision"]
 
 _DECISIONS: dict[VerdictOutcome, VerdictDecision] = {
@@ -129,6 +140,7 @@ class Orchestration(OrchestrationPart, frozen=True):
     verdicts: tuple[Verdict, ...] = ()
     pending_handoffs: tuple[Handoff, ...] = ()
     compaction_history: tuple[Compaction, ...] = ()
+    feature_reviews: tuple[FeatureReview, ...] = ()
 
     @property
     def open_invocations(self) -> tuple[AgentInvocation, ...]:
@@ -151,7 +163,7 @@ def outcome_of(word: str, *, has_blockers: bool) -> VerdictOutcome | None:
 
 
 def apply_delegation_event(
-    before: Orchestration | None, event: DelegationEvent, at: str
+    before: Orchestration | None, event: DelegationEvent | ReviewEvent, at: str
 ) -> Orchestration:
     work = before or Orchestration(at, at)
     change = msgspec.structs.replace
@@ -177,14 +189,27 @@ def apply_delegation_event(
             entry = Compaction(event.note, at, len(gone), event.agents_summary)
             compactions = (*work.compaction_history, entry)
             return change(work, agent_history=kept, compaction_history=compactions)
+        case FeatureReviewRequested():
+            return change(work, feature_reviews=(*work.feature_reviews, new_review(event, at)))
+        case FeatureReviewed():
+            reviews = tuple(with_outcome(one, event, at) for one in work.feature_reviews)
+            return change(work, feature_reviews=reviews)
         case _:
             assert_never(event)
 
 
 def _with_invocation(work: Orchestration, event: AgentInvoked, at: str) -> Orchestration:
-    waiting = [one for one in work.pending_handoffs if one.to_agent == event.agent]
+    # A reviewer judges the whole: nobody hands on to it, and what waits for it goes on waiting.
+    is_review = any(
+        event.delegation == one.delegation
+        for review in work.feature_reviews
+        for one in review.reviewers
+    )
+    waiting = [
+        one for one in work.pending_handoffs if one.to_agent == event.agent and not is_review
+    ]
     # What is taken up comes first; else it is the one who worked until now that hands it on.
-    handed_by = waiting[-1].from_agent if waiting else work.active_agent
+    handed_by = waiting[-1].from_agent if waiting else None if is_review else work.active_agent
     invocation = AgentInvocation(
         event.delegation,
         event.agent,
@@ -215,7 +240,8 @@ def _with_completion(work: Orchestration, event: AgentCompleted, at: str) -> Orc
         handoff_to=event.handoff_to or None,
     )
     history = tuple(done if one.id == done.id else one for one in work.agent_history)
-    work = change(work, agent_history=history, last_agent_change=at)
+    reviews = tuple(with_verdict(one, event) for one in work.feature_reviews)
+    work = change(work, agent_history=history, last_agent_change=at, feature_reviews=reviews)
     still_open = work.open_invocations
     work = change(work, active_agent=still_open[-1].agent if still_open else None)
     if event.handoff_to:

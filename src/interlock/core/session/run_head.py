@@ -56,6 +56,7 @@ from interlock.core.session.protocol_events import (
     ProtocolEndRequested,
     SessionCompleted,
 )
+from interlock.core.session.review_events import FeatureReviewed, FeatureReviewRequested
 
 RECAP_CHARS_MAX = 800  # what resume searches and shows; the whole notes are in the events
 BLOCKED_IN_ROW_MAX = 10  # after so many blocked attempts the run waits for the user
@@ -170,7 +171,7 @@ def apply_run_event(run: RunHead, envelope: Envelope) -> RunHead:
             return run
         case AgentInvoked() | AgentCompleted() | DecisionRecorded() | DecisionJudged():
             return run
-        case HistoryCompacted():
+        case HistoryCompacted() | FeatureReviewRequested() | FeatureReviewed():
             return run
         case ProtocolEndRequested() | ProtocolEndRefused():
             return run

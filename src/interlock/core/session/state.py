@@ -7,13 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from interlock.core.gate.state import Mode
-from interlock.core.session.delegation_events import (
-    AgentCompleted,
-    AgentInvoked,
-    DecisionJudged,
-    DecisionRecorded,
-    HistoryCompacted,
-)
+from interlock.core.session.delegation_events import DelegationEvent
 from interlock.core.session.events import (
     Envelope,
     HostBound,
@@ -25,12 +19,10 @@ from interlock.core.session.events import (
     StatusChanged,
     WorkChanged,
 )
-from interlock.core.session.orchestration import (
-    Orchestration,
-    Timestamp,
-    apply_delegation_event,
-)
+from interlock.core.session.orchestration import Orchestration, apply_delegation_event
 from interlock.core.session.protocol_events import ProtocolEnded, SessionCompleted
+from interlock.core.session.review_events import ReviewEvent
+from interlock.core.session.timestamps import Timestamp, timestamp
 
 
 class _State(msgspec.Struct, frozen=True, rename="camel"):
@@ -111,13 +103,7 @@ def _apply_event(state: SessionState, envelope: Envelope, at: str) -> SessionSta
             text = event.commit or f"not committed: {event.commit_fault}"
             evidence = {**state.protocol_end_evidence, "gitCommitted": text}
             return change(state, protocol_end_evidence=evidence)
-        case (
-            AgentInvoked()
-            | AgentCompleted()
-            | DecisionRecorded()
-            | DecisionJudged()
-            | HistoryCompacted()
-        ) as event:
+        case event if isinstance(event, DelegationEvent | ReviewEvent):
             work = apply_delegation_event(state.orchestrator_workflow, event, at)
             return change(state, orchestrator_workflow=work)
         case _:
@@ -128,19 +114,3 @@ def _with_phase(orchestration: Orchestration | None, phase: Phase, at: str) -> O
     if orchestration is None:
         return None if phase == "planning" else Orchestration(at, at, workflow_phase=phase)
     return msgspec.structs.replace(orchestration, workflow_phase=phase)
-
-
-def timestamp(at_ms: int) -> str:
-    """Return ISO 8601 in UTC. Computed by hand: the core has no clock, and `datetime` has one."""
-    days, ms = divmod(at_ms, 86_400_000)
-    # Days since 0000-03-01, so that the leap day is the last of a year.
-    era, day = divmod(days + 719_468, 146_097)
-    year_of_era = (day - day // 1_460 + day // 36_524 - day // 146_096) // 365
-    day_of_year = day - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
-    month_from_march = (5 * day_of_year + 2) // 153
-    day_of_month = day_of_year - (153 * month_from_march + 2) // 5 + 1
-    month = month_from_march + 3 if month_from_march < 10 else month_from_march - 9  # noqa: PLR2004
-    year = year_of_era + era * 400 + (month <= 2)  # noqa: PLR2004
-    seconds, ms = divmod(ms, 1000)
-    clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{ms:03}Z"
-    return f"{year:04}-{month:02}-{day_of_month:02}T{clock}"

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 import msgspec
 
 from interlock.core.canonical import Json
+from interlock.core.ids import DelegationId
 from interlock.core.notes.fts_query import one_line
+from interlock.core.session.feature_review import FeatureReview
 from interlock.core.session.orchestration import (
     AgentInvocation,
     AgentOutput,
@@ -25,7 +27,10 @@ def delegation_lines(work: Orchestration | None) -> Iterator[str]:
     if work.active_agent:
         yield f"Active agent: {work.active_agent}. Phase: {work.workflow_phase}."
     for invocation in work.open_invocations:
-        yield _open_line(invocation)
+        yield _open_line(work, invocation)
+    for review in work.feature_reviews:
+        if review.is_open or review is work.feature_reviews[-1]:
+            yield review_line(review)
     for handoff in work.pending_handoffs:
         yield _handoff_line(handoff)
     for verdict in work.verdicts[-SHOWN_MAX:]:
@@ -69,8 +74,34 @@ def output_lines(output: AgentOutput) -> Iterator[str]:
         yield from (f"- {name}: {text}" for text in texts)
 
 
-def _open_line(invocation: AgentInvocation) -> str:
-    call = _call(delegation=invocation.id, summary="<what came of it>")
+def review_line(review: FeatureReview) -> str:
+    """Say which verdicts a review waits for; or what came of it, and what to do then."""
+    subject = f"Review {review.id}: feature “{one_line(review.feature)}”"
+    if review.is_open:
+        awaited = ", ".join(one.agent for one in review.awaited_reviewers)
+        given = ", ".join(f"{one.agent} {one.outcome}" for one in review.reviewers if one.outcome)
+        text = f"{subject} is under review until {review.deadline}."
+        return f"{text} Verdicts are awaited from: {awaited}; given: {given or 'none'}."
+    if review.is_blocking:
+        call = _call(action="complete_feature", feature=review.feature)
+        text = f"{subject} is not complete: {review.outcome} ({review.reason})."
+        return f"{text} When that is put right: session {call}"
+    text = f"{subject} is complete: {review.outcome} ({review.reason})."
+    return f"{text} If nothing else is to be done: session {_call(action='end')}"
+
+
+def completion_arguments(work: Orchestration, delegation: DelegationId) -> dict[str, Json]:
+    """Return the arguments of the call that ends a delegation; a reviewer owes a verdict."""
+    arguments: dict[str, Json] = {"delegation": delegation, "summary": "<what came of it>"}
+    reviewers = (one for review in work.feature_reviews for one in review.reviewers)
+    if any(one.delegation == delegation for one in reviewers):
+        verdict = "<approve, conditional, needs_revision or reject>"
+        arguments["verdict"] = {"decision": verdict, "reasoning": "<why>"}
+    return arguments
+
+
+def _open_line(work: Orchestration, invocation: AgentInvocation) -> str:
+    call = _call(**completion_arguments(work, invocation.id))
     prompt = one_line(invocation.input.prompt)
     return (
         _line(f"Open: {invocation.agent}, “{prompt}”.") + f" When done: complete_delegation {call}"

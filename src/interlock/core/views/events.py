@@ -54,6 +54,7 @@ from interlock.core.session.protocol_events import (
     ProtocolEndRequested,
     SessionCompleted,
 )
+from interlock.core.session.review_events import FeatureReviewed, FeatureReviewRequested
 from interlock.core.views.decisions import decisions_in_words
 from interlock.core.workflow.operators import clip
 
@@ -108,6 +109,8 @@ def is_failure(event: SessionEvent) -> bool:
             return True
         case ProtocolEndRefused() | SessionApprovalResolved(verdict="denied"):
             return True
+        case FeatureReviewed(is_blocking=True):
+            return True
         case _:
             return False
 
@@ -161,6 +164,11 @@ def _unclipped_summary(event: SessionEvent) -> str:
             return f"{event.agent} {verb} {event.decision}"
         case HistoryCompacted():
             return f"{len(event.delegations)} delegations compacted: {event.agents_summary}"
+        case FeatureReviewRequested():
+            reviewers = ", ".join(one.agent for one in event.reviewers)
+            return f"feature {event.feature} is to be reviewed by {reviewers}"
+        case FeatureReviewed():
+            return f"feature {event.feature} was reviewed: {event.outcome} ({event.reason})"
         case _:
             return _run_event_summary(event)
 

@@ -87,6 +87,7 @@ class _ProjectRequirement(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
 class _ProtocolSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     commit: bool = False
     requirements: tuple[_ProjectRequirement, ...] = ()
+    reviewers: Annotated[tuple[str, ...], Meta(max_length=20)] = ()
 
 
 class ProtocolSettings(msgspec.Struct, frozen=True):
@@ -95,6 +96,8 @@ class ProtocolSettings(msgspec.Struct, frozen=True):
     commits: bool = False
     """Whether the session's own files are committed when a session ends."""
     requirements: tuple[Requirement, ...] = ()
+    reviewers: tuple[str, ...] = ()
+    """The agents that must review every feature."""
 
 
 def protocol_in(path: Path) -> ProtocolSettings:
@@ -104,12 +107,13 @@ def protocol_in(path: Path) -> ProtocolSettings:
         SettingsBroken: the file is there but is not what it should be.
     """
     section: _ProtocolSection = section_in(path, "protocol", _ProtocolSection)
-    ids = [added.id for added in section.requirements]
-    for added in section.requirements:
-        if fault := _requirement_fault(added, ids):
-            name = visible_text.make_visible(added.id)
+    ids = [one.id for one in section.requirements]
+    for one in section.requirements:
+        if fault := _requirement_fault(one, ids):
+            name = visible_text.make_visible(one.id)
             raise SettingsBroken(f"`{path}` cannot be used: the requirement `{name}` {fault}")
-    return ProtocolSettings(section.commit, tuple(map(_requirement, section.requirements)))
+    added = tuple(map(_requirement, section.requirements))
+    return ProtocolSettings(section.commit, added, section.reviewers)
 
 
 def _requirement_fault(added: _ProjectRequirement, ids: list[str]) -> str:
