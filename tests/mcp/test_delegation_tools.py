@@ -21,6 +21,8 @@ from interlock.store.failures import StoreUnusable
 from tests.mcp.agent import Agent
 
 pytestmark = pytest.mark.both_stores
+EMPTY = ("active_agent", "compaction_history", "handoff_from", "feature_reviews")
+"""The fields that other tests fill."""
 
 
 @pytest.fixture
@@ -82,7 +84,7 @@ def test_every_field_of_the_state_is_reached_through_the_tools(app: App, attende
     (verdict,), (decided,) = work.verdicts, work.decisions
     for part in (work, invocation, handoff, verdict, decided):
         for name in part.__struct_fields__:
-            is_empty = name in ("active_agent", "compaction_history", "handoff_from")
+            is_empty = name in EMPTY
             assert bool(getattr(part, name)) != is_empty, name
     taken = attended.ok("delegate", agent="architect", prompt="Design it")
     (over,) = taken["takenOver"]
@@ -314,3 +316,44 @@ def test_a_subagent_that_was_delegated_to_is_one_delegation(
 
     (invocation,) = work_of(app, session).agent_history
     assert (invocation.input.prompt, invocation.status) == ("Test it", "completed")
+
+
+def test_a_feature_is_completed_by_the_verdicts_of_its_reviewers(
+    app: App, agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opt_in(tmp_path, "standard")
+    hook(app, tmp_path, "session-start", source="startup")
+    session = next(iter(session_record.announced_conversations(app)))
+    monkeypatch.setenv("INTERLOCK_SESSION", session)
+    agent.ok("session", feature="Export")
+    agent.ok("delegate", agent="implementer", prompt="Build it")
+    stopped = agent.refused("session", {"action": "complete_feature"})
+    assert stopped["code"] == "feature_not_done"
+    assert "to implementer is open" in stopped["details"]["hint"]
+    agent.ok("complete_delegation", delegation="implementer", summary="Built")
+
+    opened = agent.ok("session", action="complete_feature", reviewers=["qa", "critic"])
+
+    assert opened["featureReview"]["awaited"] == ["qa", "critic"]
+    told = hook(app, tmp_path, "session-start", source="compact")
+    assert "Verdicts are awaited from: qa, critic; given: none." in told
+    assert '"verdict":{"decision":"<approve' in told
+    verdicts = iter(("reject", "approve", "approve", "conditional"))
+
+    def answer_all(calls: list[dict[str, Any]]) -> dict[str, Any]:
+        answers: list[dict[str, Any]] = []
+        for call in calls:
+            verdict = {"decision": next(verdicts), "reasoning": "tried it"}
+            params = {**call["params"], "summary": "Looked", "verdict": verdict}
+            answers.append(agent.ok(call["tool"], **params))
+        return answers[-1]["featureReview"]
+
+    blocked = answer_all(opened["nextCalls"])
+    assert (blocked["outcome"], blocked["isBlocking"]) == ("REJECTED", True)
+    assert blocked["reason"] == "qa: tried it"
+    assert "When that is put right: session {" in agent.ok("session")["summary"]
+    again = agent.ok("session", action="complete_feature", reviewers=["qa", "critic"])
+    assert answer_all(again["nextCalls"])["outcome"] == "WARN"
+    told = agent.ok("session")["summary"]
+    assert "is complete: WARN (critic: tried it). If nothing else is to be done: session" in told
+    assert work_of(app, session).workflow_phase == "complete"

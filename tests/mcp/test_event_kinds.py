@@ -56,6 +56,12 @@ def attended_session(app: App, project: Path, capsys: pytest.CaptureFixture[str]
     approval = denied.partition("approvals grant ")[2].partition("`")[0]
     assert commands.run_cli(["approvals", "grant", approval]) == 0
     assert run_hook(codex.HOST, "pre-tool", app.home, content).out == b""
+    assert commands.run_cli(["feature", "complete", "Export", "--reviewer", "qa"]) == 0
+    assert "  (qa)" in capsys.readouterr().out
+    approving = ["agent", "complete", "qa", "Good enough", "--verdict", "approve"]
+    assert commands.run_cli(approving) == 0
+    assert commands.run_cli(["session", "show"]) == 0
+    assert "feature “Export” is complete: PASS" in capsys.readouterr().out
     assert commands.run_cli(["session", "pause"]) == 0
     (found,) = app.reader.attended_sessions_in(str(project))
     view = show_session(app, found.session)

@@ -34,6 +34,7 @@ _COMMANDS = {
     "console": "interlock.cli.server:console",
     "decision": "interlock.cli.delegation:decision",
     "demo": "interlock.cli.demo:demo",
+    "feature": "interlock.cli.feature:feature",
     "gate": "interlock.cli.gate:gate",
     "gaps": "interlock.cli.gaps:gaps",
     "hook": "interlock.cli.hook_command:hook",

@@ -23,14 +23,14 @@ from interlock.core.session.delegation_events import (
     AgentStatus,
     DecisionType,
     VerdictGiven,
-    VerdictOutcome,
 )
 from interlock.core.session.orchestration import outcome_of
+from interlock.core.session.verdict_outcomes import OUTCOMES
 from interlock.core.views.delegated_work import delegation_lines, handoff_lines, output_lines
 
 STATUSES: tuple[AgentStatus, ...] = get_args(AgentStatus)
 TYPES: tuple[DecisionType, ...] = get_args(DecisionType)
-VERDICTS = ("approve", "conditional", "needs_revision", "reject", *get_args(VerdictOutcome))
+VERDICTS = ("approve", "conditional", "needs_revision", "reject", *OUTCOMES)
 _SESSION = click.option(
     "--session", "session_id", help="Which session; default: yours, or the only one here"
 )

@@ -10,7 +10,7 @@ from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
 from interlock.app.gate import integrity
 from interlock.app.handoff.export import session_handoff
-from interlock.app.protocol import delegations, deletion, pruning
+from interlock.app.protocol import delegations, deletion, feature_reviews, pruning
 from interlock.app.protocol.presence import commands_of, end_departed_sessions
 from interlock.app.refusals import BundleBroken, NoSuchRun, NoSuchSession
 from interlock.app.runs import user_actions
@@ -365,7 +365,9 @@ def _resolve_session(app: App, session_id: str | None, *, as_json: bool) -> Sess
 
 def _session_view(session_id: str | None, *, as_json: bool) -> SessionView:
     app = open_app(data_home())
-    view = show_session(app, _resolve_session(app, session_id, as_json=as_json))
+    full_id = _resolve_session(app, session_id, as_json=as_json)
+    feature_reviews.settle_if_overdue(app, full_id)
+    view = show_session(app, full_id)
     if isinstance(view, NoSuchSession):
         refuse(view.explain(), as_json=as_json)
     return view

@@ -19,7 +19,7 @@ from interlock.app.failures import StoreFailure
 from interlock.app.gate import integrity, opt_in, overrides
 from interlock.app.gate.policy import policy_remarks
 from interlock.app.gate.trust import trust_checkout
-from interlock.app.protocol import gated_sessions
+from interlock.app.protocol import feature_reviews, gated_sessions
 from interlock.app.refusals import ProjectNotOptedIn, SeveralSessions
 from interlock.cli import terminal
 from interlock.cli.authority import (
@@ -157,7 +157,8 @@ def _clock_time(at_ms: int) -> str:
 def get_state(session_id: str | None) -> None:
     """Print the state of a session as JSON"""
     app = open_app(data_home())
-    state = session_record.state_of(app, resolve_session(app, session_id, as_json=True))
+    session = resolve_session(app, session_id, as_json=True)
+    state = feature_reviews.settled_state(app, session)
     if not isinstance(state, SessionState):
         refuse(state.explain(), as_json=True)
     print_json(state)

@@ -6,7 +6,9 @@ from interlock.app.sessions.lookup import SessionView
 from interlock.cli.terminal import print_lines, print_table
 from interlock.core.session.events import Envelope
 from interlock.core.session.run_head import RunHead
+from interlock.core.session.state import fold
 from interlock.core.views.counting import pluralise, progress_text
+from interlock.core.views.delegated_work import review_line
 from interlock.core.views.events import event_summary
 from interlock.core.views.path import PathStep, path_of
 from interlock.core.views.status import self_attested_text
@@ -25,6 +27,9 @@ def print_session_view(view: SessionView) -> None:
         )
     for run in view.runs:
         _print_run(run, view.events)
+    state = fold(view.events, project="")
+    work = state.orchestrator_workflow if state else None
+    print_lines(*(review_line(review) for review in (work.feature_reviews if work else ())))
     own_events = [event for event in view.events if event.run is None]
     print_lines("")
     print_table([(str(event.seq), event_summary(event.event)) for event in own_events])

@@ -1,6 +1,6 @@
 """The tools by which an orchestrator hands work on, takes results, and records decisions."""
 
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -25,7 +25,6 @@ from interlock.core.session.delegation_events import (
     AgentStatus,
     DecisionType,
     VerdictGiven,
-    VerdictOutcome,
 )
 from interlock.core.session.orchestration import (
     AgentOutput,
@@ -33,9 +32,11 @@ from interlock.core.session.orchestration import (
     Orchestration,
     outcome_of,
 )
+from interlock.core.session.verdict_outcomes import OUTCOMES
 from interlock.core.views.delegated_work import delegation_lines, handoff_lines, output_lines
 from interlock.mcp.arguments import workspace_of
 from interlock.mcp.results import SuggestedCall, ToolResult, refusal_result
+from interlock.mcp.review_answer import ReviewAnswer, review_answer
 from interlock.mcp.session_tool import SESSION_TOOL, given_arguments
 from interlock.mcp.tool import Tool
 from interlock.mcp.unknown_caller import refuse_unknown_caller
@@ -120,6 +121,8 @@ class DelegationAnswer(msgspec.Struct, frozen=True, rename="camel", omit_default
     status: str
     taken_over: tuple[Handoff, ...] = ()
     earlier_context: AgentOutput | None = None
+    feature_review: ReviewAnswer | None = None
+    """The review that this verdict was for."""
     next_call: SuggestedCall | None = None
 
 
@@ -148,8 +151,7 @@ def _call_delegate(app: App, arguments: DelegateArguments) -> ToolResult:
         return _refusal_with_call(outcome, DELEGATE, arguments)
     invocation = outcome.invocation
     call = SuggestedCall(
-        COMPLETE_DELEGATION.name,
-        {"delegation": invocation.id, "summary": "<what came of it>"},
+        COMPLETE_DELEGATION.name, {"delegation": invocation.id, "summary": "<what came of it>"}
     )
     state = "is open" if invocation.status == "in_progress" else f"is {invocation.status}"
     lines = [f"Delegation {invocation.id} to {agent} {state}."]
@@ -163,7 +165,7 @@ def _call_delegate(app: App, arguments: DelegateArguments) -> ToolResult:
         *(session, invocation.id, agent, invocation.status),
         outcome.taken_over,
         outcome.earlier,
-        call,
+        next_call=call,
     )
     return ToolResult(answer, "\n".join(filter(None, (*lines, unknown_agent_warning(agent)))))
 
@@ -192,14 +194,20 @@ def _call_complete(app: App, arguments: CompleteArguments) -> ToolResult:
     if not isinstance(done, delegations.CompletedDelegation):
         return _refusal_with_call(done, COMPLETE_DELEGATION, arguments)
     lines = [f"{done.agent} {done.status} ({done.id}).", *delegation_lines(done.work)]
-    answer = DelegationAnswer(session, done.id, done.agent, done.status)
+    reviews = done.work.feature_reviews
+    own_review = (r for r in reviews if any(one.delegation == done.id for one in r.reviewers))
+    review = next(own_review, None)
+    answer = DelegationAnswer(
+        *(session, done.id, done.agent, done.status),
+        feature_review=review_answer(review) if review else None,
+    )
     return ToolResult(answer, "\n".join((*lines, f"session: {session}")))
 
 
 def _verdict(given: VerdictArguments, blockers: Names) -> VerdictGiven | ToolResult:
     outcome = outcome_of(given.decision, has_blockers=bool(blockers))
     if outcome is None:
-        words = ("approve", "conditional", "needs_revision", "reject", *get_args(VerdictOutcome))
+        words = ("approve", "conditional", "needs_revision", "reject", *OUTCOMES)
         return refusal_result(
             UnknownVerdict(given.decision).explain(),
             COMPLETE_DELEGATION.example_call(),

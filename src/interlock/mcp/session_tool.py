@@ -13,24 +13,28 @@ from interlock.app.callers.caller import NO_SESSION, CallerClues, resolve_caller
 from interlock.app.context import App
 from interlock.app.gate.integrity import governed_root
 from interlock.app.gate.policy import policy_remarks
-from interlock.app.protocol import gated_sessions
+from interlock.app.protocol import feature_reviews, gated_sessions
 from interlock.app.protocol.bootstrap import assemble_bootstrap, session_summary
 from interlock.app.refusals import NoSuchDirectory, ProjectNotOptedIn
 from interlock.app.sessions.session_approvals import requests_in
 from interlock.core.canonical import Json
 from interlock.core.gate.state import Mode
 from interlock.core.ids import SessionId
+from interlock.core.protocol.feature_completion import FeatureCompletionRequest
 from interlock.core.protocol.gated_session import (
     AttendanceRefusal,
     ChangeNotAllowed,
+    SessionEnded,
     SessionNotAttended,
     WorkUpdate,
 )
 from interlock.core.session.events import Phase
 from interlock.core.session.state import SessionState
+from interlock.core.views.delegated_work import completion_arguments, review_line
 from interlock.core.workflow.operators import clip
 from interlock.mcp.arguments import TOKEN_ALIASES, Workspace, token_in, workspace_of
-from interlock.mcp.results import ToolResult, refusal_result
+from interlock.mcp.results import SuggestedCall, ToolResult, refusal_result
+from interlock.mcp.review_answer import ReviewAnswer, review_answer
 from interlock.mcp.tool import Tool
 from interlock.mcp.unknown_caller import refuse_unknown_caller
 
@@ -39,8 +43,11 @@ TITLE_CHARS_MAX = 100
 
 class SessionArguments(msgspec.Struct, frozen=True, rename="camel"):
     action: Annotated[
-        Literal["get", "start", "set"] | None,
-        Meta(description="get (default): where the session stands. start: begin one. set: change."),
+        Literal["get", "start", "set", "complete_feature"] | None,
+        Meta(
+            description="get (default): where the session stands. start: begin one. set: change."
+            " complete_feature: have it reviewed."
+        ),
     ] = None
     mode: Annotated[
         Mode | None,
@@ -49,6 +56,10 @@ class SessionArguments(msgspec.Struct, frozen=True, rename="camel"):
     task: Annotated[str | None, Meta(description="What the work is about now.")] = None
     feature: Annotated[str | None, Meta(description="What the task is part of.")] = None
     phase: Annotated[Phase | None, Meta(description="How far the work is.")] = None
+    reviewers: Annotated[
+        tuple[str, ...] | None, Meta(description="Of the feature. Default: qa, analyst, architect.")
+    ] = None
+    request_id: Annotated[str | None, Meta(description="Names this call.")] = None
     session_id: Annotated[
         str | None, Meta(description="Which session. Default: yours, else the only one here.")
     ] = None
@@ -65,6 +76,9 @@ class SessionAnswer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
     summary: str
     feature: str = ""
     task: str = ""
+    feature_review: ReviewAnswer | None = None
+    """Of `complete_feature`."""
+    next_calls: tuple[SuggestedCall, ...] = ()
 
 
 def _call_session(app: App, arguments: SessionArguments) -> ToolResult:
@@ -95,11 +109,13 @@ def _call_session(app: App, arguments: SessionArguments) -> ToolResult:
                 session.explain(), SESSION_TOOL.corrected_call({"action": "start"})
             )
         return refuse_unknown_caller(session, SESSION_TOOL, sent_arguments)
-    outcome = session_record.state_of(app, session)
+    outcome = feature_reviews.settled_state(app, session)
     if action == "get" and isinstance(outcome, SessionNotAttended):
         return _ungated_result(session)
     if action == "set" and isinstance(outcome, SessionState):
         outcome = _change_session(app, outcome, governed_root(app.home, workspace), arguments)
+    if action == "complete_feature" and isinstance(outcome, SessionState):
+        return _complete_feature(app, outcome, governed_root(app.home, workspace), arguments)
     if isinstance(outcome, SessionState):
         remarks = _remarks(app, outcome)
         if action == "get":
@@ -128,6 +144,41 @@ def _change_session(
         work = WorkUpdate(arguments.feature, arguments.task, arguments.phase)
         outcome = gated_sessions.change_work(app, session, work)
     return outcome
+
+
+def _complete_feature(
+    app: App, state: SessionState, root: Path | None, arguments: SessionArguments
+) -> ToolResult:
+    session = SessionId(state.session_id)
+    if state.worktree != str(root):
+        refusal = ChangeNotAllowed(f"changing session {session}", f"it belongs to {state.worktree}")
+        return refusal_result(refusal.explain(), None)
+    request = FeatureCompletionRequest(
+        arguments.feature, arguments.reviewers or (), request_id=arguments.request_id
+    )
+    outcome = feature_reviews.complete_feature(app, session, request)
+    if not isinstance(outcome, feature_reviews.RequestedReview):
+        is_over = isinstance(outcome, SessionEnded)
+        call = {"action": "start"} if is_over else given_arguments(arguments)
+        return refusal_result(outcome.explain(), SESSION_TOOL.corrected_call(call))
+    review, work = outcome.review, outcome.state.orchestrator_workflow
+    assert work is not None, "the review is part of it"
+    calls = tuple(
+        SuggestedCall("complete_delegation", completion_arguments(work, reviewer.delegation))
+        for reviewer in (review.awaited_reviewers if review.is_open else ())
+    )
+    lines = [review_line(review)]
+    if calls:
+        lines.append("Hand the review to each of these agents, and record its verdict:")
+    lines += [f"{call.tool} {msgspec.json.encode(call.params).decode()}" for call in calls]
+    result = _session_result(outcome.state, "\n".join(lines))
+    answer = msgspec.structs.replace(
+        result.structured,
+        feature=review.feature,
+        feature_review=review_answer(review),
+        next_calls=calls,
+    )
+    return ToolResult(answer, f"{result.text}, session: {session}, mode: {state.current_mode}")
 
 
 def _start_session(

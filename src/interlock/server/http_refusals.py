@@ -61,6 +61,7 @@ STATUS_BY_CODE: dict[AnyCode, int] = {
     "unknown_job": 404,
     "unknown_delegation": 404,
     "unknown_decision": 404,
+    "feature_not_done": 409,
     "unknown_node": 404,
     "unknown_step": 404,
     "unknown_approval": 404,

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 from starlette.routing import Route
 
-from interlock.app.callers import session_record
 from interlock.app.notes.browse import notes_of_session
+from interlock.app.protocol.feature_reviews import settled_state
 from interlock.app.refusals import NoSuchNode
 from interlock.app.runs import user_actions
 from interlock.app.sessions import session_views
@@ -143,7 +143,7 @@ def agents(request: PageRequest) -> Page | Explanation:
     viewed = _view_session(request)
     if isinstance(viewed, Explanation):
         return viewed
-    state = session_record.state_of(request.app, viewed.session)
+    state = settled_state(request.app, viewed.session)
     work = state.orchestrator_workflow if isinstance(state, SessionState) else None
     now = timestamp(request.app.clock.now_ms())
     invocations = [
