@@ -62,6 +62,7 @@ def attended_session(app: App, project: Path, capsys: pytest.CaptureFixture[str]
     assert commands.run_cli(approving) == 0
     assert commands.run_cli(["session", "show"]) == 0
     assert "feature “Export” is complete: PASS" in capsys.readouterr().out
+    assert commands.run_cli(["note", "write", "Findings", "--content", "Good"]) == 0
     assert commands.run_cli(["session", "pause"]) == 0
     (found,) = app.reader.attended_sessions_in(str(project))
     view = show_session(app, found.session)

@@ -14,7 +14,8 @@ from interlock.app.protocol.publish import publish_outdated_sessions, publish_se
 from interlock.app.runs import user_actions
 from interlock.app.runs.advance import advance
 from interlock.core.ids import SessionId
-from interlock.core.protocol.gated_session import Conversation
+from interlock.core.notes.edits import Append
+from interlock.core.protocol.gated_session import Conversation, WorkUpdate
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.state import SessionState
 from interlock.core.views.session_note import KEEP_MARKER
@@ -155,3 +156,23 @@ def test_what_a_session_left_open_is_published_and_no_more_once_it_is_closed(
     user_actions.resolve_gap(app, session, found.gap.gap, "wrote them")
     publish_session(app, session)
     assert "No tests" not in page(desk, session).read_text()
+
+
+@pytest.mark.both_stores
+def test_the_note_of_a_session_links_to_what_it_wrote_and_is_about(
+    app: App, desk: Desk, session: SessionId
+) -> None:
+    desk.file("old.md", "# Old\n")
+    gated_sessions.change_work(app, session, WorkUpdate(feature="Export"))
+    desk.written("Findings", "One")
+    before = app.reader.stats().events
+    for text in ("Two", "Three"):
+        desk.edit("Old", Append(text))
+    assert app.reader.stats().events == before + 1
+
+    publish_session(app, session)
+
+    text = page(desk, session).read_text()
+    assert "- about [[Export]]\n- wrote [[findings]]\n- wrote [[old]]\n" in text
+    publish_session(app, session)
+    assert page(desk, session).read_text() == text

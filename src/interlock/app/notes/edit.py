@@ -21,6 +21,7 @@ from interlock.app.notes.write_and_index import (
     shown_permalink,
     write_and_index,
 )
+from interlock.app.notes.written_notes import calling_session, record_written_note
 from interlock.core.notes import edits, frontmatter, frontmatter_values
 from interlock.core.notes.edit_refusals import EditRefusal
 from interlock.core.notes.edits import NoteEdit
@@ -121,9 +122,11 @@ def apply_note_edit(
             return NoteChangeResult(
                 "unchanged", row.path, shown_permalink(row.permalink, row.path), version
             )
-        return write_and_index(
+        result = write_and_index(
             app, notes, row.path, text, existing_file=note_file, result="changed", call=call
         )
+    record_written_note(app, calling_session(app, notes.root), result)
+    return result
 
 
 def _edited_text(

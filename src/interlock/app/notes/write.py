@@ -15,7 +15,6 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.app.callers.caller import CallerClues, resolve_caller
 from interlock.app.callers.request_key import RequestKey
 from interlock.app.context import App
 from interlock.app.notes import repeated_calls
@@ -35,6 +34,8 @@ from interlock.app.notes.write_and_index import (
     with_leading_blank_line,
     write_and_index,
 )
+from interlock.app.notes.written_notes import calling_session, record_written_note
+from interlock.core.ids import SessionId
 from interlock.core.notes import frontmatter_values
 from interlock.core.notes.address import glob_of
 from interlock.core.notes.frontmatter import UnwritableFrontmatter
@@ -108,14 +109,15 @@ def write_draft(
     names the version it has read. Writing the same text again is no change.
     """
     notes.refresh(app, seconds_max=None)
-    origin = _origin_metadata(app, workspace)
+    session = calling_session(app, workspace)
+    origin = _origin_metadata(app, session)
     with notes.lock.hold():
         if (earlier_result := repeated_calls.find_earlier_result(app, notes, call)) is not None:
             return earlier_result
         planned = plan_write(app, notes, draft, origin=origin)
         if not isinstance(planned, PlannedWrite):
             return planned
-        return write_and_index(
+        result = write_and_index(
             app,
             notes,
             planned.path,
@@ -126,6 +128,8 @@ def write_draft(
             call=call,
             hints=planned.hints,
         )
+    record_written_note(app, session, result)
+    return result
 
 
 def plan_write(
@@ -297,15 +301,11 @@ def _similar_note(notes: OpenedNotes, draft: NoteDraft) -> SimilarNoteExists | N
     return None
 
 
-def _origin_metadata(app: App, workspace: Path) -> Metadata:
-    """Return the session and the node in which the note is written, as far as they are known.
-
-    A store that is missing or unusable does not prevent a note from being written: it is a file.
-    """
+def _origin_metadata(app: App, session: SessionId | None) -> Metadata:
+    """Return the session and the node in which the note is written, as far as they are known."""
+    if session is None:
+        return {}
     try:
-        session = resolve_caller(app, CallerClues(workspace))
-        if not isinstance(session, str):
-            return {}
         runs = app.reader.runs(session, latest=LATEST_RUNS_MAX)
     except StoreFailure:
         return {}

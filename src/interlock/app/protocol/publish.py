@@ -28,7 +28,7 @@ from interlock.core.notes.note import Metadata
 from interlock.core.refusal import Refusal
 from interlock.core.session import state
 from interlock.core.session.delegation_events import HistoryCompacted
-from interlock.core.session.events import Envelope, decode_envelope
+from interlock.core.session.events import Envelope, NoteWritten, decode_envelope
 from interlock.core.session.orchestration import decode_history
 from interlock.core.session.plan import Stream
 from interlock.core.session.state import SessionState
@@ -71,7 +71,8 @@ def publish_session(app: App, session: SessionId) -> NoteChangeResult | Refusal:
     runs = app.reader.runs(session)
     has_gaps = any(run.gaps_open for run in runs)
     gaps = tuple(entry.gap for entry in open_gaps(app, session)) if has_gaps else ()
-    page = session_page(stream, runs, session_state, gaps)
+    written = [e.event.note for e in envelopes if isinstance(e.event, NoteWritten)]
+    page = session_page(stream, runs, session_state, gaps, written=written)
     # First: the page of the session says by its version that all are up to date.
     for further in _further_pages(app, stream, session_state, envelopes):
         written = publish_page(app, notes, further)

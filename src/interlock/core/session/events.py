@@ -267,6 +267,13 @@ class StatusChanged(EventStruct, frozen=True, tag="status_changed"):
     reason: str
 
 
+class NoteWritten(EventStruct, frozen=True, tag="note_written"):
+    """The session has written or edited a note of its project, for the first time."""
+
+    note: str
+    """The permalink of the note."""
+
+
 class RunCompleted(EventStruct, frozen=True, tag="run_completed"):
     pass
 
@@ -320,6 +327,7 @@ SessionEvent: TypeAlias = (
     | ReviewEvent
     | ProtocolEvent
     | SessionApprovalEvent
+    | NoteWritten
     | SessionArchived
 )
 

@@ -34,6 +34,7 @@ from interlock.core.session.events import (
     ModeChanged,
     NodeCreated,
     NodeKind,
+    NoteWritten,
     ObservationRecorded,
     OutputAppended,
     PreferencesChanged,
@@ -167,7 +168,7 @@ def apply_run_event(run: RunHead, envelope: Envelope) -> RunHead:
             return run
         case SessionCreated() | SessionArchived() | HostBound() | ModeChanged() | WorkChanged():
             return run
-        case ProtocolStarted() | StatusChanged():
+        case ProtocolStarted() | StatusChanged() | NoteWritten():
             return run
         case AgentInvoked() | AgentCompleted() | DecisionRecorded() | DecisionJudged():
             return run

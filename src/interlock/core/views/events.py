@@ -31,6 +31,7 @@ from interlock.core.session.events import (
     HostBound,
     ModeChanged,
     NodeCreated,
+    NoteWritten,
     ObservationRecorded,
     OutputAppended,
     PreferencesChanged,
@@ -149,6 +150,8 @@ def _unclipped_summary(event: SessionEvent) -> str:
             return _answer_summary(event)
         case SessionApprovalUsed():
             return f"approval {event.approval} was used: the call was let through"
+        case NoteWritten():
+            return f"wrote the note {event.note}"
         case SessionArchived():
             return "archived" if event.is_archived else "back from the archive"
         case AgentInvoked():

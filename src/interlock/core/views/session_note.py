@@ -25,6 +25,7 @@ from interlock.core.views.delegated_work import output_lines
 KEEP_MARKER = "<!-- What you write below this line is kept. -->"
 CURRENT_SESSION_NOTE = "sessions/current-session"
 """The note that links to the session that began last."""
+_NOT_IN_LINKS = frozenset("[]|#^`\\<\n")
 
 
 class SessionNotePage(msgspec.Struct, frozen=True):
@@ -45,8 +46,13 @@ def session_page(
     runs: Sequence[RunHead],
     state: SessionState | None,
     gaps: Sequence[GapRecorded],
+    *,
+    written: Sequence[str] = (),
 ) -> SessionNotePage:
-    """Return the note of a session. Its version counts the events: with more, the page is stale."""
+    """Return the note of a session. Its version counts the events: with more, the page is stale.
+
+    `written`: the permalinks of the notes that were written in it.
+    """
     session, head = stream.session, stream.head
     assert head is not None, "a stored stream has a head"
     facts: dict[str, str | None] = {
@@ -68,6 +74,8 @@ def session_page(
     ]
     if state and (logbook := recorded_logbook(state.protocol_start_evidence)):
         lines.append(f"- Logbook: {one_line(logbook)}")
+    lines += [f"- about [[{name}]]" for name in _features(state) if not _NOT_IN_LINKS & set(name)]
+    lines += [f"- wrote [[{name}]]" for name in written if not _NOT_IN_LINKS & set(name)]
     for run in runs:
         lines += ["", *_run_lines(run)]
     if state and state.orchestrator_workflow:
@@ -81,6 +89,17 @@ def session_page(
         {name: value for name, value in facts.items() if value},
         "\n".join([*lines, "", ""]),
     )
+
+
+def _features(state: SessionState | None) -> list[str]:
+    """Return the features that a session is about: the active one, and those under review."""
+    if state is None:
+        return []
+    work = state.orchestrator_workflow
+    reviewed = (review.feature for review in (work.feature_reviews if work else ()))
+    return [
+        one_line(name) for name in dict.fromkeys((state.active_feature or "", *reviewed)) if name
+    ]
 
 
 def agent_lines(work: Orchestration) -> list[str]:
