@@ -21,7 +21,7 @@ from interlock.store.failures import StoreUnusable
 from tests.mcp.agent import Agent
 
 pytestmark = pytest.mark.both_stores
-EMPTY = ("active_agent", "compaction_history", "handoff_from", "feature_reviews")
+EMPTY = ("active_agent", "compaction_history", "handoff_from", "feature_reviews", "passed_handoffs")
 """The fields that other tests fill."""
 
 

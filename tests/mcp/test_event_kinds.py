@@ -12,7 +12,7 @@ from interlock.agents.hosts import codex
 from interlock.app.context import App
 from interlock.app.sessions.lookup import SessionView, show_session
 from interlock.cli import commands
-from interlock.core.session.events import SessionEvent
+from interlock.core.session.events import Envelope, SessionEvent, decode_envelope
 from interlock.core.views.events import event_summary
 from interlock.core.workflow.definition import Verification
 from interlock.core.workflow.passthrough import Assessment, Dimension, UserOnly
@@ -68,6 +68,18 @@ def attended_session(app: App, project: Path, capsys: pytest.CaptureFixture[str]
     view = show_session(app, found.session)
     assert isinstance(view, SessionView)
     return view
+
+
+def events_of_hand_over(app: App) -> list[Envelope]:
+    """A session that leaves a hand-off, and the next one, which takes it on."""
+    assert commands.run_cli(["session", "resume"]) == 0
+    assert commands.run_cli(["agent", "invoke", "analyst", "Look"]) == 0
+    assert commands.run_cli(["agent", "complete", "analyst", "Half", "--handoff-to", "qa"]) == 0
+    assert commands.run_cli(["session", "end"]) == 0
+    assert commands.run_cli(["session", "start"]) == 0
+    assert commands.run_cli(["agent", "invoke", "qa", "Go on"]) == 0
+    links = [link for session in app.reader.all_sessions() for link in app.reader.links(session)]
+    return [decode_envelope(link.body) for link in links]
 
 
 @pytest.mark.slow
@@ -129,6 +141,6 @@ def test_every_kind_of_event_comes_through_a_surface(
 
     assert isinstance(view, SessionView)
     assert view.health.state == "healthy"
-    events = (*view.events, *attended.events)
+    events = (*view.events, *attended.events, *events_of_hand_over(app))
     assert {type(envelope.event) for envelope in events} == set(get_args(SessionEvent))
     assert all(event_summary(envelope.event) for envelope in events)

@@ -13,13 +13,14 @@ from interlock.app.notes.check import check_notes
 from interlock.app.notes.project_notes import OpenedNotes, open_notes
 from interlock.app.notes.refusals import BadNoteName, HandoffFileUnusable, NoteNotWritten
 from interlock.app.notes.results import NotesCheckReport
-from interlock.app.protocol import gated_sessions
+from interlock.app.protocol import delegations, gated_sessions
 from interlock.app.protocol.bootstrap import assemble_bootstrap
 from interlock.core.handoff.page import handoff_page
 from interlock.core.handoff.parse import HandoffStep, parse_handoff
 from interlock.core.ids import SessionId
 from interlock.core.notes.grammar import parse_note
 from interlock.core.notes.note import Note
+from interlock.core.protocol.delegation import DelegationRequest
 from interlock.core.protocol.gated_session import WorkUpdate
 from interlock.core.session.state import SessionState
 from interlock.workspace.projects.handoff_files import BYTES_MAX
@@ -372,3 +373,19 @@ def test_a_session_whose_notes_cannot_be_used_is_handed_over_without_them(
 
     handoff = session_handoff(app, SessionId(session))
     assert (handoff.feature, handoff.decisions) == ("Dark mode", ())
+
+
+def test_the_next_session_is_handed_what_the_file_said(app: App, root: Path) -> None:
+    migrated = taken_over(app, root)
+    assert migrated.session
+    session = begun(app, root, "next")
+
+    state = session_record.state_of(app, session)
+    assert isinstance(state, SessionState)
+    told = assemble_bootstrap(app, state).text
+
+    assert f"{migrated.session}: Hand-off from hand-off file to orchestrator" in told
+    assert 'To go on: delegate {"agent":"orchestrator"' in told
+    started = delegations.delegate(app, session, DelegationRequest("orchestrator", "Go on"))
+    assert isinstance(started, delegations.StartedDelegation)
+    assert "Ask design" in started.taken_over[0].context

@@ -25,6 +25,7 @@ from interlock.app.notes.results import NoteChangeResult
 from interlock.app.notes.write import NoteDraft, PlannedWrite, plan_write, write_draft
 from interlock.app.notes.write_and_index import refuse_on_disk_failure
 from interlock.app.protocol import gated_sessions
+from interlock.app.protocol.left_handoffs import receive_from_file
 from interlock.core.explanation import Explanation
 from interlock.core.handoff.migration import HandoffNote, Migration, plan_migration
 from interlock.core.handoff.parse import parse_handoff
@@ -92,7 +93,9 @@ def migrate_handoff(
         return planned_notes
     is_new = any(note.result == "created" for note in planned_notes)
     # The session is started first, so that the notes name it as their origin.
-    session = _session_for_work(app, notes.root, migration, is_new=is_new, is_dry_run=is_dry_run)
+    session = _session_for_work(
+        app, notes.root, migration, source, is_new=is_new, is_dry_run=is_dry_run
+    )
     migrated_notes = planned_notes if is_dry_run else _write_notes(app, notes, drafts)
     if not isinstance(migrated_notes, list):
         return migrated_notes
@@ -176,7 +179,7 @@ def _migrated_note(
 
 
 def _session_for_work(
-    app: App, root: Path, migration: Migration, *, is_new: bool, is_dry_run: bool
+    app: App, root: Path, migration: Migration, source: str, *, is_new: bool, is_dry_run: bool
 ) -> _MigrationSession:
     """Return the session that continues the work of the file, started if necessary."""
     if project.root_of(root) is None:
@@ -206,6 +209,8 @@ def _session_for_work(
     outcome = gated_sessions.change_work(app, started.session, work)
     if not isinstance(outcome, SessionState):  # somebody ended the session in the meantime
         return _no_session(outcome.explain())
+    text = "\n\n".join(note.content for note in migration.notes if note.type != "decision")
+    receive_from_file(app, started.session, source, text or _work_description(migration))
     return _MigrationSession(
         started.session, f"The session goes on with {_work_description(migration)}."
     )

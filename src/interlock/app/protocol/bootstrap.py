@@ -15,6 +15,7 @@ from interlock.app.context import App
 from interlock.app.failures import SettingsBroken
 from interlock.app.gate.notes_location import BUDGET_TOKENS_DEFAULT
 from interlock.app.protocol.feature_reviews import settle_if_overdue
+from interlock.app.protocol.left_handoffs import left_handoffs
 from interlock.app.sessions.quiet import is_quiet
 from interlock.app.sessions.resume_check import changes_to_verify
 from interlock.app.sessions.workspace_snapshot import observe_workspace
@@ -29,7 +30,7 @@ from interlock.core.protocol.start_evidence import (
 )
 from interlock.core.session.state import SessionState
 from interlock.core.views.counting import progress_text
-from interlock.core.views.delegated_work import delegation_lines, left_open_lines
+from interlock.core.views.delegated_work import delegation_lines, handoff_line, left_open_lines
 from interlock.store.failures import StoreFailure
 from interlock.store.records import SessionFilter
 from interlock.workspace.machine import clients, disclosure_log
@@ -191,7 +192,12 @@ def _open_run_lines(app: App, state: SessionState) -> Iterator[str]:
 
 
 def _left_lines(app: App, state: SessionState) -> Iterator[str]:
-    """The delegated work of the session before this one, until this one has some of its own."""
+    """The hand-offs that earlier sessions have left, and what the one before this has not done.
+
+    The latter until this one has delegated work of its own.
+    """
+    for left in left_handoffs(app, state):
+        yield f"{left.session}: {handoff_line(left.handoff)}"
     own = state.orchestrator_workflow
     if own and (own.agent_history or own.decisions or own.compaction_history):
         return

@@ -13,6 +13,11 @@ from interlock.app.append_loop import append_plan
 from interlock.app.callers.session_record import state_of
 from interlock.app.context import App
 from interlock.app.protocol.gated_sessions import effective_policy_of, publish_note
+from interlock.app.protocol.left_handoffs import (
+    LeftHandoff,
+    received_event,
+    take_left_handoffs,
+)
 from interlock.core.ids import DelegationId, SessionId, is_made_by_call
 from interlock.core.protocol import delegation, delegation_plan
 from interlock.core.protocol.delegation import CompletionRequest, DecisionRequest, DelegationRequest
@@ -52,6 +57,7 @@ def delegate(
 ) -> StartedDelegation | Refused:
     at_ms = app.clock.now_ms()
     before: list[SessionState] = []
+    left: list[LeftHandoff] = []
 
     def decide(stream: Stream, state: SessionState) -> Plan | DelegationRefusal | None:
         before[:] = [state]
@@ -59,6 +65,10 @@ def delegate(
         named = delegation.named_id(session, request)
         if named and isinstance(planned, Plan) and _is_recorded(app, session, named):
             return RequestIdReused(named)  # it has been compacted since
+        if isinstance(planned, Plan):
+            left[:] = take_left_handoffs(app, state, request.agent)
+            received = [received_event(one) for one in left]
+            planned = delegation.delegate(stream, state, request, at_ms=at_ms, received=received)
         return planned
 
     after = record_change(app, session, decide)
@@ -67,7 +77,7 @@ def delegate(
     invocation = delegation.find_repeated(after, request, at_ms=at_ms)
     assert invocation is not None, "it is in the history, as the newest of its kind"
     work = before[0].orchestrator_workflow
-    handoffs = work.pending_handoffs if work else ()
+    handoffs = (*(work.pending_handoffs if work else ()), *(one.handoff for one in left))
     return StartedDelegation(
         invocation,
         tuple(one for one in handoffs if one.to_agent == request.agent),

@@ -5,7 +5,7 @@ minute, or with the same request id, is answered from the first. When the histor
 grows long, the older part of it leaves the state in the same append (`HistoryCompacted`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -31,6 +31,7 @@ from interlock.core.session.delegation_events import (
     DecisionJudged,
     DecisionRecorded,
     DecisionType,
+    HandoffReceived,
     VerdictGiven,
 )
 from interlock.core.session.orchestration import (
@@ -82,9 +83,17 @@ class DecisionRequest(msgspec.Struct, frozen=True):
 
 
 def delegate(
-    stream: Stream, state: SessionState, request: DelegationRequest, *, at_ms: int
+    stream: Stream,
+    state: SessionState,
+    request: DelegationRequest,
+    *,
+    at_ms: int,
+    received: Sequence[HandoffReceived] = (),
 ) -> Plan | DelegationRefusal | None:
-    """Plan the start of a delegation; None if the same one was started before."""
+    """Plan the start of a delegation; None if the same one was started before.
+
+    `received`: hand-offs of other sessions that it takes up.
+    """
     if refusal := _refuse(state, request, request.agent, request.prompt, request.context):
         return refusal
     repeated = find_repeated(state, request, at_ms=at_ms)
@@ -101,7 +110,7 @@ def delegate(
         request.reason,
         "hook" if request.host_agent else "agent",
     )
-    return plan_events(stream, state, [event], at_ms)
+    return plan_events(stream, state, [*received, event], at_ms)
 
 
 def find_repeated(

@@ -15,6 +15,8 @@ from interlock.core.session.delegation_events import (
     AgentCompleted,
     AgentInvoked,
     DelegationEvent,
+    HandoffPassedOn,
+    HandoffReceived,
     HistoryCompacted,
 )
 from interlock.core.session.events import SessionEvent, WorkChanged
@@ -100,6 +102,10 @@ def _unique_key(event: SessionEvent) -> str:
     match event:
         case AgentInvoked():
             return invocation_key(event.delegation)
+        case HandoffReceived():
+            return handoff_key(event)
+        case HandoffPassedOn():
+            return f"handoff-passed:{event.handoff}"
         case FeatureReviewRequested():
             return review_key(event.review)
         case FeatureReviewed():
@@ -142,6 +148,11 @@ def _compaction(
 def invocation_key(delegation: DelegationId) -> str:
     """Return the key of the event with which a delegation begins. It happens once."""
     return f"delegated:{delegation}"
+
+
+def handoff_key(event: HandoffReceived) -> str:
+    """Return the key of a hand-off that comes from elsewhere. It is received once."""
+    return f"handoff-received:{canonical.short_digest(event)}"
 
 
 def history_note_name(session: str, at_ms: int) -> str:

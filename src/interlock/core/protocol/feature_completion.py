@@ -110,7 +110,10 @@ def request_review(
         # Whoever was too late for an earlier review is asked anew.
         *(AgentCompleted(name, "failed", "Another review has replaced this one.") for name in late),
         FeatureReviewRequested(review, feature, reviewers, at_ms + request.deadline_ms),
-        *(AgentInvoked(one.delegation, one.agent, prompt, reason=review) for one in reviewers),
+        *(
+            AgentInvoked(one.delegation, one.agent, prompt, reason=review, by="review")
+            for one in reviewers
+        ),
     ]
     return plan_events(stream, state, events, at_ms)
 

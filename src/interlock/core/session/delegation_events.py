@@ -22,7 +22,8 @@ class AgentInvoked(EventStruct, frozen=True, omit_defaults=True, tag="agent_invo
     context: dict[str, Json] = msgspec.field(default_factory=dict[str, Json])
     artifacts: tuple[str, ...] = ()
     reason: str = ""
-    by: Literal["agent", "hook"] = "agent"
+    by: Literal["agent", "hook", "review"] = "agent"
+    """A reviewer judges the whole: it takes up no hand-off."""
 
 
 class VerdictGiven(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -75,6 +76,35 @@ class HistoryCompacted(EventStruct, frozen=True, tag="history_compacted"):
     agents_summary: str
 
 
+class HandoffReceived(EventStruct, frozen=True, omit_defaults=True, tag="handoff_received"):
+    """A hand-off that an earlier session has left, or a file, waits in this one now."""
+
+    source: str
+    """The session that has left it, or the name of the file."""
+    from_agent: str
+    to_agent: str
+    reason: str
+    context: str
+    created_at: str
+    artifacts: tuple[str, ...] = ()
+    preserved_context: dict[str, Json] = msgspec.field(default_factory=dict[str, Json])
+
+
+class HandoffPassedOn(EventStruct, frozen=True, tag="handoff_passed_on"):
+    """Another session takes up a hand-off that waited in this one."""
+
+    handoff: str
+    """The digest of the hand-off."""
+    to_agent: str
+    session: str
+
+
 DelegationEvent: TypeAlias = (
-    AgentInvoked | AgentCompleted | DecisionRecorded | DecisionJudged | HistoryCompacted
+    AgentInvoked
+    | AgentCompleted
+    | DecisionRecorded
+    | DecisionJudged
+    | HistoryCompacted
+    | HandoffReceived
+    | HandoffPassedOn
 )

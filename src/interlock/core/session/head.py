@@ -13,7 +13,14 @@ from interlock.core.session.approval_events import (
     SessionApprovalUsed,
     open_approvals_after,
 )
-from interlock.core.session.delegation_events import AgentInvoked, DecisionRecorded
+from interlock.core.session.delegation_events import (
+    AgentCompleted,
+    AgentInvoked,
+    DecisionRecorded,
+    DelegationEvent,
+    HandoffPassedOn,
+    HandoffReceived,
+)
 from interlock.core.session.events import (
     DEPARTED,
     Envelope,
@@ -34,7 +41,11 @@ from interlock.core.session.protocol_events import (
     ProtocolEndRequested,
     SessionCompleted,
 )
-from interlock.core.session.review_events import FeatureReviewed, FeatureReviewRequested
+from interlock.core.session.review_events import (
+    FeatureReviewed,
+    FeatureReviewRequested,
+    ReviewEvent,
+)
 
 
 class Attendance(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -56,6 +67,10 @@ class Attendance(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     """The job that is to end it, until that has an outcome."""
     ended_by: str = ""
     """The job that has ended it by its protocol."""
+    awaited_agents: tuple[str, ...] = ()
+    """The agents that hand-offs wait for, one for each hand-off."""
+    passed_to: tuple[str, ...] = ()
+    """The sessions that have taken up hand-offs of this one."""
     open_reviews: tuple[tuple[str, int], ...] = ()
     """The reviews of features that wait for verdicts, each with its deadline in milliseconds."""
     hosts: tuple[tuple[str, str], ...] = ()
@@ -117,26 +132,47 @@ def apply_event(head: Head | None, envelope: Envelope) -> Head:
             ended = event.job if isinstance(event, SessionCompleted) else ""
             attended = change(head.attended, ending_job=ending, ended_by=ended)
             return change(head, attended=attended)
-        case AgentInvoked() | DecisionRecorded():
-            assert head.attended is not None, "work is handed on in an attended session"
-            count = head.attended.delegation_count + 1
-            return change(head, attended=change(head.attended, delegation_count=count))
         case SessionApprovalRequested() | SessionApprovalResolved() | SessionApprovalUsed():
             approvals = open_approvals_after(head.approvals, event, envelope.at_ms)
             return change(head, approvals=approvals)
-        case FeatureReviewRequested() | FeatureReviewed():
-            return _with_reviews(head, event)
+        case (
+            AgentInvoked()
+            | DecisionRecorded()
+            | AgentCompleted()
+            | HandoffReceived()
+            | HandoffPassedOn()
+            | FeatureReviewRequested()
+            | FeatureReviewed()
+        ):
+            assert head.attended is not None, "work is handed on in an attended session"
+            return change(head, attended=_with_delegated_work(head.attended, event))
         case _:
             return head  # it is about a run
 
 
-def _with_reviews(head: Head, event: FeatureReviewRequested | FeatureReviewed) -> Head:
-    change, attended = msgspec.structs.replace, head.attended
-    assert attended is not None, "a feature is reviewed in an attended session"
-    reviews = tuple(one for one in attended.open_reviews if one[0] != event.review)
-    if isinstance(event, FeatureReviewRequested):
-        reviews = (*reviews, (event.review, event.deadline_ms))
-    return change(head, attended=change(attended, open_reviews=reviews))
+def _with_delegated_work(attended: Attendance, event: DelegationEvent | ReviewEvent) -> Attendance:
+    change, awaited = msgspec.structs.replace, attended.awaited_agents
+    match event:
+        case AgentInvoked() | DecisionRecorded():
+            if isinstance(event, AgentInvoked) and event.by != "review":
+                awaited = tuple(agent for agent in awaited if agent != event.agent)
+            count = attended.delegation_count + 1
+            return change(attended, delegation_count=count, awaited_agents=awaited)
+        case AgentCompleted(handoff_to=agent) | HandoffReceived(to_agent=agent):
+            return change(attended, awaited_agents=(*awaited, agent)) if agent else attended
+        case HandoffPassedOn():
+            others = list(awaited)
+            if event.to_agent in others:
+                others.remove(event.to_agent)
+            passed_to = tuple(dict.fromkeys((*attended.passed_to, event.session)))
+            return change(attended, awaited_agents=tuple(others), passed_to=passed_to)
+        case FeatureReviewRequested() | FeatureReviewed():
+            reviews = tuple(one for one in attended.open_reviews if one[0] != event.review)
+            if isinstance(event, FeatureReviewRequested):
+                reviews = (*reviews, (event.review, event.deadline_ms))
+            return change(attended, open_reviews=reviews)
+        case _:
+            return attended
 
 
 def _apply_to_attended(

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, assert_never
 import msgspec
 from msgspec import Meta
 
+from interlock.core.canonical import short_digest
 from interlock.core.ids import DelegationId
 from interlock.core.session.delegation_events import (
     AgentCompleted,
@@ -17,6 +18,8 @@ from interlock.core.session.delegation_events import (
     DecisionRecorded,
     DecisionType,
     DelegationEvent,
+    HandoffPassedOn,
+    HandoffReceived,
     HistoryCompacted,
     VerdictGiven,
 )
@@ -117,6 +120,13 @@ class Handoff(OrchestrationPart, frozen=True):
     preserved_context: dict[str, Any] = {}
 
 
+class PassedHandoff(OrchestrationPart, frozen=True):
+    """A hand-off that another session has taken up."""
+
+    handoff: Handoff
+    session: str
+
+
 class CompactedHistory(msgspec.Struct, frozen=True):
     """The content of the blob that keeps what was compacted."""
 
@@ -139,6 +149,7 @@ class Orchestration(OrchestrationPart, frozen=True):
     decisions: tuple[Decision, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
     pending_handoffs: tuple[Handoff, ...] = ()
+    passed_handoffs: tuple[PassedHandoff, ...] = ()
     compaction_history: tuple[Compaction, ...] = ()
     feature_reviews: tuple[FeatureReview, ...] = ()
 
@@ -189,6 +200,15 @@ def apply_delegation_event(
             entry = Compaction(event.note, at, len(gone), event.agents_summary)
             compactions = (*work.compaction_history, entry)
             return change(work, agent_history=kept, compaction_history=compactions)
+        case HandoffReceived():
+            handoff = Handoff(
+                *(event.from_agent, event.to_agent, event.reason, event.context, event.created_at),
+                event.artifacts,
+                event.preserved_context,
+            )
+            return change(work, pending_handoffs=(*work.pending_handoffs, handoff))
+        case HandoffPassedOn():
+            return _without_handoff(work, event)
         case FeatureReviewRequested():
             return change(work, feature_reviews=(*work.feature_reviews, new_review(event, at)))
         case FeatureReviewed():
@@ -199,12 +219,7 @@ def apply_delegation_event(
 
 
 def _with_invocation(work: Orchestration, event: AgentInvoked, at: str) -> Orchestration:
-    # A reviewer judges the whole: nobody hands on to it, and what waits for it goes on waiting.
-    is_review = any(
-        event.delegation == one.delegation
-        for review in work.feature_reviews
-        for one in review.reviewers
-    )
+    is_review = event.by == "review"
     waiting = [
         one for one in work.pending_handoffs if one.to_agent == event.agent and not is_review
     ]
@@ -224,6 +239,18 @@ def _with_invocation(work: Orchestration, event: AgentInvoked, at: str) -> Orche
         last_agent_change=at,
         agent_history=(*work.agent_history, invocation),
         pending_handoffs=tuple(one for one in work.pending_handoffs if one not in waiting),
+    )
+
+
+def _without_handoff(work: Orchestration, event: HandoffPassedOn) -> Orchestration:
+    gone = [one for one in work.pending_handoffs if short_digest(one) == event.handoff]
+    return msgspec.structs.replace(
+        work,
+        pending_handoffs=tuple(one for one in work.pending_handoffs if one not in gone),
+        passed_handoffs=(
+            *work.passed_handoffs,
+            *(PassedHandoff(handoff, event.session) for handoff in gone[:1]),
+        ),
     )
 
 

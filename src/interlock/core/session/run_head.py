@@ -16,6 +16,8 @@ from interlock.core.session.delegation_events import (
     AgentInvoked,
     DecisionJudged,
     DecisionRecorded,
+    HandoffPassedOn,
+    HandoffReceived,
     HistoryCompacted,
 )
 from interlock.core.session.events import (
@@ -177,6 +179,8 @@ def apply_run_event(run: RunHead, envelope: Envelope) -> RunHead:
         case ProtocolEndRequested() | ProtocolEndRefused():
             return run
         case ProtocolEnded() | SessionCompleted():
+            return run
+        case HandoffReceived() | HandoffPassedOn():
             return run
         case SessionApprovalRequested() | SessionApprovalResolved() | SessionApprovalUsed():
             return run

@@ -32,7 +32,7 @@ def delegation_lines(work: Orchestration | None) -> Iterator[str]:
         if review.is_open or review is work.feature_reviews[-1]:
             yield review_line(review)
     for handoff in work.pending_handoffs:
-        yield _handoff_line(handoff)
+        yield handoff_line(handoff)
     for verdict in work.verdicts[-SHOWN_MAX:]:
         blockers = f" Blockers: {'; '.join(verdict.blockers)}." if verdict.blockers else ""
         text = f"Verdict of {verdict.agent}: {verdict.outcome} ({verdict.confidence} %),"
@@ -57,8 +57,6 @@ def left_open_lines(work: Orchestration | None) -> Iterator[str]:
         return
     for invocation in work.open_invocations:
         yield _line(f"not finished: {invocation.agent}, “{one_line(invocation.input.prompt)}”.")
-    for handoff in work.pending_handoffs:
-        yield _handoff_line(handoff)
     for decision in work.decisions[-SHOWN_MAX:]:
         yield _line(f"decided by {decision.decided_by}: {decision.description}")
 
@@ -118,7 +116,7 @@ def handoff_lines(handoff: Handoff) -> Iterator[str]:
         yield f"- Kept: {msgspec.json.encode(handoff.preserved_context).decode()}"
 
 
-def _handoff_line(handoff: Handoff) -> str:
+def handoff_line(handoff: Handoff) -> str:
     call = _call(agent=handoff.to_agent, prompt="<what to do>")
     reason = f" ({one_line(handoff.reason)})" if handoff.reason else ""
     text = f"Hand-off from {handoff.from_agent} to {handoff.to_agent}{reason}: "

@@ -14,6 +14,8 @@ from interlock.core.session.delegation_events import (
     AgentInvoked,
     DecisionJudged,
     DecisionRecorded,
+    HandoffPassedOn,
+    HandoffReceived,
     HistoryCompacted,
 )
 from interlock.core.session.events import (
@@ -167,6 +169,10 @@ def _unclipped_summary(event: SessionEvent) -> str:
             return f"{event.agent} {verb} {event.decision}"
         case HistoryCompacted():
             return f"{len(event.delegations)} delegations compacted: {event.agents_summary}"
+        case HandoffReceived():
+            return f"hand-off to {event.to_agent} from {event.source}: {event.context}"
+        case HandoffPassedOn():
+            return f"the hand-off to {event.to_agent} was taken up in {event.session}"
         case FeatureReviewRequested():
             reviewers = ", ".join(one.agent for one in event.reviewers)
             return f"feature {event.feature} is to be reviewed by {reviewers}"
