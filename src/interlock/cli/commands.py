@@ -47,6 +47,7 @@ _COMMANDS = {
     "mode": "interlock.cli.session_state:mode",
     "note": "interlock.cli.note_search:note",
     "preferences": "interlock.cli.preferences:preferences",
+    "retention": "interlock.cli.retention:retention",
     "run": "interlock.cli.run:run",
     "sandbox": "interlock.cli.sandbox:sandbox",
     "session": "interlock.cli.session:session",

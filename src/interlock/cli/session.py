@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import click
+from msgspec import structs
 
 from interlock.app.callers.caller import CallerClues, session_to_show
 from interlock.app.context import App, open_app
@@ -41,6 +42,7 @@ from interlock.core.ids import SessionId
 from interlock.core.session.secrets import SuspectedSecret
 from interlock.core.views.ages import time_ago
 from interlock.core.views.counting import pluralise, progress_text
+from interlock.core.views.session_note import invocation_lines
 
 LISTED_MAX = 1_000_000
 
@@ -169,17 +171,22 @@ def list_command(limit: int, *, archived: bool, as_json: bool) -> None:
 
 @session.command()
 @click.argument("session_id", required=False)
+@click.option("--full", is_flag=True, help="All delegations too, also those that were compacted")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
-def show(session_id: str | None, *, as_json: bool) -> None:
+def show(session_id: str | None, *, full: bool, as_json: bool) -> None:
     """Show where a session stands and what happened
 
     The start of an id will do. Without one: the only session that is open in this directory.
     """
     view = _session_view(session_id, as_json=as_json)
+    history = delegations.full_history(open_app(data_home()), view.session) if full else []
     if as_json:
-        print_json(view)
-    else:
-        print_session_view(view)
+        facts = {"delegations": history} if full else {}
+        print_json(structs.asdict(view) | facts)
+        return
+    print_session_view(view)
+    for delegation in history:
+        print_lines("", *invocation_lines(delegation))
 
 
 @session.command()

@@ -117,7 +117,8 @@ DATA_KINDS = (
         ("spool",),
         "What hooks saw: names of tools; of calls that were denied or asked about the path or the"
         " first 200 characters of the command; the commands that agents ran, and how they ended.",
-        "At most 30 MB; the oldest lines go first. Deleting a session does not reach it.",
+        "At most 30 MB; the oldest lines go first, all within 60 days (`interlock retention`)."
+        " Deleting a session does not reach it.",
         "rm -r {home}/spool",
     ),
     DataKind(
@@ -159,7 +160,7 @@ DATA_KINDS = (
         "Logs",
         ("logs",),
         "What a server in the background said, and tracebacks of crashes.",
-        "Nothing of it goes by itself, and nothing needs it.",
+        "Tracebacks go after 30 days (`interlock retention`); nothing needs any of it.",
         "rm -r {home}/logs",
     ),
 )

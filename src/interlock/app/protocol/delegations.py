@@ -24,7 +24,7 @@ from interlock.core.protocol.delegation import CompletionRequest, DecisionReques
 from interlock.core.protocol.delegation_refusals import DelegationRefusal, RequestIdReused
 from interlock.core.protocol.gated_session import SessionNotAttended
 from interlock.core.refusal import Refusal
-from interlock.core.session.delegation_events import AgentStatus
+from interlock.core.session.delegation_events import AgentStatus, HistoryCompacted
 from interlock.core.session.events import decode_envelope
 from interlock.core.session.orchestration import (
     AgentInvocation,
@@ -32,6 +32,7 @@ from interlock.core.session.orchestration import (
     Decision,
     Handoff,
     Orchestration,
+    decode_history,
 )
 from interlock.core.session.plan import Plan, Stream
 from interlock.core.session.state import SessionState
@@ -143,6 +144,20 @@ def judge_decision(
             ),
         )
     )
+
+
+def full_history(app: App, session: SessionId) -> list[AgentInvocation]:
+    """All delegations of a session, oldest first, also those that were compacted."""
+    envelopes = [decode_envelope(link.body) for link in app.reader.links(session)]
+    compacted = [
+        delegation
+        for envelope in envelopes
+        if isinstance(envelope.event, HistoryCompacted)
+        for delegation in decode_history(app.reader.blob(envelope.event.history)).delegations
+    ]
+    state = state_of(app, session)
+    work = state.orchestrator_workflow if isinstance(state, SessionState) else None
+    return sorted((*compacted, *(work.agent_history if work else ())), key=lambda x: x.started_at)
 
 
 def session_stats(app: App, session: SessionId) -> SessionStats:

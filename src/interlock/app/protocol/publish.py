@@ -45,13 +45,15 @@ from interlock.core.views.session_note import (
     user_text_in,
 )
 from interlock.store.failures import StoreFailure
-from interlock.workspace.failures import FolderFailure
+from interlock.workspace.failures import FolderFailure, SettingsBroken
 from interlock.workspace.files.atomic_file import FileContent
 from interlock.workspace.files.sandboxed_path import InvalidNotePath
 from interlock.workspace.projects import project
 from interlock.workspace.projects.notes_folder import DeletedFile, NotesFolder
+from interlock.workspace.projects.settings import retention_in
 
 OUTDATED_SESSIONS_MAX = 10
+DAY_MS = 24 * 3_600_000
 LOCK_WAIT_SECONDS = 0.5  # a session continues without its note, which comes later
 UNPUBLISH_LOCK_WAIT_SECONDS = 2.0  # a deleted session has no second chance
 VERSION_DIGITS_MAX = 12  # of a version; somebody who edits a note may write any number
@@ -72,18 +74,38 @@ def publish_session(app: App, session: SessionId) -> NoteChangeResult | Refusal:
     has_gaps = any(run.gaps_open for run in runs)
     gaps = tuple(entry.gap for entry in open_gaps(app, session)) if has_gaps else ()
     written = [e.event.note for e in envelopes if isinstance(e.event, NoteWritten)]
-    page = session_page(stream, runs, session_state, gaps, written=written)
+    expired = _expired_histories(app, envelopes)
+    # What a person has written into is still there, and can be linked to.
+    gone = [name for name in expired if not os.path.lexists(notes.folder.root / f"{name}.md")]
+    page = session_page(stream, runs, session_state, gaps, written=written, expired=gone)
     # First: the page of the session says by its version that all are up to date.
     for further in _further_pages(app, stream, session_state, envelopes):
-        written = publish_page(app, notes, further)
-        if not isinstance(written, NoteChangeResult):
-            return written
+        if further.name in expired:
+            continue
+        further_result = publish_page(app, notes, further)
+        if not isinstance(further_result, NoteChangeResult):
+            return further_result
     result = publish_page(app, notes, page)
     if isinstance(result, NoteChangeResult) and result.result == "created":
         _exclude_from_git(notes)
     if session_state and session_state.status == "active" and isinstance(result, NoteChangeResult):
         publish_page(app, notes, current_page(session))
     return result
+
+
+def _expired_histories(app: App, envelopes: Sequence[Envelope]) -> set[str]:
+    """The names of the notes of histories that are too old to be kept as notes."""
+    compacted = [
+        (envelope.at_ms, envelope.event.note)
+        for envelope in envelopes
+        if isinstance(envelope.event, HistoryCompacted)
+    ]
+    try:
+        days = retention_in(app.home / "config.toml").compaction_days if compacted else 0
+    except SettingsBroken:
+        return set()  # for how long they are kept is not known
+    cutoff_ms = app.clock.now_ms() - days * DAY_MS
+    return {name for at_ms, name in compacted if at_ms < cutoff_ms}
 
 
 def _further_pages(
@@ -161,7 +183,7 @@ def unpublish_session(app: App, session: SessionId, workspace: Path) -> tuple[st
         if not isinstance(notes, OpenedNotes):
             return tuple(_still_there_message(path, notes.explain().error) for path in published)
         with notes.lock.hold(UNPUBLISH_LOCK_WAIT_SECONDS):
-            messages = [_remove_page(notes, path, session) for path in published]
+            messages = [remove_page(notes, path, session) for path in published]
     except StoreFailure as failure:
         messages = [_still_there_message(path, str(failure)) for path in published]
     return tuple(message for message in messages if message)
@@ -189,7 +211,7 @@ def _read_page_of(session: SessionId, folder: NotesFolder, path: str) -> FileCon
     return content if isinstance(content, FileContent) and session in content.text else None
 
 
-def _remove_page(notes: OpenedNotes, path: str, session: SessionId) -> str:
+def remove_page(notes: OpenedNotes, path: str, session: SessionId) -> str:
     """Delete a page. Returns a message if anything of it stays. The caller holds the lock."""
     try:
         page = _read_page_of(session, notes.folder, path)

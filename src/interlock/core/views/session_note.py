@@ -5,7 +5,7 @@ below the line that says so.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 import msgspec
 
@@ -25,6 +25,7 @@ from interlock.core.views.delegated_work import output_lines
 KEEP_MARKER = "<!-- What you write below this line is kept. -->"
 CURRENT_SESSION_NOTE = "sessions/current-session"
 """The note that links to the session that began last."""
+HISTORY_TYPE = "session-history"
 _NOT_IN_LINKS = frozenset("[]|#^`\\<\n")
 
 
@@ -48,10 +49,12 @@ def session_page(
     gaps: Sequence[GapRecorded],
     *,
     written: Sequence[str] = (),
+    expired: Container[str] = (),
 ) -> SessionNotePage:
     """Return the note of a session. Its version counts the events: with more, the page is stale.
 
-    `written`: the permalinks of the notes that were written in it.
+    `written`: the permalinks of the notes that were written in it. `expired`: the notes of
+    histories that are not kept any more.
     """
     session, head = stream.session, stream.head
     assert head is not None, "a stored stream has a head"
@@ -79,7 +82,7 @@ def session_page(
     for run in runs:
         lines += ["", *_run_lines(run)]
     if state and state.orchestrator_workflow:
-        lines += ["", "## Agents", "", *agent_lines(state.orchestrator_workflow)]
+        lines += ["", "## Agents", "", *_agent_lines(session, state.orchestrator_workflow, expired)]
     if gaps:
         lines += ["", "## Left open", ""]
         lines += [f"- [gap] {one_line(gap.summary)} ({gap.severity})" for gap in gaps]
@@ -102,7 +105,7 @@ def _features(state: SessionState | None) -> list[str]:
     ]
 
 
-def agent_lines(work: Orchestration) -> list[str]:
+def _agent_lines(session: SessionId, work: Orchestration, expired: Container[str]) -> list[str]:
     """Return the delegations, verdicts and decisions of a session, as items of a list."""
     lines = [_invocation_line(one) for one in work.agent_history]
     lines += [
@@ -114,9 +117,11 @@ def agent_lines(work: Orchestration) -> list[str]:
         f"{one_line(decision.rationale)}"
         for decision in work.decisions
     ]
-    return lines + [
-        f"- compacted [[{one.note_path}]] ({one.agents_summary})" for one in work.compaction_history
-    ]
+    for one in work.compaction_history:
+        full = f"`interlock session show --full {session}`"
+        name = full if one.note_path in expired else f"[[{one.note_path}]]"
+        lines.append(f"- compacted {name} ({one.agents_summary})")
+    return lines
 
 
 def specialist_pages(
@@ -141,7 +146,7 @@ def history_page(
         "\n".join(filter(None, (_invocation_line(one), one.output and _quoted_output(one.output))))
         for one in delegations
     ]
-    return _further_page(name, "session-history", session, version, "\n\n".join(parts))
+    return _further_page(name, HISTORY_TYPE, session, version, "\n\n".join(parts))
 
 
 def _quoted_output(output: AgentOutput) -> str:
@@ -157,6 +162,12 @@ def _further_page(
     text = f"# {title}\n\n- of [[{session_note_name(session)}]]\n\n{body}\n\n"
     metadata: Metadata = {"type": type_, "session": session, "version": str(version)}
     return SessionNotePage(name, title, metadata, text)
+
+
+def invocation_lines(invocation: AgentInvocation) -> list[str]:
+    """Return a delegation and all that came of it."""
+    output = invocation.output
+    return [_invocation_line(invocation), *(_quoted_output(output).splitlines() if output else ())]
 
 
 def _invocation_line(invocation: AgentInvocation) -> str:
@@ -176,7 +187,7 @@ def current_page(session: SessionId) -> SessionNotePage:
 
 
 PUBLISHED_TYPES = (
-    *("session", "session-pointer", "session-agent", "session-history"),
+    *("session", "session-pointer", "session-agent", HISTORY_TYPE),
     "session-summary",
 )
 """The types of notes that we overwrite, except for what is below the line."""

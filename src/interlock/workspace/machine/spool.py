@@ -70,6 +70,20 @@ def append_line(home: Path, line: JournalLine) -> None:
         os.replace(path, directory / f"{file_name}.1")
 
 
+def begin_new_journals(home: Path, *, before_ms: int) -> None:
+    """Set a journal aside whose first line is older than that, as if it had grown too long."""
+    for file_name in (_FILE_NAME, _COMMANDS):
+        path = home / "spool" / file_name
+        try:
+            with open_regular_file(path) as file:
+                first = next(_decode_lines(file), None)
+            if first and first.at_ms < before_ms:
+                os.replace(path, path.with_name(f"{file_name}.1"))
+                path.touch(0o600)
+        except OSError:
+            continue  # there is none, or another day will do
+
+
 def take_departures(home: Path) -> list[JournalLine]:
     """Return the conversations that have ended since this was last asked, by their last events.
 

@@ -70,6 +70,24 @@ def notes_in(path: Path) -> NotesSettings:
     return section_in(path, "notes", NotesSettings)
 
 
+class RetentionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The user's section `[retention]`: for how many days something is kept."""
+
+    compaction_days: Annotated[int, Meta(ge=1, le=36_500)] = 30
+    """The notes of histories that were compacted."""
+    archived_days: Annotated[int, Meta(ge=1, le=36_500)] | None = None
+    """Sessions after they were archived; None: for ever."""
+
+
+def retention_in(path: Path) -> RetentionSettings:
+    """Return the `[retention]` of a file; the defaults if there is no such file.
+
+    Raises:
+        SettingsBroken: the file is there but is not what it should be.
+    """
+    return section_in(path, "retention", RetentionSettings)
+
+
 _VERIFIERS = ("command", "file", "verdict")
 _REQUIREMENT_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
