@@ -11,8 +11,10 @@ from interlock.app.callers.session_record import StartedSession
 from interlock.app.context import open_app
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import delegations, gated_sessions
+from interlock.app.protocol.feature_reviews import complete_feature
 from interlock.core.ids import SessionId
 from interlock.core.protocol.delegation import CompletionRequest, DelegationRequest
+from interlock.core.protocol.feature_completion import FeatureCompletionRequest
 from tests.server.conftest import Staged
 from tests.server.server_process import Server
 from tests.server.stage import Stage
@@ -198,6 +200,8 @@ def test_work_that_was_handed_on_is_shown_with_its_results(
     delegations.delegate(app, session, DelegationRequest("analyst", "Find <b>it</b>"))
     result = CompletionRequest("analyst", "The *cache*", blockers=("no profile",), handoff_to="qa")
     delegations.complete(app, session, result)
+    complete_feature(app, session, FeatureCompletionRequest("Export", ("qa", "critic")))
+    delegations.complete(app, session, CompletionRequest("qa", "Unsure"))
     app.close()
 
     page = server.get(f"/sessions/{session}/agents")
@@ -207,4 +211,6 @@ def test_work_that_was_handed_on_is_shown_with_its_results(
     assert "The <em>cache</em>" in page.text
     assert "Blocked by: no profile" in page.text
     assert "analyst → <strong>qa</strong>" in page.text
+    assert "under review" in page.text
+    assert "qa: NEEDS_REVIEW · critic: no verdict" in page.text
     assert f'href="/sessions/{session}/agents" aria-current="page"' in page.text
