@@ -15,8 +15,11 @@ from interlock.app.context import App, open_app
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import delegations, gated_sessions
 from interlock.app.protocol.end_request import SessionEnding, end_session
-from interlock.core.ids import SessionId
+from interlock.core import canonical
+from interlock.core.ids import ProjectId, SessionId
+from interlock.core.project_stream import OutboxMessage, ProjectPlan
 from interlock.core.protocol.delegation import CompletionRequest, DelegationRequest
+from interlock.core.session.announcements import Announcement
 from interlock.core.session.events import decode_envelope
 from tests.crash.killed_executor import KillPoint, kill_points
 from tests.effort import EFFORT
@@ -39,6 +42,7 @@ SAMPLE = {
     "protocol-end/commit/after",
     "protocol-end/complete/after",
     "notify/run_command/before",
+    "retention/remove_expired/after",
 }
 
 
@@ -75,6 +79,9 @@ def scene(project: Path, home: Path) -> SessionId:
     session = started.session
     delegations.delegate(app, session, DelegationRequest("qa", "Look at it"))
     delegations.complete(app, session, CompletionRequest("qa", "It is good"))
+    due = Announcement("retention/due", SessionId(""), "today", machine="this-machine")
+    message = OutboxMessage("retention", due.topic, canonical.encode(due))
+    app.log.append_to_project(ProjectPlan(ProjectId("p"), "due", b"{}", 1, outbox=(message,)))
     ending = end_session(app, session, "Everything was done.")
     assert isinstance(ending, SessionEnding), ending
     assert not ending.is_complete

@@ -7,9 +7,13 @@ from interlock.core.session.announcements import Topic
 from interlock.durable.job import Job
 from interlock.durable.notification import NOTIFY, is_notifying
 from interlock.durable.protocol_end import PROTOCOL_END
+from interlock.durable.retention import RETENTION
 
-JOBS: Mapping[str, Job] = {job.name: job for job in (PROTOCOL_END, NOTIFY)}
-_STARTED_BY: Mapping[Topic, str] = {"session/protocol.end": PROTOCOL_END.name}
+JOBS: Mapping[str, Job] = {job.name: job for job in (PROTOCOL_END, NOTIFY, RETENTION)}
+_STARTED_BY: Mapping[Topic, str] = {
+    "session/protocol.end": PROTOCOL_END.name,
+    "retention/due": RETENTION.name,
+}
 
 
 def jobs_for(topic: Topic, jobs: Mapping[str, Job], home: Path) -> list[Job]:

@@ -24,15 +24,19 @@ from interlock.app.jobs.executor_role import (
 )
 from interlock.app.jobs.job_counts import announcements_for_us
 from interlock.core.ids import job_id
+from interlock.core.session.announcements import Announcement
 from interlock.durable import catalogue
 from interlock.durable.job import Job
 from interlock.durable.overdue import settle_overdue
+from interlock.durable.retention import due_retention
 
 if TYPE_CHECKING:
     from interlock.durable.runtime import JobRuntime
 
 TICK_SECONDS = 0.5
-OVERDUE_SECONDS = 5.0
+FAILURE_SECONDS = 5.0
+OVERDUE_SECONDS = 20.0
+RETENTION_FIRST_SECONDS, RETENTION_SECONDS = 60.0, 24 * 3600.0
 CLOSE_SECONDS = 2
 _LOG = logging.getLogger(__name__)
 
@@ -49,6 +53,7 @@ class Executor:
         self._role: ExecutorRole = executor_role(self._app)
         self._runtime: JobRuntime | None = None
         self._overdue_at = 0.0
+        self._retention_at = time.monotonic() + RETENTION_FIRST_SECONDS
 
     def serve(self, stop: threading.Event) -> None:
         """Run jobs until `stop` is set. What fails is logged and tried again."""
@@ -57,7 +62,7 @@ class Executor:
                 self.tick()
             except StoreFailure as failure:
                 _LOG.warning("Jobs cannot be run now: %s", failure)
-                stop.wait(OVERDUE_SECONDS)
+                stop.wait(FAILURE_SECONDS)
             stop.wait(TICK_SECONDS)
 
     def run_pending(self, *, seconds: float) -> bool:
@@ -83,15 +88,22 @@ class Executor:
             self._close_runtime()
             return False
         for message, announcement in announcements_for_us(self._app):
-            for job in catalogue.jobs_for(announcement.topic, self._jobs, self._app.home):
-                self._running().start(job, job_id(job.name, message.key), announcement)
+            self._start_jobs(message.key, announcement)
             self._app.log.acknowledge([message])
         if can_have_jobs(self._app.home):
             self._running()
         if time.monotonic() >= self._overdue_at:
             settle_overdue(self._app)
             self._overdue_at = time.monotonic() + OVERDUE_SECONDS
+        if time.monotonic() >= self._retention_at:
+            self._retention_at = time.monotonic() + RETENTION_SECONDS
+            if due := due_retention(self._app, self._machine):
+                self._start_jobs(f"{due.topic}:{due.machine}:{due.subject}", due)
         return True
+
+    def _start_jobs(self, key: str, announcement: Announcement) -> None:
+        for job in catalogue.jobs_for(announcement.topic, self._jobs, self._app.home):
+            self._running().start(job, job_id(job.name, key), announcement)
 
     def close(self) -> None:
         self._close_runtime()
@@ -130,7 +142,7 @@ def serve_jobs(home: Path, stop: threading.Event) -> None:
             executor = Executor(home)
         except StoreFailure as failure:
             _LOG.warning("Jobs cannot be run now: %s", failure)
-            stop.wait(OVERDUE_SECONDS)
+            stop.wait(FAILURE_SECONDS)
             continue
         try:
             executor.serve(stop)

@@ -5,20 +5,18 @@ step or try, and one that is retried is continued by the executor that runs, or 
 DBOS is imported only where there can be jobs.
 """
 
-import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import msgspec
 
-from interlock.app.context import App, store_url
-from interlock.app.failures import StoreUnusable
-from interlock.app.jobs.executor_role import can_have_jobs
+from interlock.app.context import App
 from interlock.core.canonical import Json
 from interlock.core.explanation import Explanation
 from interlock.core.refusal import Refusal
 from interlock.core.session.announcements import Announcement
 from interlock.durable import catalogue
+from interlock.durable.job_question import ask_about_jobs
 
 if TYPE_CHECKING:
     from dbos import DBOSClient, WorkflowStatus
@@ -34,8 +32,6 @@ _STATES: dict[str, JobState] = {
 }
 ACTIVE_STATES: tuple[JobState, ...] = ("waiting", "running")
 ENDED_EARLY_STATES: tuple[JobState, ...] = ("failed", "cancelled")
-_UNDEFINED_TABLE, _UNDEFINED_SCHEMA = "42P01", "3F000"
-T = TypeVar("T")
 
 
 class StepRecord(msgspec.Struct, frozen=True, rename="camel"):
@@ -98,7 +94,7 @@ class JobNotInState(Refusal, frozen=True):
 
 def list_jobs(app: App, *, limit: int = LISTED_MAX) -> list[JobRecord]:
     """Return the newest jobs, the newest first. Raises `StoreFailure`, as all of these do."""
-    return _ask(
+    return ask_about_jobs(
         app,
         lambda client: [_record(one) for one in client.list_workflows(sort_desc=True, limit=limit)],
         list[JobRecord](),
@@ -112,7 +108,7 @@ def show_job(app: App, job: str) -> JobRecord | NoSuchJob:
         record = _find(client, job)
         return record if isinstance(record, NoSuchJob) else _with_steps(record, client)
 
-    return _ask(app, show, NoSuchJob(job))
+    return ask_about_jobs(app, show, NoSuchJob(job))
 
 
 def cancel_job(app: App, job: str) -> JobRecord | NoSuchJob | JobNotInState:
@@ -147,7 +143,7 @@ def _change(
         assert not isinstance(changed, NoSuchJob), "it was there a moment ago"
         return _with_steps(changed, client)
 
-    return _ask(app, find_and_change, NoSuchJob(job))
+    return ask_about_jobs(app, find_and_change, NoSuchJob(job))
 
 
 def _rewind_to_failure(client: "DBOSClient", job: str) -> None:
@@ -158,40 +154,6 @@ def _rewind_to_failure(client: "DBOSClient", job: str) -> None:
         failed[0] if failed else max((step["function_id"] for step in steps), default=0) + 1
     )
     client.rewind_workflow(job, start_step=first_open)
-
-
-def _ask(app: App, question: "Callable[[DBOSClient], T]", without_jobs: T) -> T:
-    """Ask the database of the jobs; `without_jobs` is the answer if no executor has ever run."""
-    if not can_have_jobs(app.home):
-        return without_jobs
-    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 (these take 700 ms)
-
-    from interlock.durable.job_database import job_database  # noqa: PLC0415
-
-    database = job_database(app.home, store_url(app.home, os.environ))
-    try:
-        client = database.open_client()
-        try:
-            return question(client)
-        finally:
-            client.destroy()
-    except SQLAlchemyError as error:
-        cause = getattr(error, "orig", None) or error
-        if _is_table_missing(cause):
-            return without_jobs
-        reason = str(cause).strip() or type(cause).__name__
-        raise StoreUnusable(
-            f"The database of the jobs cannot be used: {reason}",
-            f"`interlock status` says whether jobs are run. They are in {database.label}.",
-        ) from error
-    finally:
-        if database.engine is not None:
-            database.engine.dispose()
-
-
-def _is_table_missing(cause: BaseException) -> bool:
-    missing = (_UNDEFINED_TABLE, _UNDEFINED_SCHEMA)
-    return "no such table" in str(cause) or getattr(cause, "sqlstate", None) in missing
 
 
 def _find(client: "DBOSClient", job: str) -> JobRecord | NoSuchJob:

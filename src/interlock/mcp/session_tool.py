@@ -43,10 +43,10 @@ TITLE_CHARS_MAX = 100
 
 class SessionArguments(msgspec.Struct, frozen=True, rename="camel"):
     action: Annotated[
-        Literal["get", "start", "set", "complete_feature"] | None,
+        Literal["get", "start", "set", "complete_feature", "end"] | None,
         Meta(
             description="get (default): where the session stands. start: begin one. set: change."
-            " complete_feature: have it reviewed."
+            " complete_feature: have it reviewed. end: by its protocol."
         ),
     ] = None
     mode: Annotated[
@@ -59,6 +59,7 @@ class SessionArguments(msgspec.Struct, frozen=True, rename="camel"):
     reviewers: Annotated[
         tuple[str, ...] | None, Meta(description="Of the feature. Default: qa, analyst, architect.")
     ] = None
+    summary: Annotated[str | None, Meta(description="To end: what was done.")] = None
     request_id: Annotated[str | None, Meta(description="Names this call.")] = None
     session_id: Annotated[
         str | None, Meta(description="Which session. Default: yours, else the only one here.")
@@ -116,6 +117,8 @@ def _call_session(app: App, arguments: SessionArguments) -> ToolResult:
         outcome = _change_session(app, outcome, governed_root(app.home, workspace), arguments)
     if action == "complete_feature" and isinstance(outcome, SessionState):
         return _complete_feature(app, outcome, governed_root(app.home, workspace), arguments)
+    if action == "end" and isinstance(outcome, SessionState):
+        return _end_session(app, outcome, governed_root(app.home, workspace), arguments)
     if isinstance(outcome, SessionState):
         remarks = _remarks(app, outcome)
         if action == "get":
@@ -144,6 +147,33 @@ def _change_session(
         work = WorkUpdate(arguments.feature, arguments.task, arguments.phase)
         outcome = gated_sessions.change_work(app, session, work)
     return outcome
+
+
+def _end_session(
+    app: App, state: SessionState, root: Path | None, arguments: SessionArguments
+) -> ToolResult:
+    from interlock.app.protocol.end_request import SessionEnding, end_session  # noqa: PLC0415
+
+    session = SessionId(state.session_id)
+    if state.worktree != str(root):
+        refusal = ChangeNotAllowed(f"ending session {session}", f"it belongs to {state.worktree}")
+        return refusal_result(refusal.explain(), None)
+    ending = end_session(app, session, arguments.summary or "")
+    if not isinstance(ending, SessionEnding):
+        is_over = isinstance(ending, SessionEnded)
+        call = {"action": "start"} if is_over else {"action": "end", "summary": "<what was done>"}
+        return refusal_result(ending.explain(), SESSION_TOOL.corrected_call(call))
+    if ending.is_complete:
+        text = f"The session has ended ({ending.job}); its evidence is recorded."
+        if ending.commit_fault:
+            text = f"{text} Its files were not committed: {ending.commit_fault}."
+    else:
+        text = (
+            f"The session is being ended by {ending.job}. The same call again says how far it is."
+        )
+    ended = session_record.state_of(app, session)
+    assert isinstance(ended, SessionState), "it is attended"
+    return _session_result(ended, text)
 
 
 def _complete_feature(

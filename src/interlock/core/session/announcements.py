@@ -23,6 +23,7 @@ from interlock.core.session.review_events import FeatureReviewRequested
 Topic = Literal[
     "session/protocol.end",
     "session/complete",
+    "retention/due",
     "approval/requested",
     "approval/granted",
     "approval/denied",
