@@ -68,9 +68,9 @@ class DryRun:
         for call in suggested_calls(structure):
             if call["tool"] in TRIED:
                 assert not list(_judgements(call["params"])), call
-                self._try(call)
+                self._try(call, is_form_wrong=structure.get("code") == "invalid_arguments")
 
-    def _try(self, call: dict[str, Any]) -> None:
+    def _try(self, call: dict[str, Any], *, is_form_wrong: bool) -> None:
         params = {"name": call["tool"], "arguments": fill(call["params"])}
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         result = json.loads(self._protocol.answer(json.dumps(message).encode()) or b"")["result"]
@@ -80,6 +80,8 @@ class DryRun:
             return  # a token cannot be made up, nor a session that was not written be found
         if "There is no directory" in told[-1]:
             return  # the server's own is gone, and nobody knows another
+        if is_form_wrong and result["structuredContent"].get("code") == "unknown_workflow":
+            return  # a name that was made up is told of once the form is right
         assert not result["isError"], told
         if "output" not in call["params"]:
             return  # what is only shown again may have been blocked before

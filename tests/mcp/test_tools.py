@@ -117,6 +117,7 @@ def test_a_tool_that_says_so_changes_nothing_more_when_it_is_called_again(
         "inspect_workflow": {"workflowId": "line"},
         "continue_workflow": {"continueToken": token, "output": {"notesMarkdown": "n"}},
         "resume_session": {},
+        "request_approval": {"title": "May I?", "content": "rm -r old", "sessionId": attended},
         "complete_delegation": {"delegation": "qa", "summary": "good", "sessionId": attended},
         "search_notes": {"query": "text"},
         "read_note": {"identifier": "A note"},

@@ -76,10 +76,9 @@ def _status_result(outcome: RequestStatus) -> ToolResult:
     match outcome.status:
         case "waiting":
             text = (
-                f"Approval {name} waits for the user, who can type `/approve {name}` in this chat,"
-                f" run `interlock approvals grant {name}` in a terminal, or answer in the console."
-                " Tell the user so. Until then do only what does not need it; the same call again"
-                " gives the answer."
+                f"Approval {name} is waiting. Tell the user, who can type `/approve {name}` here, run"
+                f" `interlock approvals grant {name}` in a terminal, or answer in the console. Until"
+                " then do only what does not need it; the same call again gives the answer."
             )
         case "granted":
             text = f"Approval {name} was granted by {outcome.who}: {reason}. Do exactly this."
@@ -87,8 +86,8 @@ def _status_result(outcome: RequestStatus) -> ToolResult:
             text = f"Approval {name} was denied by {outcome.who}: {reason}. Do not do it."
         case "expired":
             text = (
-                f"Nobody answered approval {name} before its deadline, so it counts as denied. Ask"
-                " again with another requestId if it is still wanted."
+                f"Approval {name} has expired: {reason}, so it counts as denied. Ask again with"
+                " another requestId if it is still wanted."
             )
     return ToolResult(outcome, text)
 

@@ -22,8 +22,8 @@ from interlock.core.session.nodes import approval_key, approval_resolved_key
 from interlock.core.session.plan import Plan, Stream
 from interlock.core.session.session_approvals import (
     ApprovalNotPossible,
-    ApprovalWish,
     CallPermission,
+    SessionApprovalWish,
     Status,
 )
 from interlock.store.log_reader import LogReader
@@ -42,7 +42,7 @@ class OpenRequest(msgspec.Struct, frozen=True):
 
 
 class RequestStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What has become of something that was put to the user."""
+    """The outcome, so far, of something that was put to the user."""
 
     approval: ApprovalId
     status: Status
@@ -51,7 +51,7 @@ class RequestStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
 
 
 def permit_call(
-    app: App, session: SessionId, wish: ApprovalWish
+    app: App, session: SessionId, wish: SessionApprovalWish
 ) -> tuple[ApprovalId, str | None] | ApprovalNotPossible:
     """Let a tool call pass by a grant for it, or ask for one.
 
@@ -77,7 +77,7 @@ def permit_call(
 
 
 def _record_call(
-    app: App, session: SessionId, wish: ApprovalWish, call: str
+    app: App, session: SessionId, wish: SessionApprovalWish, call: str
 ) -> CallPermission | ApprovalNotPossible:
     decision: CallPermission | ApprovalNotPossible | None = None
 
@@ -94,7 +94,7 @@ def _record_call(
 
 
 def request_approval(
-    app: App, session: SessionId, wish: ApprovalWish
+    app: App, session: SessionId, wish: SessionApprovalWish
 ) -> RequestStatus | ApprovalNotPossible:
     """Put something to the user unless that was done before, and return what became of it."""
     expiry_ms = default_expiry_ms(app)

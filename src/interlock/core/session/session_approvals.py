@@ -34,8 +34,8 @@ OPEN_MAX = 20  # an agent that asks more often does not wait for its answers
 CALL_EXPIRY_MS = 3_600_000
 
 
-class ApprovalWish(msgspec.Struct, frozen=True):
-    """What is to be approved, by whoever asks for it."""
+class SessionApprovalWish(msgspec.Struct, frozen=True):
+    """The thing that is to be approved, as whoever asks for it describes it."""
 
     subject: Subject
     title: str
@@ -62,31 +62,31 @@ class ApprovalNotPossible(Refusal, frozen=True):
 
 def tool_call_wish(
     tool: str, tool_input: Mapping[str, Json], cwd: str, *, title: str
-) -> ApprovalWish:
+) -> SessionApprovalWish:
     """The wish to make a call. All of its input is shown, and all of it counts."""
     lines = [
         f"{name}: {value if isinstance(value, str) else canonical.encode(value).decode()}"
         for name, value in tool_input.items()
     ]
     content = "\n".join((*lines, f"cwd: {cwd}"))
-    return ApprovalWish("tool_call", title, content, _digest([tool, dict(tool_input), cwd]))
+    return SessionApprovalWish("tool_call", title, content, _digest([tool, dict(tool_input), cwd]))
 
 
-def request_wish(title: str, content: str, request_id: str) -> ApprovalWish:
-    return ApprovalWish("request", title, content, _digest([title, content, request_id]))
+def request_wish(title: str, content: str, request_id: str) -> SessionApprovalWish:
+    return SessionApprovalWish("request", title, content, _digest([title, content, request_id]))
 
 
 def _digest(identity: Json) -> str:
     return canonical.blob_ref(canonical.encode(identity)).partition(":")[2]
 
 
-def request_id_of(stream: Stream, wish: ApprovalWish) -> ApprovalId:
+def request_id_of(stream: Stream, wish: SessionApprovalWish) -> ApprovalId:
     """The id of a request: the same for the same text, whenever it is asked for."""
     return ids.session_approval_id(stream.session, wish.digest)
 
 
 def plan_request(
-    stream: Stream, wish: ApprovalWish, *, deadline_ms: int | None, at_ms: int
+    stream: Stream, wish: SessionApprovalWish, *, deadline_ms: int | None, at_ms: int
 ) -> Plan | ApprovalNotPossible:
     """Record that something was put to the user, which it was not before."""
     if refusal := _refuse(stream, wish):
@@ -96,7 +96,7 @@ def plan_request(
 
 
 def decide_call(
-    stream: Stream, wish: ApprovalWish, *, call: str, at_ms: int
+    stream: Stream, wish: SessionApprovalWish, *, call: str, at_ms: int
 ) -> CallPermission | ApprovalNotPossible:
     """Let a call pass by the grant for it, or ask for one unless that waits already."""
     drafts: list[EventDraft] = []
@@ -143,7 +143,7 @@ def status_of(resolved: SessionApprovalResolved | None) -> Status:
     return "expired" if resolved.by == "timeout" else resolved.verdict
 
 
-def _refuse(stream: Stream, wish: ApprovalWish) -> ApprovalNotPossible | None:
+def _refuse(stream: Stream, wish: SessionApprovalWish) -> ApprovalNotPossible | None:
     if len(wish.content) > CONTENT_CHARS_MAX or len(wish.title) > TITLE_CHARS_MAX:
         chars = f"a title has {TITLE_CHARS_MAX} characters at most, a text {CONTENT_CHARS_MAX}"
         return ApprovalNotPossible(f"it is too long to be read ({chars})")
@@ -157,7 +157,9 @@ def _open_approvals(stream: Stream) -> tuple[OpenApproval, ...]:
     return stream.head.approvals
 
 
-def _request_draft(approval: ApprovalId, wish: ApprovalWish, deadline_ms: int | None) -> EventDraft:
+def _request_draft(
+    approval: ApprovalId, wish: SessionApprovalWish, deadline_ms: int | None
+) -> EventDraft:
     event: SessionApprovalEvent = SessionApprovalRequested(
         approval, wish.subject, wish.title, wish.content, wish.digest, deadline_ms
     )
