@@ -24,8 +24,9 @@ else:
 
 OWN_TOOLS = (
     "list_workflows inspect_workflow start_workflow continue_workflow checkpoint_workflow"
-    " resume_session session delegate complete_delegation record_decision search_notes read_note"
-    " write_note edit_note build_context recent_activity move_note delete_note"
+    " resume_session session request_approval delegate complete_delegation record_decision"
+    " search_notes read_note write_note edit_note build_context recent_activity move_note"
+    " delete_note"
 )
 OWN_PREFIXES = "mcp__interlock__ mcp__plugin_interlock_interlock__ mcp_interlock_ interlock_"
 """As in `core/gate/tools.py`, but for the names of hosts that are for the full hook alone."""

@@ -76,9 +76,9 @@ def _status_result(outcome: RequestStatus) -> ToolResult:
     match outcome.status:
         case "waiting":
             text = (
-                f"Approval {name} is waiting. Tell the user, who can type `/approve {name}` here, run"
-                f" `interlock approvals grant {name}` in a terminal, or answer in the console. Until"
-                " then do only what does not need it; the same call again gives the answer."
+                f"Approval {name} is waiting. Tell the user, who can type `/approve {name}` here,"
+                f" run `interlock approvals grant {name}` in a terminal, or answer in the console."
+                " Until then do only what does not need it; the same call again gives the answer."
             )
         case "granted":
             text = f"Approval {name} was granted by {outcome.who}: {reason}. Do exactly this."

@@ -11,8 +11,8 @@ TOOL_CLASSES: tuple[ToolClass, ...] = get_args(ToolClass)
 
 OWN_TOOLS = (
     *("list_workflows", "inspect_workflow", "start_workflow", "continue_workflow"),
-    *("checkpoint_workflow", "resume_session", "session", "delegate", "complete_delegation"),
-    *("record_decision", "search_notes", "read_note"),
+    *("checkpoint_workflow", "resume_session", "session", "request_approval", "delegate"),
+    *("complete_delegation", "record_decision", "search_notes", "read_note"),
     *("write_note", "edit_note", "build_context", "recent_activity", "move_note", "delete_note"),
 )
 """Interlock's tools, as its server names them."""
