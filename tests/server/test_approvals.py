@@ -13,14 +13,19 @@ import pytest
 from playwright.sync_api import Dialog, expect
 
 from interlock.app.context import App, open_app
+from interlock.app.gate.opt_in import opt_in
 from interlock.app.runs import approvals
+from interlock.app.sessions.session_approvals import RequestStatus, permit_call, request_approval
+from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.approve import ApprovalVerdict
+from interlock.core.session.session_approvals import request_wish, tool_call_wish
 from interlock.workspace.machine.user_name import user_name
 from tests.server.browser_visitor import Visitor
 from tests.server.conftest import Staged
 from tests.server.forms import Form, SignedIn, call
 from tests.server.server_process import Answer, Server
 from tests.server.stage import HOSTILE, Stage, project_at
+from tests.sessions import begin_recorded
 
 HOUR_MS = 3_600_000
 NUMBERS = count(1)
@@ -305,3 +310,29 @@ def test_what_only_the_agent_says_has_passed_is_marked_wherever_it_is_approved(
         assert "only the agent says that this passed: `make <b>test</b>`" in text
     for page in pages:
         assert "only the agent says that this passed: `make &lt;b&gt;test&lt;/b&gt;`" in page
+
+
+def test_what_an_agent_asks_for_outside_of_a_run_is_shown_and_granted_too(
+    signed_in: SignedIn, project: Path
+) -> None:
+    app = open_app(signed_in.server.home)
+    opt_in(project, "standard")
+    session = begin_recorded(app, project, Conversation("codex", "talk-1")).session
+    call_wish = tool_call_wish("Bash", {"command": f"make {HOSTILE}"}, "/p", title="Codex calls it")
+    outcome = permit_call(app, session, call_wish)
+    plan = request_approval(app, session, request_wish("The plan", "**Three** slices", ""))
+    assert isinstance(outcome, tuple)
+    assert isinstance(plan, RequestStatus)
+
+    page = signed_in.get("/waiting")
+    granted = [
+        signed_in.send(form_for(page, name, signed_in), verdict="granted").status
+        for name in (outcome[0], plan.approval)
+    ]
+
+    assert "command: make &lt;script&gt;" in page.text
+    assert "<strong>Three</strong> slices" in page.text
+    assert granted == [303, 303]
+    assert permit_call(app, session, call_wish) == (outcome[0], f"{user_name()}, in the console")
+    assert plan.approval not in signed_in.get("/waiting").text
+    app.close()
