@@ -188,3 +188,47 @@ def test_what_one_conversation_notes_the_next_one_is_told(desk: Desk) -> None:
     bodies = [json.dumps(request["body"]) for request in requests]
     assert "Use SQLite [decisions/ADR-001-use-sqlite.md]" in bodies[0], "at the very start"
     assert any("the kestrel is one file" in body for body in bodies)
+
+
+def call(tool: str, **arguments: Any) -> dict[str, Any]:
+    return {"tool": f"*{tool}", "input": arguments}
+
+
+def test_a_day_survives_a_compaction_ends_and_is_handed_over(desk: Desk) -> None:
+    CLAUDE.play(
+        desk,
+        call("delegate", agent="analyst", prompt="Find the cause"),
+        call(
+            "complete_delegation",
+            delegation="analyst",
+            summary="The cache is the cause",
+            handoffTo="architect",
+            handoffReason="it needs a design",
+            verdict={"decision": "conditional", "confidence": 80, "reasoning": "measure first"},
+        ),
+        call("record_decision", description="No cache", rationale="slow", decidedBy="qa"),
+        call("delegate", agent="security", prompt="Look for leaks"),
+    )
+
+    CLAUDE.compact(desk)
+    requests = CLAUDE.play(desk, "Going on.", prompt="and now?", goes_on=True, index="count")
+    after_break = json.dumps(requests[-1]["body"])
+    CLAUDE.play(
+        desk,
+        call("complete_delegation", delegation="security", summary="There are none"),
+        call("session", action="end", summary="The cause was found."),
+        prompt="end it",
+        goes_on=True,
+        index="count",
+    )
+    next_day = json.dumps([one["body"] for one in CLAUDE.play(desk)])
+
+    assert "THE-SUMMARY" in after_break, "it was compacted"
+    for told in ("security", "Look for leaks", "The cache is the cause", "No cache", "measure"):
+        assert told in after_break, told
+    assert "it needs a design" in after_break
+    assert "it needs a design" in next_day, "the next session takes the hand-off on"
+    (ended,) = json.loads(desk.interlock("session", "list", "--json"))
+    assert ended["status"] == "ended", ended
+    (job,) = json.loads(desk.interlock("jobs", "list", "--json"))
+    assert (job["name"], job["state"]) == ("protocol-end", "done")

@@ -31,6 +31,7 @@ from interlock.core.protocol.gated_session import (
 from interlock.core.session.events import Phase
 from interlock.core.session.state import SessionState
 from interlock.core.views.delegated_work import completion_arguments, review_line
+from interlock.core.workflow.blanks import is_blank
 from interlock.core.workflow.operators import clip
 from interlock.mcp.arguments import TOKEN_ALIASES, Workspace, token_in, workspace_of
 from interlock.mcp.results import SuggestedCall, ToolResult, refusal_result
@@ -158,7 +159,9 @@ def _end_session(
     if state.worktree != str(root):
         refusal = ChangeNotAllowed(f"ending session {session}", f"it belongs to {state.worktree}")
         return refusal_result(refusal.explain(), None)
-    ending = end_session(app, session, arguments.summary or "")
+    summary = arguments.summary or ""
+    # The blank of the example, sent back as it was, says nothing.
+    ending = end_session(app, session, "" if is_blank(summary) else summary)
     if not isinstance(ending, SessionEnding):
         is_over = isinstance(ending, SessionEnded)
         call = {"action": "start"} if is_over else {"action": "end", "summary": "<what was done>"}
@@ -173,7 +176,7 @@ def _end_session(
         )
     ended = session_record.state_of(app, session)
     assert isinstance(ended, SessionState), "it is attended"
-    return _session_result(ended, text)
+    return _session_result(ended, session_summary(app, ended, (text,)))
 
 
 def _complete_feature(

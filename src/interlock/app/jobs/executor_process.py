@@ -7,6 +7,7 @@ sees to it that an executor runs, and looks for the outcome in the log.
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -48,7 +49,7 @@ def _start_executor(app: App) -> "subprocess.Popen[bytes]":
     log = os.open(logs / "jobs.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     environment = {**app.environment, "INTERLOCK_HOME": str(app.home)}
     try:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", "interlock", "jobs", "run"],
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -58,3 +59,6 @@ def _start_executor(app: App) -> "subprocess.Popen[bytes]":
         )
     finally:
         os.close(log)
+    # Nobody waits for its end, but somebody has to: a server would collect the dead.
+    threading.Thread(target=process.wait, daemon=True).start()
+    return process
