@@ -1,0 +1,114 @@
+"""Each event of the session protocol has somebody who emits it and somebody who reads it."""
+
+from pathlib import Path
+from typing import get_args
+
+import msgspec
+import pytest
+
+from interlock.app.context import App
+from interlock.app.gate.opt_in import opt_in
+from interlock.app.protocol import delegations, gated_sessions
+from interlock.core.ids import ApprovalId, DelegationId, NodeId, SessionId, StepId
+from interlock.core.protocol.delegation import CompletionRequest, DelegationRequest
+from interlock.core.protocol.gated_session import WorkUpdate
+from interlock.core.session.announcements import Topic, decode_announcement, messages_about
+from interlock.core.session.approval_events import SessionApprovalRequested, SessionApprovalResolved
+from interlock.core.session.events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    Envelope,
+    SessionEvent,
+    decode_envelope,
+)
+from interlock.core.session.protocol_events import ProtocolEndRequested, SessionCompleted
+from interlock.core.session.review_events import FeatureReviewRequested, RequiredReviewer
+from interlock.core.views.events import kind_of
+from interlock.durable.catalogue import JOBS, jobs_for
+
+APPROVAL = ApprovalId("apr_1")
+ANNOUNCED: list[tuple[SessionEvent, Topic, str]] = [
+    (ProtocolEndRequested("job_1", "here"), "session/protocol.end", "protocol-end"),
+    (SessionCompleted("job_1", "abc"), "session/complete", "notify"),
+    (
+        ApprovalRequested(APPROVAL, "human_approval", StepId("s"), "Ship?"),
+        "approval/requested",
+        "notify",
+    ),
+    (
+        SessionApprovalRequested(APPROVAL, "request", "Ship?", "it", "0"),
+        "approval/requested",
+        "notify",
+    ),
+    (
+        ApprovalResolved(APPROVAL, "granted", "user", "", NodeId("node_1")),
+        "approval/granted",
+        "notify",
+    ),
+    (SessionApprovalResolved(APPROVAL, "denied", "user"), "approval/denied", "notify"),
+    (
+        FeatureReviewRequested(
+            "rev_1", "Export", (RequiredReviewer("qa", DelegationId("dlg_1")),), 1
+        ),
+        "feature/completion.requested",
+        "notify",
+    ),
+]
+READ_AS_THE_LOG_CHANGES = {
+    "session/protocol.start": "protocol_started",
+    "session/state.update": "work_changed",
+    "session/mode.changed": "mode_changed",
+    "orchestrator/agent.invoke": "agent_invoked",
+    "orchestrator/agent.complete": "agent_completed",
+}
+"""By whoever listens to the live stream: the console, and programs over REST."""
+
+
+@pytest.mark.parametrize(("event", "topic", "job"), ANNOUNCED, ids=lambda one: str(one)[:30])
+def test_what_starts_a_job_is_announced_with_its_event(
+    event: SessionEvent, topic: Topic, job: str, home: Path
+) -> None:
+    home.mkdir()
+    topics = list(get_args(Topic))
+    (home / "config.toml").write_text(f'[notify]\ncommand = ["true"]\nevents = {topics}\n')
+    (message,) = messages_about([Envelope(1, SessionId("ses_1"), 3, 5, "key", event)])
+
+    assert (message.topic, message.key) == (topic, f"{topic}:ses_1:3")
+    assert decode_announcement(message.content).topic == topic
+    assert job in [one.name for one in jobs_for(topic, JOBS, home)]
+
+
+def test_the_end_of_a_session_says_which_and_with_which_commit() -> None:
+    event = SessionCompleted("job_1", "abc")
+    (message,) = messages_about([Envelope(1, SessionId("ses_1"), 3, 5, "key", event)])
+
+    told = msgspec.json.decode(message.content)
+
+    assert (told["sessionId"], told["commitSha"]) == ("ses_1", "abc")
+
+
+def test_every_topic_has_an_emitter() -> None:
+    assert {topic for _, topic, _ in ANNOUNCED} | {"retention/due"} == set(get_args(Topic))
+
+
+def test_every_other_event_moves_the_position_that_the_live_stream_tells(
+    app: App, tmp_path: Path
+) -> None:
+    opt_in(tmp_path, "standard")
+    started = gated_sessions.start(app, tmp_path)
+    assert not isinstance(started, tuple)
+    (session,) = [one.session for one in app.reader.attended_sessions_in(str(tmp_path))]
+    positions = [app.reader.position()]
+    for change in (
+        lambda: gated_sessions.change_work(app, session, WorkUpdate(task="T-1")),
+        lambda: gated_sessions.change_mode(app, session, "planning", by="user"),
+        lambda: delegations.delegate(app, session, DelegationRequest("qa", "Look")),
+        lambda: delegations.complete(app, session, CompletionRequest("qa", "Good")),
+    ):
+        change()
+        positions.append(app.reader.position())
+
+    kinds = {kind_of(decode_envelope(link.body).event) for link in app.reader.links(session)}
+    assert kinds >= set(READ_AS_THE_LOG_CHANGES.values())
+    assert positions == sorted(set(positions)), "each of them was told"
+    assert app.reader.outbox(limit=1) == [], "and none waits for somebody who may never come"
