@@ -310,4 +310,19 @@ INVARIANTS = (
         "While the store is away every call says so; when it is back they work, without a restart.",
         "ADR 0009",
     ),
+    Invariant(
+        "job-goes-on",
+        "A job that is killed at any point leaves what an undisturbed one leaves.",
+        "ADR 0016",
+    ),
+    Invariant(
+        "executor-is-one",
+        "Of the processes that share a store in a file, one runs jobs, and the next continues them.",
+        "ADR 0016",
+    ),
+    Invariant(
+        "grant-used-once",
+        "A grant lets one call pass, and no other one.",
+        "ADR 0006",
+    ),
 )

@@ -145,6 +145,7 @@ def test_an_undisturbed_end_leaves_everything_once(undisturbed: Outcome) -> None
     assert any("summary" in name for name in undisturbed.files)
 
 
+@pytest.mark.invariant("job-goes-on")
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize(

@@ -52,6 +52,7 @@ def is_run(home: Path) -> bool:
     return is_so
 
 
+@pytest.mark.invariant("executor-is-one")
 @pytest.mark.sqlite
 @pytest.mark.slow
 def test_after_kill_9_the_other_process_continues_at_the_step_that_was_not_recorded(

@@ -221,7 +221,7 @@ def test_a_grant_and_a_denial_at_once_have_one_outcome_which_both_are_told(
     assert lost == f"ApprovalAnswered:{verdict}:{verdict} by me"
 
 
-@pytest.mark.invariant("approval-answered-once")
+@pytest.mark.invariant("grant-used-once")
 def test_of_identical_calls_at_once_one_passes_by_one_grant(
     app: App, home: Path, tmp_path: Path
 ) -> None:
