@@ -317,7 +317,7 @@ INVARIANTS = (
     ),
     Invariant(
         "executor-is-one",
-        "Of the processes that share a store in a file, one runs jobs, and the next continues them.",
+        "Of the processes that share a store in a file, one runs jobs, and the next goes on.",
         "ADR 0016",
     ),
     Invariant(

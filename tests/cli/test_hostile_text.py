@@ -120,7 +120,7 @@ class Scene:
             ("approvals", "deny"): (self.approval, "--reason", HOSTILE),
             ("gate", "bypass", "remove"): (self.bypass,),
             ("run", "abandon"): (self.run, "--reason", HOSTILE),
-            ("session", "end"): (),
+            ("session", "end"): ("--force",),
             ("session", "delete"): (self.session, "--yes"),
         }
 

@@ -39,7 +39,7 @@ def test_a_session_without_a_run_is_listed(typed: Terminal, tmp_path: Path) -> N
 
 def test_what_became_of_a_session_without_a_run_is_said(typed: Terminal, tmp_path: Path) -> None:
     session = begun(typed, tmp_path)
-    typed("session", "end", "--session", session)
+    typed("session", "end", "--force", "--session", session)
 
     assert " ended " in typed("session", "list").out
 

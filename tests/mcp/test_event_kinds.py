@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 from typing import get_args
 
@@ -10,6 +11,7 @@ import pytest
 
 from interlock.agents.hosts import codex
 from interlock.app.context import App
+from interlock.app.protocol.end_request import SessionEnding, end_session
 from interlock.app.sessions.lookup import SessionView, show_session
 from interlock.cli import commands
 from interlock.core.session.events import Envelope, SessionEvent, decode_envelope
@@ -24,6 +26,13 @@ from tests.scenes import install, linear
 pytestmark = pytest.mark.both_stores
 
 
+MISSING_FILE = """
+[[protocol.requirements]]
+id = "report"
+level = "MUST"
+step = "There is a report"
+file = "missing.md"
+"""
 ARTIFACTS = [
     {"kind": "user_only", "resolution": "answered", "detail": "blue"},
     {
@@ -70,12 +79,21 @@ def attended_session(app: App, project: Path, capsys: pytest.CaptureFixture[str]
     return view
 
 
-def events_of_hand_over(app: App) -> list[Envelope]:
-    """A session that leaves a hand-off, and the next one, which takes it on."""
+def events_of_hand_over(app: App, project: Path) -> list[Envelope]:
+    """A session that leaves a hand-off and ends at the second try, and the next, which goes on."""
     assert commands.run_cli(["session", "resume"]) == 0
     assert commands.run_cli(["agent", "invoke", "analyst", "Look"]) == 0
     assert commands.run_cli(["agent", "complete", "analyst", "Half", "--handoff-to", "qa"]) == 0
-    assert commands.run_cli(["session", "end"]) == 0
+    config = project / ".interlock" / "config.toml"
+    text = config.read_text()
+    (attended,) = app.reader.attended_sessions_in(str(project))
+    patient = msgspec.structs.replace(app, waits_for_jobs=False)
+    assert isinstance(end_session(patient, attended.session, "All"), SessionEnding)
+    config.write_text(f"{text}{MISSING_FILE}")  # after it was checked, and before it was done
+    command = [sys.executable, "-m", "interlock", "jobs", "run"]
+    subprocess.run(command, check=True, timeout=60)
+    config.write_text(text)
+    assert commands.run_cli(["session", "end", "--summary", "All"]) == 0
     assert commands.run_cli(["session", "start"]) == 0
     assert commands.run_cli(["agent", "invoke", "qa", "Go on"]) == 0
     links = [link for session in app.reader.all_sessions() for link in app.reader.links(session)]
@@ -141,6 +159,6 @@ def test_every_kind_of_event_comes_through_a_surface(
 
     assert isinstance(view, SessionView)
     assert view.health.state == "healthy"
-    events = (*view.events, *attended.events, *events_of_hand_over(app))
+    events = (*view.events, *attended.events, *events_of_hand_over(app, tmp_path))
     assert {type(envelope.event) for envelope in events} == set(get_args(SessionEvent))
     assert all(event_summary(envelope.event) for envelope in events)

@@ -115,7 +115,7 @@ def test_what_is_not_trusted_is_in_the_summary(attended: Agent, tmp_path: Path) 
 
 def test_a_session_that_ended_or_is_not_there_is_refused_and_leads_on(attended: Agent) -> None:
     session = attended.ok("session")["session"]
-    assert commands.run_cli(["session", "end"]) == 0
+    assert commands.run_cli(["session", "end", "--force"]) == 0
 
     for arguments in ({}, {"sessionId": session, "task": "T"}, {"sessionId": "ses_none"}):
         problem = attended.refused("session", arguments)
@@ -123,7 +123,7 @@ def test_a_session_that_ended_or_is_not_there_is_refused_and_leads_on(attended: 
         assert problem["code"] == "unknown_session"
         better, given = mend(problem)
         assert attended.ok(better, **given)["status"] == "active"
-        assert commands.run_cli(["session", "end"]) == 0
+        assert commands.run_cli(["session", "end", "--force"]) == 0
 
 
 def test_an_approval_that_is_not_answered_yet_is_told_to_the_agent(
