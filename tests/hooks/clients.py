@@ -169,3 +169,5 @@ def attend(patch: pytest.MonkeyPatch, host: Host, *words: str, has_terminal: boo
     told = has_terminal, (host.program, *words)
     patch.setattr(agent_detection, "ancestors", lambda _: [process])  # pyright: ignore[reportUnknownLambdaType,reportUnknownArgumentType]
     patch.setattr(processes, "terminal_and_words", lambda _: told)  # pyright: ignore[reportUnknownLambdaType,reportUnknownArgumentType]
+    # Somebody else may have this number: what its input is would decide.
+    patch.setattr(processes, "reads_terminal", lambda _: has_terminal)  # pyright: ignore[reportUnknownLambdaType,reportUnknownArgumentType]
