@@ -26,11 +26,17 @@ _ANSWER = re.compile(
 )
 
 
+_ALMOST_ID = re.compile(r"`?apr[_-]", re.IGNORECASE)
+
+
 def parse_typed_command(prompt: str) -> TypedMode | TypedAnswer | None:
     """The command that was typed, if any. Only a whole prompt counts, never a part."""
     if match := _MODE.fullmatch(prompt):
         return TypedMode(match[1] or "", match[2].strip() if match[2] else None)
     if match := _ANSWER.fullmatch(prompt):
         verdict = "granted" if match[1] == "approve" else "denied"
-        return TypedAnswer(verdict, match[2] or "", match[3] or "")
+        reason = match[3] or ""
+        # An id with a slip in it is not the only one that waits.
+        name = match[2] or (reason.split()[0] if _ALMOST_ID.match(reason) else "")
+        return TypedAnswer(verdict, name, reason)
     return None

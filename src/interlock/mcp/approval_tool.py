@@ -18,6 +18,7 @@ from interlock.app.sessions import session_approvals
 from interlock.app.sessions.session_approvals import RequestStatus
 from interlock.core.ids import SessionId
 from interlock.core.session.session_approvals import ApprovalNotPossible, request_wish
+from interlock.core.visible_text import make_visible
 from interlock.mcp.arguments import workspace_of
 from interlock.mcp.results import ToolResult, UserQuestion, refusal_result
 from interlock.mcp.session_tool import given_arguments
@@ -54,7 +55,7 @@ def _call_request_approval(app: App, arguments: ApprovalArguments) -> ToolResult
     if evidence_against_elicitation(app.home, app.environment, app.process):
         return _status_result(outcome)
     question = UserQuestion(
-        f"{arguments.title}\n\n{arguments.content}",
+        make_visible(f"{arguments.title}\n\n{arguments.content}"),
         lambda is_granted, reason, client: _record_answer(
             app, session, outcome, (is_granted, reason, client)
         ),
@@ -66,7 +67,7 @@ def _record_answer(
     app: App, session: SessionId, asked: RequestStatus, given: tuple[bool, str, str]
 ) -> ToolResult:
     is_granted, reason, client = given
-    verdict = user_answer("granted" if is_granted else "denied", reason, place=f"in {client}")
+    verdict = user_answer("granted" if is_granted else "denied", reason, place=f"as {client} says")
     session_approvals.record_answer(app, session, asked.approval, verdict)
     return _status_result(session_approvals.request_status(app, session, asked.approval))
 

@@ -53,8 +53,7 @@ def evidence_against_typing(
 def evidence_against_elicitation(home: Path, environment: Mapping[str, str], process: int) -> str:
     """In a server of a client: the evidence that nobody is there to answer what it is asked."""
     client = client_among(ancestors(process))
-    recorded = clients.recall(home, client) if client else ()
-    name = recorded[0].host if recorded else ""
+    name = _client_name(home, client) if client else ""
     host = host_named(name) if name in NAMES else Host()
     return evidence_against_typing(host, home, environment, process)
 

@@ -89,34 +89,32 @@ def plan_request(
     stream: Stream, wish: SessionApprovalWish, *, deadline_ms: int | None, at_ms: int
 ) -> Plan | ApprovalNotPossible:
     """Record that something was put to the user, which it was not before."""
-    if refusal := _refuse(stream, wish):
+    if refusal := _refuse(stream, wish, at_ms):
         return refusal
     draft = _request_draft(request_id_of(stream, wish), wish, deadline_ms)
-    return plan(stream, [draft], blobs={}, at_ms=at_ms)
+    return plan(stream, [*_overdue_drafts(stream, at_ms), draft], blobs={}, at_ms=at_ms)
 
 
 def decide_call(
     stream: Stream, wish: SessionApprovalWish, *, call: str, at_ms: int
 ) -> CallPermission | ApprovalNotPossible:
     """Let a call pass by the grant for it, or ask for one unless that waits already."""
-    drafts: list[EventDraft] = []
     for one in _open_approvals(stream):
-        if (one.subject, one.digest) != ("tool_call", wish.digest):
+        is_same = (one.subject, one.digest) == ("tool_call", wish.digest)
+        if not is_same or one.is_overdue(at_ms):
             continue
-        if not one.is_overdue(at_ms):
-            if not one.is_granted:
-                return CallPermission(one.approval, is_granted=False, plan=None)
-            used = SessionApprovalUsed(one.approval, call)
-            draft = EventDraft(approval_used_key(one.approval), used)
-            planned = plan(stream, [draft], blobs={}, at_ms=at_ms)
-            return CallPermission(one.approval, is_granted=True, plan=planned)
         if not one.is_granted:
-            drafts.append(_resolution_draft(one.approval, TIMEOUT))
-    if refusal := _refuse(stream, wish):
+            return CallPermission(one.approval, is_granted=False, plan=None)
+        used = SessionApprovalUsed(one.approval, call)
+        draft = EventDraft(approval_used_key(one.approval), used)
+        planned = plan(stream, [draft], blobs={}, at_ms=at_ms)
+        return CallPermission(one.approval, is_granted=True, plan=planned)
+    if refusal := _refuse(stream, wish, at_ms):
         return refusal
     # A later call is another one, though it is identical.
     approval = ids.session_approval_id(stream.session, wish.digest, str(stream.version))
-    drafts.append(_request_draft(approval, wish, at_ms + CALL_EXPIRY_MS))
+    request = _request_draft(approval, wish, at_ms + CALL_EXPIRY_MS)
+    drafts = [*_overdue_drafts(stream, at_ms), request]
     planned = plan(stream, drafts, blobs={}, at_ms=at_ms)
     return CallPermission(approval, is_granted=False, plan=planned)
 
@@ -143,11 +141,20 @@ def status_of(resolved: SessionApprovalResolved | None) -> Status:
     return "expired" if resolved.by == "timeout" else resolved.verdict
 
 
-def _refuse(stream: Stream, wish: SessionApprovalWish) -> ApprovalNotPossible | None:
+def _overdue_drafts(stream: Stream, at_ms: int) -> list[EventDraft]:
+    """The outcome of those that nobody has answered in time, so that they make room."""
+    return [
+        _resolution_draft(one.approval, TIMEOUT)
+        for one in _open_approvals(stream)
+        if one.is_overdue(at_ms) and not one.is_granted
+    ]
+
+
+def _refuse(stream: Stream, wish: SessionApprovalWish, at_ms: int) -> ApprovalNotPossible | None:
     if len(wish.content) > CONTENT_CHARS_MAX or len(wish.title) > TITLE_CHARS_MAX:
         chars = f"a title has {TITLE_CHARS_MAX} characters at most, a text {CONTENT_CHARS_MAX}"
         return ApprovalNotPossible(f"it is too long to be read ({chars})")
-    if len(_open_approvals(stream)) >= OPEN_MAX:
+    if sum(not one.is_overdue(at_ms) for one in _open_approvals(stream)) >= OPEN_MAX:
         return ApprovalNotPossible(f"{OPEN_MAX} approvals of this session are open")
     return None
 
