@@ -82,9 +82,7 @@ def test_a_new_logbook_is_clean_and_stays_so_while_the_session_goes_on(
         ("| done | no git", "| done | main", "the log has no such line"),
         ("- Profile: standard\n", "", "line of the log is missing"),
         ("end of what is", "end", "gone or broken"),
-        ("| done | none in", "| done | TODO, none in", "says “TODO”"),
-        ("## What is left", "| MUST | Lint | [x] | will run |\n\n## What is left", "“Lint” is"),
-        ("Branch: no git", "Branch: <branch>", "branch is not named"),
+        ("Branch: no git", "Branch: <branch>", "the log has no such line"),
         ("up to event 4 ", "up to event 4444 ", "the log has no such line"),
     ],
 )
@@ -96,9 +94,8 @@ def test_a_logbook_that_says_something_else_is_found_and_written_again(
 
     assert any(problem in found for found in findings(typed, str(logbook)))
     assert typed("check").code == 1
-    if "[x]" not in logbook.read_text():
-        typed("session", "log", "--write")
-        assert findings(typed) == []
+    typed("session", "log", "--write")
+    assert findings(typed) == []
 
 
 def test_only_an_ended_session_must_say_what_was_done(
@@ -115,14 +112,14 @@ def test_the_table_of_the_end_comes_once_it_was_tried(
     app: App, typed: Terminal, session: SessionId
 ) -> None:
     refused = ProtocolEndRefused("job-1", ("sessionLogValidated: nothing says it. Say it.",))
-    record(app, session, ProtocolEndRequested("job-1", "here"), refused)
+    record(app, session, ProtocolEndRequested("job-1"), refused)
     text = typed("session", "log", session).out
     step = "The logbook says what was done and what is left open"
     assert f"| MUST | {step} | open | nothing says it. Say it. |" in text
     assert "| SHOULD | Nothing is left uncommitted | open | not observed |" in text
 
     evidence = {"sessionLogValidated": "a.md", "qaValidation": "skipped: docs-only"}
-    record(app, session, ProtocolEndRequested("job-2", "here", "The parser."))
+    record(app, session, ProtocolEndRequested("job-2", "The parser."))
     record(app, session, ProtocolEnded("job-2", evidence))
     text = typed("session", "log", session).out
     assert f"| MUST | {step} | done | a.md |" in text

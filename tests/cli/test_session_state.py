@@ -25,7 +25,7 @@ VALID = jsonschema_rs.validator_for(
         "mode coding --task T-2",
         "mode disabled",
         "session pause",
-        "session end",
+        "session end --force",
     ],
 )
 def test_whatever_state_is_printed_is_as_published(

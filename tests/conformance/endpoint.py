@@ -121,7 +121,7 @@ def fixture(home: Path) -> Generator[str]:
     worker = Worker("fixture", partial(open_app, home))
     with _listening() as listening:
         secret = load_secret(home)
-        mcp = McpEndpoint(worker, worker, os.urandom, Fixture)
+        mcp = McpEndpoint(worker, worker, worker, os.urandom, Fixture)
         guard = Guard(
             Starlette(routes=[Route("/mcp", mcp.answer, methods=["GET", "POST", "DELETE"])]),
             names=NAMES,

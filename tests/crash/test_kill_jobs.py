@@ -13,6 +13,7 @@ import pytest
 from interlock.app.callers.session_record import StartedSession
 from interlock.app.context import App, open_app
 from interlock.app.gate.opt_in import opt_in
+from interlock.app.gate.trust import trust_checkout
 from interlock.app.protocol import delegations, gated_sessions
 from interlock.app.protocol.end_request import SessionEnding, end_session
 from interlock.core import canonical
@@ -73,6 +74,7 @@ def scene(project: Path, home: Path) -> SessionId:
         f"[notify]\ncommand = {msgspec.json.encode(command).decode()}\n"
     )
     (home / "machine").write_text("this-machine\n")
+    trust_checkout(home, project, at_ms=0)
     app = msgspec.structs.replace(open_app(home), waits_for_jobs=False)
     started = gated_sessions.start(app, project)
     assert isinstance(started, StartedSession)
@@ -80,7 +82,7 @@ def scene(project: Path, home: Path) -> SessionId:
     delegations.delegate(app, session, DelegationRequest("qa", "Look at it"))
     delegations.complete(app, session, CompletionRequest("qa", "It is good"))
     due = Announcement("retention/due", SessionId(""), "today", machine="this-machine")
-    message = OutboxMessage("retention", due.topic, canonical.encode(due))
+    message = OutboxMessage("retention", due.machine, canonical.encode(due))
     app.log.append_to_project(ProjectPlan(ProjectId("p"), "due", b"{}", 1, outbox=(message,)))
     ending = end_session(app, session, "Everything was done.")
     assert isinstance(ending, SessionEnding), ending

@@ -28,7 +28,7 @@ from interlock.durable.catalogue import JOBS, jobs_for
 
 APPROVAL = ApprovalId("apr_1")
 ANNOUNCED: list[tuple[SessionEvent, Topic, str]] = [
-    (ProtocolEndRequested("job_1", "here"), "session/protocol.end", "protocol-end"),
+    (ProtocolEndRequested("job_1"), "session/protocol.end", "protocol-end"),
     (SessionCompleted("job_1", "abc"), "session/complete", "notify"),
     (
         ApprovalRequested(APPROVAL, "human_approval", StepId("s"), "Ship?"),

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from interlock.app.context import App, open_app
+from interlock.app.jobs.executor_role import own_machine
 from interlock.core import canonical
 from interlock.core.ids import ProjectId, SessionId, job_id
 from interlock.core.project_stream import OutboxMessage, ProjectPlan
@@ -79,9 +80,10 @@ def until(is_so: Callable[[], bool], seconds: float = SECONDS_MAX) -> None:
 
 def announce(home: Path, subject: str, machine: str = "") -> str:
     """Write a message to the outbox, and return the id of the job that it starts."""
-    about = Announcement("session/protocol.end", SessionId("ses_0"), subject, machine=machine)
-    message = OutboxMessage(subject, about.topic, canonical.encode(about))
     app = open_app(home)
+    reader = machine or own_machine(app)
+    about = Announcement("session/protocol.end", SessionId("ses_0"), subject, machine=reader)
+    message = OutboxMessage(subject, reader, canonical.encode(about))
     app.log.append_to_project(ProjectPlan(ProjectId("shop"), subject, b"{}", 1, outbox=(message,)))
     app.close()
     return job_id(NAME, subject)

@@ -45,6 +45,7 @@ def test_it_lists_the_tools(home: Path) -> None:
         "checkpoint_workflow",
         "resume_session",
         "session",
+        "request_approval",
         "delegate",
         "complete_delegation",
         "record_decision",

@@ -86,10 +86,13 @@ def test_a_day_is_told_again_after_a_break_and_handed_over_to_the_next(
 
     agent.ok("complete_delegation", delegation="security", summary="None", sessionId=session)
     review = agent.ok("session", action="complete_feature", sessionId=session)
-    for call in review["nextCalls"]:
-        verdict = {"decision": "approve", "confidence": 90, "reasoning": "good"}
-        filled = {**call["params"], "summary": "Reviewed", "verdict": verdict}
-        answered = agent.ok("complete_delegation", **filled)
+    verdict = {"decision": "approve", "confidence": 90, "reasoning": "good"}
+    *_, answered = [
+        agent.ok(
+            "complete_delegation", **{**call["params"], "summary": "Reviewed", "verdict": verdict}
+        )
+        for call in review["nextCalls"]
+    ]
     assert answered["featureReview"]["outcome"] == "PASS"
 
     ended = agent.ok("session", action="end", sessionId=session)

@@ -116,7 +116,7 @@ class Desk:
 
         with disk:
             self.writer = Worker("writer", opened)
-        self.mcp = McpEndpoint(self.writer, self.writer, bytes)
+        self.mcp = McpEndpoint(self.writer, self.writer, self.writer, bytes)
 
     def ask(self, messages: list[dict[str, Any]], told: Callable[[], None] = lambda: None) -> Any:
         """The answers to messages of which all have come before the first is looked at."""

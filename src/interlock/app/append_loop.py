@@ -9,7 +9,10 @@ that fails means that somebody else got through, so the loop is bounded only aga
 from collections.abc import Callable
 from typing import TypeVar
 
+import msgspec
+
 from interlock.app.context import App
+from interlock.core.session.announcements import address_messages
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.decide import PlannedReply
 from interlock.core.session.plan import Plan
@@ -39,14 +42,24 @@ def _append(app: App, decide: Callable[[], Decision]) -> Decision:
         plan = decision.plan if isinstance(decision, PlannedReply) else decision
         if not isinstance(plan, Plan):
             return decision
+        if plan.outbox:
+            plan = _address(app, plan)
         try:
             is_new = app.log.append(plan)
         except StreamMoved:
             continue
         # The reply to a call that somebody recorded a moment ago is the recorded one.
-        if is_new or plan is decision:
+        if is_new or isinstance(decision, Plan):
             return decision
     raise StoreBusy(
         f"The session changed {TRIES_MAX} times while this call tried to write to it",
         "Nothing was written. Repeat the call.",
     )
+
+
+def _address(app: App, plan: Plan) -> Plan:
+    """Address what the plan announces to this machine."""
+    from interlock.workspace.machine.identity import NAME_BYTES, machine_name  # noqa: PLC0415 (10 ms)
+
+    machine = machine_name(app.home, app.entropy(NAME_BYTES))
+    return msgspec.structs.replace(plan, outbox=address_messages(plan.outbox, machine))

@@ -146,7 +146,7 @@ def _jobs_text(jobs: JobCounts | StoreFailure | None) -> str:
             return "There are no jobs."
         case JobCounts():
             runner = "Jobs are run" if jobs.is_executor_running else "Nobody runs jobs now"
-            return f"{runner}: {jobs.waiting} waiting, {jobs.failed} failed."
+            return f"{runner}: {jobs.waiting} waiting (`interlock jobs list`)."
         case StoreFailure():
             return f"About jobs nothing is known: {jobs}"
 
@@ -210,7 +210,8 @@ def _start_in_background(home: Path, port: int) -> RunningServer:
     logs = home / "logs"
     home.mkdir(mode=0o700, parents=True, exist_ok=True)  # `parents` below would make it public
     logs.mkdir(mode=0o700, exist_ok=True)
-    command = [sys.executable, "-m", "interlock", "up", "--port", str(port)]
+    # Without the modules of the directory that we happen to be in.
+    command = [sys.executable, "-P", "-m", "interlock", "up", "--port", str(port)]
     log_file = os.open(logs / "server.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     with os.fdopen(log_file, "ab") as log:
         process = subprocess.Popen(

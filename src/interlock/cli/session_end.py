@@ -1,13 +1,16 @@
 """`interlock session end`: end a session by its protocol, or see what is in the way."""
 
+from pathlib import Path
+
 import click
 
-from interlock.app.context import open_app
+from interlock.app.callers.caller import CallerClues, resolve_caller
+from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.end_request import EndBlocked, SessionEnding, end_session
 from interlock.app.protocol.ending import EndReport, check_end
-from interlock.cli.authority import require_user
+from interlock.cli.authority import evidence_of_agent, require_user
 from interlock.cli.session_state import print_state, resolve_session
 from interlock.cli.terminal import (
     EXIT_REFUSED,
@@ -19,6 +22,8 @@ from interlock.cli.terminal import (
     print_table,
     refuse,
 )
+from interlock.core.explanation import Explanation
+from interlock.core.ids import SessionId
 from interlock.core.protocol.requirements import CheckedRequirement
 
 
@@ -34,10 +39,15 @@ def end(summary: str, session_id: str | None, *, dry_run: bool, force: bool, as_
     What is in the way is told all at once. `[protocol]` in .interlock/config.toml can add to what
     is required, and `commit = true` there commits the session's own files.
     """
+    if force and dry_run:
+        raise click.UsageError("--dry-run shows what the protocol asks for; --force ignores that.")
     if force:
         require_user("Ending a session without its protocol")
     app = open_app(data_home())
     session = resolve_session(app, session_id, as_json=as_json)
+    if session_id and evidence_of_agent() and session != _own_session(app):
+        error = f"Session `{session}` is another conversation's"
+        refuse(Explanation("not_allowed", error, "Ask the user to end it."), as_json=as_json)
     if force:
         reason = "by `interlock session end --force`"
         outcome = gated_sessions.change_status(app, session, "ended", reason)
@@ -56,6 +66,11 @@ def end(summary: str, session_id: str | None, *, dry_run: bool, force: bool, as_
     if not isinstance(ending, SessionEnding):
         refuse(ending.explain(), as_json=as_json)
     _print_ending(ending, as_json=as_json)
+
+
+def _own_session(app: App) -> SessionId | None:
+    own = resolve_caller(app, CallerClues(Path.cwd()))
+    return own if isinstance(own, str) else None
 
 
 def _print_report(report: EndReport, *, as_json: bool) -> None:
@@ -88,8 +103,8 @@ def _print_ending(ending: SessionEnding, *, as_json: bool) -> None:
             f"{ending.session} is being ended by {ending.job}, which takes longer than expected.",
             f"`interlock jobs show {ending.job}` shows how far it is.",
         )
-        return
+        raise Stop(EXIT_REFUSED)
     commit = f", commit {ending.commit[:12]}" if ending.commit else ""
     print_lines(f"Ended: {ending.session}{commit} ({ending.job})")
-    if ending.commit_fault:
-        print_message(f"note: its files were not committed: {ending.commit_fault}")
+    for remark in ending.remarks:
+        print_message(f"note: {remark}")

@@ -56,6 +56,7 @@ class OutboxMessage(msgspec.Struct, frozen=True):
     key: str
     """Names it in the whole store: the same message again is the same work."""
     topic: str
+    """Who is to read it."""
     content: bytes
 
 

@@ -17,8 +17,12 @@ _STARTED_BY: Mapping[Topic, str] = {
 
 
 def jobs_for(topic: Topic, jobs: Mapping[str, Job], home: Path) -> list[Job]:
-    """The jobs that an announcement of this topic starts, as far as they are among `jobs`."""
+    """The jobs that an announcement of this topic starts, as far as they are among `jobs`.
+
+    Raises:
+        SettingsBroken: it is not certain whether the user wants to be notified.
+    """
     names = [_STARTED_BY[topic]] if topic in _STARTED_BY else []
-    if is_notifying(home, topic):
+    if not names and is_notifying(home, topic):
         names.append(NOTIFY.name)
     return [jobs[name] for name in names if name in jobs]

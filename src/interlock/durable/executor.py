@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interlock.app.context import open_app, store_url
-from interlock.app.failures import StoreFailure
+from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.jobs.executor_role import (
     ExecutorRole,
     can_have_jobs,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 TICK_SECONDS = 0.5
 FAILURE_SECONDS = 5.0
-OVERDUE_SECONDS = 20.0
+OVERDUE_SECONDS = 60.0
 RETENTION_FIRST_SECONDS, RETENTION_SECONDS = 60.0, 24 * 3600.0
 CLOSE_SECONDS = 2
 _LOG = logging.getLogger(__name__)
@@ -60,8 +60,11 @@ class Executor:
         while not stop.is_set():
             try:
                 self.tick()
-            except StoreFailure as failure:
+            except (StoreFailure, SettingsBroken) as failure:
                 _LOG.warning("Jobs cannot be run now: %s", failure)
+                stop.wait(FAILURE_SECONDS)
+            except Exception:  # noqa: BLE001 (one job or session must not stop all the others)
+                _LOG.exception("Jobs: this is a bug in Interlock")
                 stop.wait(FAILURE_SECONDS)
             stop.wait(TICK_SECONDS)
 
@@ -76,7 +79,7 @@ class Executor:
                 return False
             time.sleep(TICK_SECONDS / 10)
         while self._runtime and time.monotonic() < started + seconds:
-            if not self._runtime.active_jobs() and not announcements_for_us(self._app):
+            if not self._runtime.active_jobs() and not self._has_work():
                 break
             time.sleep(TICK_SECONDS / 10)
             self.tick()
@@ -88,13 +91,18 @@ class Executor:
             self._close_runtime()
             return False
         for message, announcement in announcements_for_us(self._app):
-            self._start_jobs(message.key, announcement)
+            try:
+                self._start_jobs(message.key, announcement)
+            except SettingsBroken as broken:
+                # It waits until that is put right; others do not wait for it.
+                _LOG.warning("Nobody is notified: %s", broken)
+                continue
             self._app.log.acknowledge([message])
         if can_have_jobs(self._app.home):
             self._running()
         if time.monotonic() >= self._overdue_at:
+            self._overdue_at = time.monotonic() + OVERDUE_SECONDS  # first: it may fail
             settle_overdue(self._app)
-            self._overdue_at = time.monotonic() + OVERDUE_SECONDS
         if time.monotonic() >= self._retention_at:
             self._retention_at = time.monotonic() + RETENTION_SECONDS
             if due := due_retention(self._app, self._machine):
@@ -104,6 +112,15 @@ class Executor:
     def _start_jobs(self, key: str, announcement: Announcement) -> None:
         for job in catalogue.jobs_for(announcement.topic, self._jobs, self._app.home):
             self._running().start(job, job_id(job.name, key), announcement)
+
+    def _has_work(self) -> bool:
+        try:
+            return any(
+                catalogue.jobs_for(announcement.topic, self._jobs, self._app.home)
+                for _, announcement in announcements_for_us(self._app)
+            )
+        except SettingsBroken:
+            return False
 
     def close(self) -> None:
         self._close_runtime()

@@ -39,6 +39,5 @@ class JobStep(msgspec.Struct, frozen=True):
 class Job(msgspec.Struct, frozen=True):
     name: str
     steps: tuple[JobStep, ...]
-
-    def step(self, name: str) -> JobStep:
-        return next(step for step in self.steps if step.name == name)
+    give_up: Callable[[App, JobContext, str], None] | None = None
+    """Told why the job has failed, or was cancelled; may be told twice."""

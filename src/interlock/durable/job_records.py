@@ -16,6 +16,7 @@ from interlock.core.explanation import Explanation
 from interlock.core.refusal import Refusal
 from interlock.core.session.announcements import Announcement
 from interlock.durable import catalogue
+from interlock.durable.job import JobContext
 from interlock.durable.job_question import ask_about_jobs
 
 if TYPE_CHECKING:
@@ -116,6 +117,12 @@ def cancel_job(app: App, job: str) -> JobRecord | NoSuchJob | JobNotInState:
 
     def cancel(client: "DBOSClient", job_id: str) -> None:
         client.cancel_workflow(job_id)
+        (status,) = client.list_workflows(workflow_ids=[job_id], load_output=False)
+        name, content = status.input["args"] if status.input else ("", None)
+        give_up = catalogue.JOBS[name].give_up if name in catalogue.JOBS else None
+        if give_up:
+            context = JobContext(job_id, msgspec.convert(content, Announcement), {})
+            give_up(app, context, "it was cancelled")
 
     return _change(app, job, ACTIVE_STATES, "cancelled", cancel)
 
@@ -199,6 +206,8 @@ def _with_steps(record: JobRecord, client: "DBOSClient") -> JobRecord:
     ]
     job = catalogue.JOBS.get(record.name)
     planned = [step.name for step in job.steps] if job and record.state != "done" else []
+    if planned[: len(done)] != [step.name for step in done]:
+        planned = []  # the steps of another version
     pending = [StepRecord(name, "pending") for name in planned[len(done) :]]
     if pending and record.state == "running":
         # DBOS records a step when it ends; it began when the one before it did that.

@@ -9,5 +9,7 @@ from interlock.app.runs import approvals
 
 
 def settle_overdue(app: App) -> None:
-    approvals.list_pending(app)
-    settle_overdue_reviews(app)
+    try:
+        approvals.list_pending(app)
+    finally:
+        settle_overdue_reviews(app)

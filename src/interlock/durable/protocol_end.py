@@ -17,23 +17,32 @@ from interlock.app.protocol.ending import EndReport, check_end, end_evidence
 from interlock.core.protocol import session_end
 from interlock.core.protocol.requirements import Fact
 from interlock.core.session.plan import Plan, Stream
-from interlock.core.session.protocol_events import end_outcome_key
+from interlock.core.session.protocol_events import completion_key, refusal_key
 from interlock.durable.job import Job, JobContext, JobStep, StepResult
 
 
 def _check(app: App, context: JobContext) -> StepResult:
-    report = _report(app, context)
-    if not report.blockers:
-        return StepResult("nothing is in the way")
-    blockers = report.blockers
+    about = context.announcement
+    report = check_end(app, about.session_id, about.text)
+    assert isinstance(report, EndReport), "the end of an attended session was wanted"
+    if report.blockers:
+        _refuse(app, context, report.blockers)
+    return StepResult(msgspec.to_builtins(report), is_last=bool(report.blockers))
+
+
+def _give_up(app: App, context: JobContext, reason: str) -> None:
+    """Tell whoever waits that the job has failed, or was cancelled. It can be retried."""
+    _refuse(app, context, (f"{context.job}: {reason}. `interlock jobs show {context.job}`",))
+
+
+def _refuse(app: App, context: JobContext, blockers: tuple[str, ...]) -> None:
     job, at_ms = context.job, app.clock.now_ms()
     _append_once(
         app,
         context,
-        end_outcome_key(job),
+        refusal_key(job),
         lambda stream: session_end.refuse_end(stream, job, blockers, at_ms=at_ms),
     )
-    return StepResult(list(blockers), is_last=True)
 
 
 def _write_summary(app: App, context: JobContext) -> StepResult:
@@ -43,7 +52,14 @@ def _write_summary(app: App, context: JobContext) -> StepResult:
 
 def _write_log(app: App, context: JobContext) -> StepResult:
     log = session_files.write_logbook(app, context.announcement.session_id)
-    return StepResult(msgspec.to_builtins(log))
+    report = msgspec.convert(context.results["check"], EndReport)
+    is_needed = any(
+        one.id == "sessionLogValidated" and one.level == "MUST" for one in report.requirements
+    )
+    is_refused = bool(log.fault) and is_needed
+    if is_refused:
+        _refuse(app, context, (f"sessionLogValidated: {log.fault}",))
+    return StepResult(msgspec.to_builtins(log), is_last=is_refused)
 
 
 def _lint(app: App, context: JobContext) -> StepResult:
@@ -53,7 +69,8 @@ def _lint(app: App, context: JobContext) -> StepResult:
 
 def _record_evidence(app: App, context: JobContext) -> StepResult:
     evidence = end_evidence(
-        _report(app, context),
+        # As it was judged: whoever changes something now does that after the end.
+        msgspec.convert(context.results["check"], EndReport),
         log=msgspec.convert(context.results["write_log"], session_files.LogbookFile),
         note=msgspec.convert(context.results["write_summary"], Fact),
         lint=msgspec.convert(context.results["lint"], Fact),
@@ -71,7 +88,9 @@ def _record_evidence(app: App, context: JobContext) -> StepResult:
 def _commit(app: App, context: JobContext) -> StepResult:
     session = context.announcement.session_id
     commit = session_files.commit_session_files(app, session, context.job)
-    return StepResult(msgspec.to_builtins(commit))
+    if commit.is_refused:
+        _refuse(app, context, (f"gitCommitted: the session's files: {commit.reason}",))
+    return StepResult(msgspec.to_builtins(commit), is_last=commit.is_refused)
 
 
 def _complete(app: App, context: JobContext) -> StepResult:
@@ -80,7 +99,7 @@ def _complete(app: App, context: JobContext) -> StepResult:
     _append_once(
         app,
         context,
-        end_outcome_key(job),
+        completion_key(job),
         lambda stream: session_end.complete(
             stream, job, commit.sha, commit.reason if commit.is_wanted else "", at_ms=at_ms
         ),
@@ -93,13 +112,6 @@ def _publish(app: App, context: JobContext) -> StepResult:
     return StepResult()
 
 
-def _report(app: App, context: JobContext) -> EndReport:
-    about = context.announcement
-    report = check_end(app, about.session_id, about.text)
-    assert isinstance(report, EndReport), "the end of an attended session was wanted"
-    return report
-
-
 def _append_once(app: App, context: JobContext, key: str, decide: Callable[[Stream], Plan]) -> None:
     """Append what a step records, unless it has done so before it died."""
     session = context.announcement.session_id
@@ -109,23 +121,26 @@ def _append_once(app: App, context: JobContext, key: str, decide: Callable[[Stre
             if app.log.event_with_key(session, key):
                 return None
             stream = app.log.stream(session)
-        assert stream is not None, f"{session} is there"
-        return decide(stream)
+        return decide(stream) if stream else None  # it may have been deleted meanwhile
 
     append_plan(app, decide_on_stream)
 
 
 PROTOCOL_END = Job(
     session_end.JOB,
-    (
-        JobStep("check", _check),
-        JobStep("write_summary", _write_summary),
-        JobStep("write_log", _write_log),
-        JobStep("lint", _lint),
-        JobStep("record_evidence", _record_evidence),
-        JobStep("finish_log", _write_log),
-        JobStep("commit", _commit),
-        JobStep("complete", _complete),
-        JobStep("publish", _publish),
+    tuple(
+        JobStep(name, work, attempts_max=8)  # about a minute: a database may be started anew
+        for name, work in (
+            ("check", _check),
+            ("write_summary", _write_summary),
+            ("write_log", _write_log),
+            ("lint", _lint),
+            ("record_evidence", _record_evidence),
+            ("finish_log", _write_log),
+            ("commit", _commit),
+            ("complete", _complete),
+            ("publish", _publish),
+        )
     ),
+    _give_up,
 )

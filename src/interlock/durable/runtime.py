@@ -11,16 +11,16 @@ with each release, because jobs of another version are left alone.
 
 import logging
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from dbos import DBOS, DBOSConfig, SetWorkflowID, StepOptions, error
 from sqlalchemy.exc import SQLAlchemyError
 
-from interlock.app.context import open_app
-from interlock.app.failures import StoreFailure
+from interlock.app.context import App, open_app
+from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.core.canonical import Json
 from interlock.core.session.announcements import Announcement
 from interlock.durable.job import Job, JobContext, JobStep, StepResult
@@ -38,6 +38,7 @@ FIRST_RETRY_SECONDS = 0.5
 TRANSIENT = (StoreFailure, OSError, SQLAlchemyError, sqlite3.Error)
 """What may be otherwise the next time."""
 _LOG = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class StepFailed(Exception):
@@ -114,8 +115,8 @@ class JobRuntime:
         assert job_id is not None, "a job runs as a workflow"
         execution = self._executions[job_id] = object()
         announcement = msgspec.convert(content, Announcement)
-        results: dict[str, Json] = {}
-        for step in self._jobs[name].steps:
+        job, results = self._jobs[name], dict[str, Json]()
+        for step in job.steps:
             options = StepOptions(
                 name=step.name,
                 retries_allowed=step.attempts_max > 1,
@@ -124,7 +125,11 @@ class JobRuntime:
                 should_retry=_is_transient,
             )
             context = JobContext(job_id, announcement, dict(results))
-            stored: Any = DBOS.run_step(options, self._run_step, step, context, execution)
+            try:
+                stored: Any = DBOS.run_step(options, self._run_step, step, context, execution)
+            except StepFailed as failure:
+                self._give_up(job, context, str(failure))
+                raise
             result = msgspec.convert(stored, StepResult)
             results[step.name] = result.value
             if result.is_last:
@@ -135,19 +140,27 @@ class JobRuntime:
     def _run_step(self, step: JobStep, context: JobContext, execution: object) -> dict[str, Json]:
         attempt = self._current_attempt(context.job, execution)
         try:
-            app = open_app(self._home)
-            try:
-                result = step.work(app, context)
-            finally:
-                app.close()
+            result = self._with_app(lambda app: step.work(app, context))
         except Exception as failure:
             if _is_transient(failure) and attempt < step.attempts_max:
                 raise
-            if not _is_transient(failure):
+            if not isinstance(failure, (*TRANSIENT, SettingsBroken)):
                 _LOG.exception("Step %s of %s: this is a bug in Interlock", step.name, context.job)
             reason = str(failure) or type(failure).__name__
             raise StepFailed(reason, attempt) from failure
         return {**msgspec.to_builtins(result), "attempts": attempt}
+
+    def _give_up(self, job: Job, context: JobContext, reason: str) -> None:
+        give_up = job.give_up
+        if give_up:
+            self._with_app(lambda app: give_up(app, context, reason))
+
+    def _with_app(self, work: Callable[[App], T]) -> T:
+        app = open_app(self._home)
+        try:
+            return work(app)
+        finally:
+            app.close()
 
     def _current_attempt(self, job_id: str, execution: object) -> int:
         """The number of this try. Ends the execution if the job was cancelled since the last one.

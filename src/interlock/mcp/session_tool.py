@@ -159,6 +159,10 @@ def _end_session(
     if state.worktree != str(root):
         refusal = ChangeNotAllowed(f"ending session {session}", f"it belongs to {state.worktree}")
         return refusal_result(refusal.explain(), None)
+    own = resolve_caller(app, CallerClues(Path(state.worktree)))
+    if arguments.session_id and isinstance(own, str) and own != session:
+        refusal = ChangeNotAllowed(f"ending session {session}", "it is another conversation's")
+        return refusal_result(refusal.explain(), SESSION_TOOL.corrected_call({"action": "get"}))
     summary = arguments.summary or ""
     # The blank of the example, sent back as it was, says nothing.
     ending = end_session(app, session, "" if is_blank(summary) else summary)
@@ -168,8 +172,7 @@ def _end_session(
         return refusal_result(ending.explain(), SESSION_TOOL.corrected_call(call))
     if ending.is_complete:
         text = f"The session has ended ({ending.job}); its evidence is recorded."
-        if ending.commit_fault:
-            text = f"{text} Its files were not committed: {ending.commit_fault}."
+        text = " ".join((text, *(f"But {remark}." for remark in ending.remarks)))
     else:
         text = (
             f"The session is being ended by {ending.job}. The same call again says how far it is."

@@ -42,10 +42,11 @@ class McpEndpoint:
         self,
         writer: Worker,
         reader: Worker,
+        errands: Worker,
         entropy: Callable[[int], bytes],
         protocol: Callable[[App], McpProtocol] = DEFAULT_PROTOCOL,
     ) -> None:
-        self._writer, self._reader = writer, reader
+        self._writer, self._reader, self._errands = writer, reader, errands
         self._entropy, self._protocol = entropy, protocol
 
     async def answer(self, request: Request) -> Response:
@@ -81,7 +82,18 @@ class McpEndpoint:
                 return store_failure_reply(message, failure)
         if tool is None or tool in _READ_ONLY_TOOLS:
             return await self._reader.run(answer)
+        if _is_session_end(message):
+            # It looks at the whole project and waits for a job: nobody else may wait for that.
+            return await self._errands.run(answer)
         return await self._writer.run(answer)
+
+
+def _is_session_end(message: object) -> bool:
+    match message:
+        case {"params": {"name": "session", "arguments": {"action": "end"}}}:
+            return True
+        case _:
+            return False
 
 
 def _json_response(reply: Reply, headers: Headers) -> Response:

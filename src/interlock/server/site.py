@@ -57,10 +57,10 @@ def build_site(
     """Build the site, for requests under these host names."""
     writer = Worker("writer", partial(open_writer_app, home))
     reader = Worker("reader", partial(_open_reader_app, home))
-    background = Worker("errands", partial(_open_reader_app, home))
+    background = Worker("errands", partial(_open_patient_app, home))
     console = Console(reader, writer, secret, pages.NAV, background_worker=background)
     session_changes, note_changes = LiveChanges(reader), LiveNoteChanges(reader)
-    mcp = McpEndpoint(writer, reader, entropy)
+    mcp = McpEndpoint(writer, reader, background, entropy)
     login = _Login(secret, clock, port, console)
 
     @asynccontextmanager
@@ -123,6 +123,11 @@ def _open_reader_app(home: Path) -> App:
         environment={},
         waits_for_jobs=False,
     )
+
+
+def _open_patient_app(home: Path) -> App:
+    """For what takes long: nobody else waits for its thread."""
+    return msgspec.structs.replace(_open_reader_app(home), waits_for_jobs=True)
 
 
 def open_writer_app(home: Path) -> App:

@@ -69,9 +69,11 @@ class ProjectReader:
         """Everything that belongs to no session."""
         return read_shared_tables(self._database)
 
-    def outbox(self, *, limit: int) -> list[OutboxMessage]:
-        """The messages that nobody has acknowledged, oldest first."""
+    def outbox(self, topic: str | None = None, *, limit: int) -> list[OutboxMessage]:
+        """The messages that nobody has acknowledged, of one topic or all, oldest first."""
+        condition, values = ("WHERE topic = ?", (topic,)) if topic is not None else ("", ())
         rows = self._database.read(
-            "SELECT key, topic, content FROM outbox ORDER BY id LIMIT ?", (limit,)
+            f"SELECT key, topic, content FROM outbox {condition} ORDER BY id LIMIT ?",
+            (*values, limit),
         )
         return [OutboxMessage(*row) for row in rows]

@@ -203,6 +203,9 @@ def test_only_the_files_of_the_session_are_committed_and_only_once(
     asked_for_none = session_files.commit_session_files(app, session, "job-1")
     assert (asked_for_none.sha, "does not ask" in asked_for_none.reason) == ("", True)
     (repository / ".interlock" / "config.toml").write_text("[protocol]\ncommit = true\n")
+    not_trusted = session_files.commit_session_files(app, session, "job-1")
+    assert (not_trusted.sha, "interlock trust" in not_trusted.reason) == ("", True)
+    trust_checkout(app.home, repository, at_ms=0)
     (repository / "staged.py").write_text("mine\n")
     (repository / "code.py").write_text("mine too\n")
     git(repository, "add", "staged.py")
@@ -234,6 +237,7 @@ def test_only_the_files_of_the_session_are_committed_and_only_once(
 
 def test_who_has_no_name_commits_nothing(app: App, repository: Path, session: SessionId) -> None:
     (repository / ".interlock" / "config.toml").write_text("[protocol]\ncommit = true\n")
+    trust_checkout(app.home, repository, at_ms=0)
     subprocess.run(["git", "config", "--global", "--remove-section", "user"], check=True)
     git(repository, "config", "user.useConfigOnly", "true")
 

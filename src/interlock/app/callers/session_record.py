@@ -6,6 +6,7 @@ the session (`session_of`), it is recorded under that id: its stream and its log
 published by whoever changes it, or begins the next session (`app.protocol`).
 """
 
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -23,6 +24,7 @@ from interlock.core.gate.state import GateRow
 from interlock.core.ids import SessionId
 from interlock.core.protocol import gated_session
 from interlock.core.protocol.gated_session import Conversation
+from interlock.core.protocol.start_evidence import recorded_logbook
 from interlock.core.session import state
 from interlock.core.session.events import decode_envelope
 from interlock.core.session.head import Attendance
@@ -31,6 +33,7 @@ from interlock.core.session.state import HostSession, SessionState
 from interlock.store import gate_rows, queries
 from interlock.store.gate_rows import PublishedRow
 from interlock.store.log_reader import LogReader
+from interlock.workspace.projects import logbooks
 
 
 class StartedSession(msgspec.Struct, frozen=True):
@@ -153,6 +156,11 @@ def record_start(
     publish_to_gate(app, stream.session, effective)
     session_state = state_of(app, stream.session)
     assert isinstance(session_state, SessionState), "it is attended"
+    own, recorded = map(recorded_logbook, (evidence, session_state.protocol_start_evidence))
+    if own and own != recorded:
+        # Another process has recorded the start at the same moment, with a logbook of its own.
+        with suppress(OSError):
+            logbooks.delete_logbook(root, own)
     return StartedSession(stream.session, stream is new_stream, session_state)
 
 

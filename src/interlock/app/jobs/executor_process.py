@@ -16,6 +16,7 @@ from interlock.app.context import App
 from interlock.app.jobs.executor_role import has_executor
 
 WAIT_SECONDS = 40.0
+LOG_BYTES_MAX = 1_000_000
 _POLL_SECONDS = 0.05
 _LOOK_SECONDS = 1.0
 
@@ -47,10 +48,14 @@ def _start_executor(app: App) -> "subprocess.Popen[bytes]":
     logs = app.home / "logs"
     logs.mkdir(mode=0o700, exist_ok=True)
     log = os.open(logs / "jobs.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    if os.fstat(log).st_size > LOG_BYTES_MAX:
+        os.ftruncate(log, 0)
     environment = {**app.environment, "INTERLOCK_HOME": str(app.home)}
     try:
         process = subprocess.Popen(
-            [sys.executable, "-m", "interlock", "jobs", "run"],
+            # Not from where we are: that is a project, whose modules are not to be imported.
+            [sys.executable, "-P", "-m", "interlock", "jobs", "run"],
+            cwd=app.home,
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=log,

@@ -7,13 +7,14 @@ only where that is, so machines do not take over from each other.
 """
 
 import os
+import time
 from pathlib import Path
 from typing import Any, Protocol
 
 from interlock.app.context import App, store_url
 from interlock.store.leases import Lease
 from interlock.store.process_claim import Claim
-from interlock.workspace.machine.identity import machine_name
+from interlock.workspace.machine.identity import NAME_BYTES, machine_name
 
 LOCK_FILE = "executor.lock"
 JOBS_FILE = "durable.db"
@@ -21,7 +22,6 @@ JOBS_FILE = "durable.db"
 JOBS_SCHEMA_SUFFIX = "_jobs"
 """The jobs are beside the store in PostgreSQL, in a schema of this name after that of the store."""
 LEASE_MS = 10_000
-_NAME_BYTES = 3
 
 
 class ExecutorRole(Protocol):
@@ -62,16 +62,21 @@ class LeaseRole:
     wait_seconds = LEASE_MS / 1000 + 2.0
 
     def __init__(self, app: App, machine: str) -> None:
-        self._app, self._lease = app, None
+        self._app, self._lease, self._renewed_at = app, None, 0.0
         self._name = lease_name(machine)
-        self._holder = f"{app.process}-{app.entropy(_NAME_BYTES).hex()}"
+        self._holder = f"{app.process}-{app.entropy(NAME_BYTES).hex()}"
 
     def acquire(self) -> bool:
+        now = time.monotonic()
+        if self._lease is not None and now < self._renewed_at + LEASE_MS / 3_000:
+            return True  # nobody else can have it yet
         if self._lease is not None and self._app.log.renew_lease(self._lease, ttl_ms=LEASE_MS):
+            self._renewed_at = now
             return True
         lease = self._app.log.acquire_lease(self._name, self._holder, ttl_ms=LEASE_MS)
         was_lost = self._lease is not None
         self._lease = lease if lease.holder == self._holder else None
+        self._renewed_at = now
         # Somebody else was the executor in between, and has taken our jobs over.
         return self._lease is not None and not was_lost
 
@@ -104,7 +109,7 @@ def can_have_jobs(home: Path) -> bool:
 
 
 def own_machine(app: App) -> str:
-    return machine_name(app.home, app.entropy(_NAME_BYTES))
+    return machine_name(app.home, app.entropy(NAME_BYTES))
 
 
 def lease_name(machine: str) -> str:

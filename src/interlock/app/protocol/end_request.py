@@ -4,13 +4,14 @@ What is in the way is found in the calling process, all at once. The effects are
 (`interlock.durable`): a note, a logbook and a commit would not survive `kill -9` together.
 """
 
+from collections.abc import Iterator
+
 import msgspec
 
 from interlock.app.append_loop import append_plan
-from interlock.app.callers.session_record import attended_head
+from interlock.app.callers.session_record import attended_head, state_of
 from interlock.app.context import App
 from interlock.app.jobs.executor_process import wait_for_outcome
-from interlock.app.jobs.executor_role import own_machine
 from interlock.app.protocol.ending import EndReport, check_end
 from interlock.core.explanation import Explanation
 from interlock.core.ids import SessionId
@@ -22,8 +23,11 @@ from interlock.core.session.plan import Plan
 from interlock.core.session.protocol_events import (
     ProtocolEndRefused,
     SessionCompleted,
-    end_outcome_key,
+    completion_key,
+    refusal_key,
 )
+from interlock.core.session.state import SessionState
+from interlock.core.visible_text import make_visible
 
 
 class EndBlocked(Refusal, frozen=True):
@@ -52,10 +56,11 @@ class SessionEnding(msgspec.Struct, frozen=True, rename="camel"):
     is_complete: bool
     """False: the job has not come to its end yet."""
     commit: str = ""
-    commit_fault: str = ""
-    """Why its files were not committed, though the project asks for it."""
+    remarks: tuple[str, ...] = ()
+    """What was not done, though it should have been, each with its reason."""
 
 
+SUMMARY_CHARS_MAX = 8_000
 EndRefusal = EndBlocked | SessionNotAttended | SessionEnded
 
 
@@ -65,6 +70,7 @@ def end_session(app: App, session: SessionId, summary: str = "") -> SessionEndin
     Raises:
         SettingsBroken: the config of the project cannot be used.
     """
+    summary = make_visible(summary)[:SUMMARY_CHARS_MAX]
     report = check_end(app, session, summary)
     if not isinstance(report, EndReport):
         return report
@@ -74,9 +80,7 @@ def end_session(app: App, session: SessionId, summary: str = "") -> SessionEndin
     def decide() -> Plan | SessionNotAttended | SessionEnded | None:
         stream = app.log.stream(session)
         assert stream is not None, f"{session} is there"
-        return session_end.request_end(
-            stream, machine=own_machine(app), summary=summary, at_ms=app.clock.now_ms()
-        )
+        return session_end.request_end(stream, summary=summary, at_ms=app.clock.now_ms())
 
     refused = append_plan(app, decide)
     if refused is not None:
@@ -94,17 +98,27 @@ def end_session(app: App, session: SessionId, summary: str = "") -> SessionEndin
                 report.requirements,
                 is_complete=True,
                 commit=event.commit,
-                commit_fault=event.commit_fault,
+                remarks=tuple(_remarks(app, session, event)),
             )
         case None:
             return SessionEnding(session, job, report.requirements, is_complete=False)
 
 
+def _remarks(app: App, session: SessionId, event: SessionCompleted) -> Iterator[str]:
+    ended = state_of(app, session)
+    evidence = ended.protocol_end_evidence if isinstance(ended, SessionState) else {}
+    for key, text in evidence.items():
+        if text.startswith(("open: ", "skipped: not written")):
+            yield f"{key} is {text}"
+    if event.commit_fault:
+        yield f"its files were not committed: {event.commit_fault}"
+
+
 def _outcome(
     app: App, session: SessionId, job: str
 ) -> ProtocolEndRefused | SessionCompleted | None:
-    recorded = app.reader.event_with_key(session, end_outcome_key(job))
-    if recorded is None:
-        return None
-    assert isinstance(recorded.event, ProtocolEndRefused | SessionCompleted), "its key is theirs"
-    return recorded.event
+    keys = (completion_key(job), refusal_key(job))
+    recorded = app.reader.events_with_keys(session, keys)
+    event = next((recorded[key].event for key in keys if key in recorded), None)
+    assert event is None or isinstance(event, ProtocolEndRefused | SessionCompleted), "their keys"
+    return event

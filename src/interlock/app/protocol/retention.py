@@ -121,7 +121,8 @@ def _with_leftover(item: ExpiredItem, reason: str) -> ExpiredItem:
 def _expired_sessions(app: App, before_ms: int, *, is_dry: bool) -> Iterator[ExpiredItem]:
     archived = SessionFilter(is_archived=True)
     for listed in app.reader.list_sessions(archived, before=None, limit=_ALL).sessions:
-        if listed.head.updated_ms >= before_ms:
+        # Those of another machine that shares the store are not ours to delete.
+        if listed.head.updated_ms >= before_ms or not os.path.isdir(listed.head.workspace):
             continue
         outcome = None if is_dry else deletion.delete(app, listed.session)
         leftovers = outcome.leftovers if isinstance(outcome, deletion.SessionDeletion) else ()

@@ -10,6 +10,7 @@ import msgspec
 
 from interlock.app.context import App
 from interlock.app.gate.notes_location import NotesLocation, notes_location
+from interlock.app.gate.trust import trust_status
 from interlock.app.sessions.logbook_file import (
     LogbookFile,
     SessionLog,
@@ -178,6 +179,9 @@ def commit_session_files(app: App, session: SessionId, job: str) -> CommitOutcom
         return CommitOutcome(
             reason="the project does not ask for it ([protocol] commit)", is_wanted=False
         )
+    if not trust_status(app.home, log.root).is_trusted:
+        # It makes the session's files public, which a clone must not decide.
+        return CommitOutcome(reason="[protocol] commit is not trusted: `interlock trust`")
     paths = [path for path in (find_logbook(log), _summary_path(app, log)) if path]
     own = [path for path in paths if (log.root / path).is_file() and _is_inside(log.root, path)]
     if not own:

@@ -18,7 +18,7 @@ from interlock.core.session.orchestration import Verdict
 from interlock.core.session.protocol_events import ProtocolEndRequested
 from interlock.core.session.state import timestamp
 
-_DOCUMENT_ENDINGS = (".md", ".markdown", ".mdx", ".rst", ".adoc", ".txt")
+_DOCUMENT_ENDINGS = (".md", ".markdown", ".mdx", ".rst", ".adoc")
 _INVESTIGATION_FOLDERS = (
     ".interlock/",
     *(

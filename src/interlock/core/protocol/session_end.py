@@ -12,36 +12,42 @@ from interlock.core.session.protocol_events import (
     ProtocolEndRefused,
     ProtocolEndRequested,
     SessionCompleted,
-    end_outcome_key,
+    completion_key,
+    refusal_key,
 )
 
 JOB = "protocol-end"
 ENDED = "its protocol has ended"
+GIVEN_UP_MS = 10 * 60_000
+"""After that time nobody waits for a job of which nothing was heard: it may be lost."""
 
 
 def request_end(
-    stream: Stream, *, machine: str, summary: str, at_ms: int
+    stream: Stream, *, summary: str, at_ms: int
 ) -> Plan | SessionNotAttended | SessionEnded | None:
-    """Plan the request; None if it was made before, and its job has not failed to end it.
+    """Plan the request; None if it was made before, and its job may still do it, or has done it.
 
     A session that only its client has left can still end; one that the user has ended cannot.
     """
     attended = stream.head.attended if stream.head else None
     if attended is None:
         return SessionNotAttended(stream.session)
-    if attended.ending_job or (attended.ended_by and attended.status == "ended"):
+    is_given_up = at_ms - attended.ending_since_ms > GIVEN_UP_MS
+    if attended.ending_job and not is_given_up:
+        return None
+    if attended.ended_by and attended.status == "ended":
         return None
     if attended.status == "ended" and not attended.is_departed:
         return SessionEnded(stream.session)
     seed = message_key("session/protocol.end", stream.session, stream.version)
     job = ids.job_id(JOB, seed)
-    event = ProtocolEndRequested(job, machine, summary)
+    event = ProtocolEndRequested(job, summary)
     return plan(stream, [EventDraft(f"end:{job}", event)], blobs={}, at_ms=at_ms)
 
 
 def refuse_end(stream: Stream, job: str, blockers: Sequence[str], *, at_ms: int) -> Plan:
     event = ProtocolEndRefused(job, tuple(blockers))
-    return plan(stream, [EventDraft(end_outcome_key(job), event)], blobs={}, at_ms=at_ms)
+    return plan(stream, [EventDraft(refusal_key(job), event)], blobs={}, at_ms=at_ms)
 
 
 def record_evidence(stream: Stream, job: str, evidence: Mapping[str, str], *, at_ms: int) -> Plan:
@@ -52,7 +58,7 @@ def record_evidence(stream: Stream, job: str, evidence: Mapping[str, str], *, at
 def complete(stream: Stream, job: str, commit: str, commit_fault: str, *, at_ms: int) -> Plan:
     """Plan the end. A session that has ended already, because its client has, ends for good."""
     drafts = [
-        EventDraft(end_outcome_key(job), SessionCompleted(job, commit, commit_fault)),
+        EventDraft(completion_key(job), SessionCompleted(job, commit, commit_fault)),
         EventDraft(f"ended:{job}", StatusChanged("ended", ENDED)),
     ]
     return plan(stream, drafts, blobs={}, at_ms=at_ms)

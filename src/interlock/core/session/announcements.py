@@ -4,7 +4,7 @@ They are written to the outbox in the transaction of their events, so that none 
 about something that did not happen. Other events of a session are read from the log as it changes.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 import msgspec
@@ -38,7 +38,7 @@ class Announcement(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
     """The id of what it is about: a job, an approval, a review."""
     text: str = ""
     machine: str = ""
-    """The machine on which the work must be done; empty if that does not matter."""
+    """The machine on which it was caused, and is to be done."""
     commit_sha: str | None = None
 
 
@@ -57,6 +57,20 @@ def messages_about(envelopes: Iterable[Envelope]) -> tuple[OutboxMessage, ...]:
     )
 
 
+def address_messages(messages: Sequence[OutboxMessage], machine: str) -> tuple[OutboxMessage, ...]:
+    """Address messages to the machine on which they were caused: its executor alone reads them."""
+    return tuple(
+        OutboxMessage(
+            message.key,
+            machine,
+            canonical.encode(
+                msgspec.structs.replace(decode_announcement(message.content), machine=machine)
+            ),
+        )
+        for message in messages
+    )
+
+
 def message_key(topic: Topic, session: SessionId, seq: int) -> str:
     """The name of what is announced because of one event."""
     return f"{topic}:{session}:{seq}"
@@ -66,9 +80,7 @@ def _announcements_of(envelope: Envelope) -> Iterator[Announcement]:
     session = envelope.session
     match envelope.event:
         case ProtocolEndRequested() as event:
-            yield Announcement(
-                "session/protocol.end", session, event.job, event.summary, event.machine
-            )
+            yield Announcement("session/protocol.end", session, event.job, event.summary)
         case SessionCompleted() as event:
             commit = event.commit or None
             yield Announcement("session/complete", session, event.job, commit_sha=commit)

@@ -62,6 +62,8 @@ from interlock.core.session.events import (
 )
 from interlock.core.session.orchestration import decode_history
 from interlock.core.session.plan import EventDraft, Plan, Stream, plan
+from interlock.core.session.protocol_events import ProtocolEvent
+from interlock.core.session.review_events import ReviewEvent
 from interlock.core.tokens import SigningKey
 from interlock.core.workflow import positions
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow
@@ -83,7 +85,12 @@ NEEDS_RUN = (
     ApprovalRequested,
     ApprovalResolved,
 )
-NEEDS_GATE = (HostBound, WorkChanged, ProtocolStarted, StatusChanged, *get_args(DelegationEvent))
+NEEDS_GATE = (
+    *(HostBound, WorkChanged, ProtocolStarted, StatusChanged),
+    *get_args(DelegationEvent),
+    *get_args(ProtocolEvent),
+    *get_args(ReviewEvent),
+)
 
 
 class BundleEvent(msgspec.Struct, frozen=True, rename="camel"):

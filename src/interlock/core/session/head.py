@@ -65,6 +65,7 @@ class Attendance(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     """How many delegations and decisions were recorded."""
     ending_job: str = ""
     """The job that is to end it, until that has an outcome."""
+    ending_since_ms: int = 0
     ended_by: str = ""
     """The job that has ended it by its protocol."""
     awaited_agents: tuple[str, ...] = ()
@@ -128,9 +129,13 @@ def apply_event(head: Head | None, envelope: Envelope) -> Head:
             return change(head, attended=_apply_to_attended(head.attended, event))
         case ProtocolEndRequested() | ProtocolEndRefused() | SessionCompleted():
             assert head.attended is not None, "only an attended session has a protocol"
-            ending = event.job if isinstance(event, ProtocolEndRequested) else ""
-            ended = event.job if isinstance(event, SessionCompleted) else ""
-            attended = change(head.attended, ending_job=ending, ended_by=ended)
+            is_request = isinstance(event, ProtocolEndRequested)
+            attended = change(
+                head.attended,
+                ending_job=event.job if is_request else "",
+                ending_since_ms=envelope.at_ms if is_request else 0,
+                ended_by=event.job if isinstance(event, SessionCompleted) else "",
+            )
             return change(head, attended=attended)
         case SessionApprovalRequested() | SessionApprovalResolved() | SessionApprovalUsed():
             approvals = open_approvals_after(head.approvals, event, envelope.at_ms)

@@ -9,7 +9,6 @@ class ProtocolEndRequested(EventStruct, frozen=True, omit_defaults=True, tag="en
     """Somebody wants to end the session. A job does it, on the machine that has the checkout."""
 
     job: str
-    machine: str
     summary: str = ""
     """What the agent or the user says was done."""
 
@@ -43,6 +42,10 @@ ProtocolEvent: TypeAlias = (
 )
 
 
-def end_outcome_key(job: str) -> str:
-    """The key of the event that says what became of a wanted end."""
-    return f"end-outcome:{job}"
+def completion_key(job: str) -> str:
+    return f"end-complete:{job}"
+
+
+def refusal_key(job: str) -> str:
+    """Of a job that could not end the session. It may be retried, and complete it yet."""
+    return f"end-refused:{job}"

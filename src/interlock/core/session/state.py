@@ -20,7 +20,11 @@ from interlock.core.session.events import (
     WorkChanged,
 )
 from interlock.core.session.orchestration import Orchestration, apply_delegation_event
-from interlock.core.session.protocol_events import ProtocolEnded, SessionCompleted
+from interlock.core.session.protocol_events import (
+    ProtocolEnded,
+    ProtocolEndRefused,
+    SessionCompleted,
+)
 from interlock.core.session.review_events import ReviewEvent
 from interlock.core.session.timestamps import Timestamp, timestamp
 
@@ -99,6 +103,8 @@ def _apply_event(state: SessionState, envelope: Envelope, at: str) -> SessionSta
             return change(state, status=status)
         case ProtocolEnded(evidence=evidence):
             return change(state, protocol_end_complete=True, protocol_end_evidence=evidence)
+        case ProtocolEndRefused():
+            return change(state, protocol_end_complete=False)
         case SessionCompleted() as event if event.commit or event.commit_fault:
             text = event.commit or f"not committed: {event.commit_fault}"
             evidence = {**state.protocol_end_evidence, "gitCommitted": text}

@@ -19,15 +19,6 @@ FIX = (
 )
 """How to put right what the rule finds."""
 _FILE_NAME = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])-session-\d{2,3}\.md")
-_CONTRADICTION = re.compile(
-    r"\b(?:TODO|TBD|pending|N/A|will (?:be|do|run|add|write|commit))\b", re.IGNORECASE
-)
-_TICKS = ("done", "[x]", "x", "✓", "✔")
-_PLACEHOLDER = re.compile(
-    r"-?|<.*>|\[.*\]|TODO|TBD|N/A|none|unknown|branch|your-branch", re.IGNORECASE
-)
-_CELL_BREAK = re.compile(r"(?<!\\)\|")
-_ROW_CELLS = 4
 
 
 class RuleFinding(msgspec.Struct, frozen=True, rename="camel"):
@@ -53,12 +44,7 @@ class KnownSession(msgspec.Struct, frozen=True):
 def check_logbook(path: str, text: str, known: KnownSession | None) -> tuple[RuleFinding, ...]:
     """Return what is wrong with a logbook. `known`: None where this store has no such session."""
     region = logbook.find_region(text)
-    found = [
-        *_name_problems(path),
-        *_region_problems(text, region, known),
-        *_row_problems(text),
-        *_branch_problems(text, region),
-    ]
+    found = [*_name_problems(path), *_region_problems(text, region, known)]
     if known and not known.is_open:
         found += _end_problems(text, known)
     return tuple(RuleFinding(RULE, path, line, problem, fix) for line, problem, fix in found)
@@ -94,26 +80,6 @@ def _region_problems(
 
 def _first_line(text: str, region: LogbookRegion) -> int:
     return text.count("\n", 0, region.start) + 1
-
-
-def _row_problems(text: str) -> Iterator[tuple[int, str, str]]:
-    for number, line in enumerate(text.splitlines(), 1):
-        row = line.strip()
-        cells = [cell.strip() for cell in _CELL_BREAK.split(row.strip("|"))]
-        is_row = row.startswith("|") and len(cells) == _ROW_CELLS
-        if not is_row or cells[2].casefold() not in _TICKS:
-            continue
-        if word := _CONTRADICTION.search(cells[3]):
-            problem = f"“{cells[1]}” is ticked, and its evidence says “{word[0]}”"
-            yield number, problem, "Do it and write the evidence, or take the tick away."
-
-
-def _branch_problems(text: str, region: LogbookRegion | None) -> Iterator[tuple[int, str, str]]:
-    lines = region.text.splitlines() if region else ()
-    for number, line in enumerate(lines, _first_line(text, region) if region else 1):
-        before, mark, branch = line.partition("- Branch:")
-        if mark and not before and _PLACEHOLDER.fullmatch(branch.strip()):
-            yield number, "the branch is not named", "Name the branch that was worked on."
 
 
 def _end_problems(text: str, known: KnownSession) -> Iterator[tuple[int, str, str]]:

@@ -12,8 +12,12 @@ import tempfile
 import msgspec
 
 SECONDS_MAX = 20.0
-# Lines may be long, and have HTML, addresses and code without a language: these are notes.
-_DISABLED_RULES = ("md013", "md024", "md026", "md033", "md034", "md036", "md040", "md041")
+# These are notes: lines may be long, with HTML, addresses and code without a language, and nobody
+# has to leave blank lines around what they write.
+_DISABLED_RULES = (
+    *("md012", "md013", "md022", "md024", "md025", "md026", "md031", "md032"),
+    *("md033", "md034", "md036", "md040", "md041"),
+)
 _PROGRAM = f"""\
 import json, sys
 from pymarkdown.api import PyMarkdownApi

@@ -4,12 +4,14 @@ import os
 import signal
 import subprocess
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 JOB_TRAILER = "Interlock-Job"
 RECENT_MAX = 200
+END_SECONDS = 5.0
 SECONDS_MAX = 60.0  # the hooks of the repository run too
 
 
@@ -20,6 +22,12 @@ class CommitOutcome(msgspec.Struct, frozen=True):
     """Why there is none."""
     is_wanted: bool = True
     """False: nobody has asked for one."""
+    is_refused: bool = False
+    """Git or a hook of the repository did not let it happen; it may the next time."""
+
+
+class RepositoryBusy(OSError):
+    """Another git works in the repository. It will be done soon."""
 
 
 class _GitResult(msgspec.Struct, frozen=True):
@@ -39,7 +47,7 @@ def commit_files(workspace: Path, paths: list[str], subject: str, job: str) -> C
     if identity.code:
         return CommitOutcome(reason="git does not know who commits (user.name, user.email)")
     if (added := _git(workspace, "add", "-f", "--", *paths)).code:
-        return CommitOutcome(reason=_last_line(added))
+        return _refused(added)
     if _git(workspace, "status", "--porcelain", "--", *paths).output == "":
         head = _git(workspace, "rev-parse", "-q", "--verify", "HEAD").output.strip()
         return CommitOutcome(head, "nothing has changed in them")
@@ -47,7 +55,7 @@ def commit_files(workspace: Path, paths: list[str], subject: str, job: str) -> C
     committed = _git(workspace, "commit", "-q", "-m", message, "--only", "--", *paths)
     if committed.code:
         _git(workspace, "reset", "-q", "--", *paths)
-        return CommitOutcome(reason=_last_line(committed))
+        return _refused(committed)
     return CommitOutcome(find_commit_of(workspace, job) or "", "")
 
 
@@ -91,8 +99,7 @@ def _git(workspace: Path, *arguments: str) -> _GitResult:
         try:
             code = process.wait(SECONDS_MAX)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)  # with the hooks that it waits for
-            process.wait()
+            _end_group(process)
             return _GitResult(124, "", f"git took more than {SECONDS_MAX:.0f} seconds")
         texts: list[str] = []
         for file in (output, error):
@@ -101,6 +108,21 @@ def _git(workspace: Path, *arguments: str) -> _GitResult:
         return _GitResult(code, *texts)
 
 
-def _last_line(result: _GitResult) -> str:
+def _end_group(process: "subprocess.Popen[bytes]") -> None:
+    """End git with the hooks that it waits for. Asked to, it removes its locks first."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(END_SECONDS)
+            return
+    process.wait()
+
+
+def _refused(result: _GitResult) -> CommitOutcome:
+    if "index.lock" in result.error:
+        raise RepositoryBusy(11, "another git works in the repository")
     lines = (result.error.strip() or result.output.strip()).splitlines()
-    return lines[-1][:200] if lines else f"git ended with {result.code}"
+    faults = [line for line in lines if line.startswith(("fatal:", "error:"))] or lines[-1:]
+    reason = faults[0][:200] if faults else f"git commit ended with {result.code}"
+    return CommitOutcome(reason=reason, is_refused=True)
