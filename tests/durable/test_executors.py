@@ -149,9 +149,9 @@ def test_a_message_for_one_machine_is_left_to_it_by_the_others(
     trace, here, there = executors.trace, tmp_path / "here", tmp_path / "there"
     app = open_app(here)
     announce(here, "for-here", own_machine(app))
-    announce(here, "for-any")
+    announce(there, "for-there")
     other = executors.start(there)
-    until(lambda: trace.of("third", "end", "for-any") == [other.pid])
+    until(lambda: trace.of("third", "end", "for-there") == [other.pid])
     waiting = [about.subject for _, about in announcements_for_us(app)]
     one = executors.start(here)
     until(lambda: trace.of("third", "end", "for-here") == [one.pid])

@@ -55,7 +55,7 @@ class JobRuntime:
     def __init__(
         self, home: Path, database: JobDatabase, machine: str, jobs: Mapping[str, Job]
     ) -> None:
-        self._home, self._jobs = home, jobs
+        self._home, self._jobs, self._engine = home, jobs, database.engine
         self._executions: dict[str, object] = {}
         """The newest execution of each job: one that was cancelled may still be in a step."""
         self._application = f"interlock-{machine}"
@@ -108,6 +108,8 @@ class JobRuntime:
         """End. A step that still runs then is done again by the next executor."""
         logging.getLogger("dbos").setLevel(logging.CRITICAL)  # it will miss what is closed
         DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=wait_seconds)
+        if self._engine is not None:
+            self._engine.dispose()  # it is ours, so DBOS leaves its connections open
 
     def _run(self, name: str, content: dict[str, Any]) -> Json:
         """The steps of a job in their order. DBOS runs this again from its start to continue it."""

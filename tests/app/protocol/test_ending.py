@@ -214,7 +214,7 @@ def test_only_the_files_of_the_session_are_committed_and_only_once(
     hook.write_text("#!/bin/sh\necho the hook says no >&2\nexit 1\n")
     hook.chmod(0o755)
     refused = session_files.commit_session_files(app, session, "job-1")
-    assert refused == CommitOutcome(reason="the hook says no")
+    assert refused == CommitOutcome(reason="the hook says no", is_refused=True)
     hook.unlink()
     made = session_files.commit_session_files(app, session, "job-1")
     logbook_of(repository).write_text("changed since\n")

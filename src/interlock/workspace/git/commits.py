@@ -47,7 +47,7 @@ def commit_files(workspace: Path, paths: list[str], subject: str, job: str) -> C
     if identity.code:
         return CommitOutcome(reason="git does not know who commits (user.name, user.email)")
     if (added := _git(workspace, "add", "-f", "--", *paths)).code:
-        return _refused(added)
+        return _refusal_of(added)
     if _git(workspace, "status", "--porcelain", "--", *paths).output == "":
         head = _git(workspace, "rev-parse", "-q", "--verify", "HEAD").output.strip()
         return CommitOutcome(head, "nothing has changed in them")
@@ -55,7 +55,7 @@ def commit_files(workspace: Path, paths: list[str], subject: str, job: str) -> C
     committed = _git(workspace, "commit", "-q", "-m", message, "--only", "--", *paths)
     if committed.code:
         _git(workspace, "reset", "-q", "--", *paths)
-        return _refused(committed)
+        return _refusal_of(committed)
     return CommitOutcome(find_commit_of(workspace, job) or "", "")
 
 
@@ -119,7 +119,7 @@ def _end_group(process: "subprocess.Popen[bytes]") -> None:
     process.wait()
 
 
-def _refused(result: _GitResult) -> CommitOutcome:
+def _refusal_of(result: _GitResult) -> CommitOutcome:
     if "index.lock" in result.error:
         raise RepositoryBusy(11, "another git works in the repository")
     lines = (result.error.strip() or result.output.strip()).splitlines()
