@@ -10,6 +10,7 @@ from interlock.agents.hosts.registry import NAMES, host_named
 from interlock.app.context import App
 from interlock.app.runs import approvals
 from interlock.core.session.approve import ApprovalVerdict
+from interlock.hooks.typed_commands import TypedAnswer, parse_typed_command
 from interlock.store.open_store import STORE_FILE
 from interlock.workspace.machine.user_name import user_name
 from tests.hooks.clients import ASKING, Client, attend
@@ -122,3 +123,21 @@ def test_every_client_that_has_the_command_for_the_mode_has_those_for_answers(ho
     ]
 
     assert installed in ([*COMMANDS], [])
+
+
+@pytest.mark.parametrize(
+    ("typed", "approval", "reason"),
+    [
+        ("/approve apr_0123456789 go on", "apr_0123456789", "go on"),
+        ("/approve apr_0123456789.", "apr_0123456789.", "apr_0123456789."),
+        ("/deny APR-01 no", "APR-01", "APR-01 no"),
+        ("/approve yes please", "", "yes please"),
+    ],
+)
+def test_an_id_with_a_slip_in_it_is_not_the_only_one_that_waits(
+    typed: str, approval: str, reason: str
+) -> None:
+    answer = parse_typed_command(typed)
+
+    assert isinstance(answer, TypedAnswer)
+    assert (answer.approval, answer.reason) == (approval, reason)

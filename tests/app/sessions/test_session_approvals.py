@@ -141,7 +141,9 @@ def test_the_same_request_has_the_answer_that_was_given(
     assert expired.status == "expired"
 
 
-def test_what_cannot_be_read_or_is_too_much_is_not_asked(desk: App, session: SessionId) -> None:
+def test_what_cannot_be_read_or_is_too_much_is_not_asked(
+    desk: App, session: SessionId, clock: Hands
+) -> None:
     long = request_wish("Long", "x" * (CONTENT_CHARS_MAX + 1), "")
     assert isinstance(request_approval(desk, session, long), ApprovalNotPossible)
     for number in range(OPEN_MAX):
@@ -149,6 +151,8 @@ def test_what_cannot_be_read_or_is_too_much_is_not_asked(desk: App, session: Ses
 
     assert isinstance(request_approval(desk, session, PLAN), ApprovalNotPossible)
     assert isinstance(permit_call(desk, session, CALL), ApprovalNotPossible)
+    clock.ms += 8 * 24 * 3_600_000
+    assert not isinstance(permit_call(desk, session, CALL), ApprovalNotPossible), "they expired"
 
 
 def test_a_copy_of_a_session_has_approvals_of_its_own(desk: App, session: SessionId) -> None:

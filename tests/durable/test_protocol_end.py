@@ -1,0 +1,95 @@
+"""The end of a session by its job, where something is in the way, and over HTTP."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from interlock.app.callers.session_record import StartedSession
+from interlock.app.context import App
+from interlock.app.gate.opt_in import opt_in
+from interlock.app.gate.trust import trust_checkout
+from interlock.app.protocol import gated_sessions
+from interlock.app.protocol.end_request import EndBlocked, SessionEnding, end_session
+from interlock.core.ids import SessionId
+from tests.server.http_agent import HttpClient
+from tests.server.server_process import Server
+
+pytestmark = pytest.mark.slow
+COMMIT = '[project]\nprofile = "standard"\n\n[protocol]\ncommit = true\n'
+
+
+@pytest.fixture
+def project(app: App, tmp_path: Path) -> Path:
+    git = ["git", "-C", str(tmp_path)]
+    subprocess.run([*git, "init", "-q", "-b", "work"], check=True)
+    subprocess.run([*git, "config", "user.email", "a@example.org"], check=True)
+    subprocess.run([*git, "config", "user.name", "A"], check=True)
+    opt_in(tmp_path, "standard")
+    (tmp_path / ".interlock" / "config.toml").write_text(COMMIT)
+    trust_checkout(app.home, tmp_path, at_ms=0)
+    subprocess.run([*git, "add", "-A"], check=True)
+    subprocess.run([*git, "commit", "-q", "-m", "begin"], check=True)
+    return tmp_path
+
+
+@pytest.fixture
+def session(app: App, project: Path) -> SessionId:
+    started = gated_sessions.start(app, project)
+    assert isinstance(started, StartedSession)
+    return started.session
+
+
+def test_a_commit_that_is_refused_refuses_the_end_until_it_is_let_through(
+    app: App, project: Path, session: SessionId
+) -> None:
+    hook = project / ".git" / "hooks" / "pre-commit"
+    hook.write_text("#!/bin/sh\necho not today >&2\nexit 1\n")
+    hook.chmod(0o755)
+    refused = end_session(app, session, "Done.")
+    hook.unlink()
+    ended = end_session(app, session, "Done.")
+
+    assert isinstance(refused, EndBlocked)
+    assert refused.blockers == ("gitCommitted: the session's files: not today",)
+    assert isinstance(ended, SessionEnding)
+    assert (ended.is_complete, len(ended.commit), ended.remarks) == (True, 40, ())
+
+
+def test_a_job_that_fails_is_told_and_the_end_can_be_asked_for_again(
+    app: App, project: Path, session: SessionId
+) -> None:
+    config = project / ".interlock" / "config.toml"
+    asked = end_session(msgspec.structs.replace(app, waits_for_jobs=False), session, "Done.")
+    config.write_text("[protocol\n")  # after it was checked
+    command = [sys.executable, "-m", "interlock", "jobs", "run"]
+    subprocess.run(command, check=True, timeout=60)
+    config.write_text(COMMIT)
+    (failed,) = [one for one in _jobs() if one["state"] == "failed"]
+    ended = end_session(app, session, "Done.")
+
+    assert isinstance(asked, SessionEnding)
+    assert failed["id"] == asked.job
+    assert isinstance(ended, SessionEnding)
+    assert (ended.is_complete, ended.job != asked.job) == (True, True)
+
+
+def test_over_http_the_end_is_waited_for_and_nobody_else_waits(
+    app: App, project: Path, session: SessionId
+) -> None:
+    with Server(app.home) as server:
+        client = HttpClient(server)
+        client.initialize()
+        where = {"workspacePath": str(project), "sessionId": session}
+        answered = client.call("session", action="end", summary="Done.", **where)
+        client.hang_up()
+
+    assert answered["structuredContent"]["status"] == "ended", answered
+
+
+def _jobs() -> list[dict[str, str]]:
+    command = [sys.executable, "-m", "interlock", "jobs", "list", "--json"]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, timeout=60).stdout)
