@@ -323,6 +323,6 @@ INVARIANTS = (
     Invariant(
         "grant-used-once",
         "A grant lets one call pass, and no other one.",
-        "ADR 0006",
+        "ADR 0017",
     ),
 )
