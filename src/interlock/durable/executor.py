@@ -52,6 +52,8 @@ class Executor:
         self._url = store_url(home, os.environ)
         self._role: ExecutorRole = executor_role(self._app)
         self._runtime: JobRuntime | None = None
+        self._held: set[str] = set()
+        """The keys of messages with which nothing can be done as the settings are."""
         self._overdue_at = 0.0
         self._retention_at = time.monotonic() + RETENTION_FIRST_SECONDS
 
@@ -79,7 +81,9 @@ class Executor:
                 return False
             time.sleep(TICK_SECONDS / 10)
         while self._runtime and time.monotonic() < started + seconds:
-            if not self._runtime.active_jobs() and not self._has_work():
+            messages = announcements_for_us(self._app)
+            is_idle = all(message.key in self._held for message, _ in messages)
+            if is_idle and not self._runtime.active_jobs():
                 break
             time.sleep(TICK_SECONDS / 10)
             self.tick()
@@ -95,7 +99,9 @@ class Executor:
                 self._start_jobs(message.key, announcement)
             except SettingsBroken as broken:
                 # It waits until that is put right; others do not wait for it.
-                _LOG.warning("Nobody is notified: %s", broken)
+                if message.key not in self._held:
+                    _LOG.warning("Nobody is notified: %s", broken)
+                self._held.add(message.key)
                 continue
             self._app.log.acknowledge([message])
         if can_have_jobs(self._app.home):
@@ -112,15 +118,6 @@ class Executor:
     def _start_jobs(self, key: str, announcement: Announcement) -> None:
         for job in catalogue.jobs_for(announcement.topic, self._jobs, self._app.home):
             self._running().start(job, job_id(job.name, key), announcement)
-
-    def _has_work(self) -> bool:
-        try:
-            return any(
-                catalogue.jobs_for(announcement.topic, self._jobs, self._app.home)
-                for _, announcement in announcements_for_us(self._app)
-            )
-        except SettingsBroken:
-            return False
 
     def close(self) -> None:
         self._close_runtime()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import msgspec
 
 from interlock.app.append_loop import append_plan
-from interlock.app.callers.session_record import attended_head, state_of
+from interlock.app.callers.session_record import state_of
 from interlock.app.context import App
 from interlock.app.jobs.executor_process import wait_for_outcome
 from interlock.app.protocol.ending import EndReport, check_end
@@ -77,17 +77,20 @@ def end_session(app: App, session: SessionId, summary: str = "") -> SessionEndin
     if report.blockers:
         return EndBlocked(session, report.blockers)
 
+    job = ""
+
     def decide() -> Plan | SessionNotAttended | SessionEnded | None:
+        nonlocal job
         stream = app.log.stream(session)
         assert stream is not None, f"{session} is there"
-        return session_end.request_end(stream, summary=summary, at_ms=app.clock.now_ms())
+        planned = session_end.request_end(stream, summary=summary, at_ms=app.clock.now_ms())
+        # Now: it may have an outcome by the time that the request is written.
+        job = session_end.job_of(stream, is_new=isinstance(planned, Plan))
+        return planned
 
     refused = append_plan(app, decide)
     if refused is not None:
         return refused
-    attended = attended_head(app, session)
-    assert attended is not None, "its end was asked for"
-    job = attended.ending_job or attended.ended_by
     match wait_for_outcome(app, lambda: _outcome(app, session, job)):
         case ProtocolEndRefused(blockers=blockers):
             return EndBlocked(session, blockers)

@@ -39,10 +39,18 @@ def request_end(
         return None
     if attended.status == "ended" and not attended.is_departed:
         return SessionEnded(stream.session)
-    seed = message_key("session/protocol.end", stream.session, stream.version)
-    job = ids.job_id(JOB, seed)
+    job = job_of(stream, is_new=True)
     event = ProtocolEndRequested(job, summary)
     return plan(stream, [EventDraft(f"end:{job}", event)], blobs={}, at_ms=at_ms)
+
+
+def job_of(stream: Stream, *, is_new: bool) -> str:
+    """The id of the job that a new request starts, or of the one that ends the session already."""
+    if is_new:
+        seed = message_key("session/protocol.end", stream.session, stream.version)
+        return ids.job_id(JOB, seed)
+    attended = stream.head.attended if stream.head else None
+    return (attended.ending_job or attended.ended_by) if attended else ""
 
 
 def refuse_end(stream: Stream, job: str, blockers: Sequence[str], *, at_ms: int) -> Plan:
