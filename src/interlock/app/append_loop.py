@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from interlock.app.context import App
-from interlock.core.session.announcements import address_messages
+from interlock.core.session.announcements import address_messages, decode_announcement
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.decide import PlannedReply
 from interlock.core.session.plan import Plan
@@ -48,6 +48,8 @@ def _append(app: App, decide: Callable[[], Decision]) -> Decision:
             is_new = app.log.append(plan)
         except StreamMoved:
             continue
+        if is_new and plan.outbox and app.waits_for_jobs:
+            _have_announced(app, plan)
         # The reply to a call that somebody recorded a moment ago is the recorded one.
         if is_new or isinstance(decision, Plan):
             return decision
@@ -55,6 +57,13 @@ def _append(app: App, decide: Callable[[], Decision]) -> Decision:
         f"The session changed {TRIES_MAX} times while this call tried to write to it",
         "Nothing was written. Repeat the call.",
     )
+
+
+def _have_announced(app: App, plan: Plan) -> None:
+    """See to it that the user is told now, if they want to be told of this."""
+    from interlock.app.jobs.executor_process import start_if_notifying  # noqa: PLC0415 (20 ms)
+
+    start_if_notifying(app, [decode_announcement(one.content).topic for one in plan.outbox])
 
 
 def _address(app: App, plan: Plan) -> Plan:

@@ -9,11 +9,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from interlock.app.context import App
+from interlock.app.failures import SettingsBroken
 from interlock.app.jobs.executor_role import has_executor
+from interlock.app.jobs.notify_settings import notify_settings
+from interlock.core.session.announcements import Topic
 
 WAIT_SECONDS = 40.0
 LOG_BYTES_MAX = 1_000_000
@@ -41,6 +44,16 @@ def wait_for_outcome(
             look_at = now + _LOOK_SECONDS
         time.sleep(_POLL_SECONDS)
     return outcome
+
+
+def start_if_notifying(app: App, topics: Iterable[Topic]) -> None:
+    """Have a notification sent now, if the user wants one and nobody runs jobs."""
+    try:
+        settings = notify_settings(app.home)
+    except SettingsBroken:
+        return  # whoever runs jobs next says so
+    if settings.command and set(settings.events) & set(topics) and not has_executor(app):
+        _start_executor(app)
 
 
 def _start_executor(app: App) -> "subprocess.Popen[bytes]":
