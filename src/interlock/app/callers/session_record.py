@@ -12,12 +12,10 @@ from pathlib import Path
 import msgspec
 
 from interlock.app.append_loop import append_plan
-from interlock.app.callers.start_evidence import observe_start
 from interlock.app.context import App
 from interlock.app.gate import integrity
 from interlock.app.gate import policy as policies
 from interlock.app.gate.policy import EffectivePolicy
-from interlock.app.sessions.logbook_file import refresh_logbook
 from interlock.app.sessions.workspace_snapshot import observe_workspace
 from interlock.core import ids
 from interlock.core.gate.state import GateRow
@@ -127,6 +125,10 @@ def record_start(
     app: App, root: Path, conversation: Conversation | None, session: SessionId | None
 ) -> StartedSession:
     """Record that a session begins, or goes on, in the project at `root`."""
+    # Every server imports this module, and few record a start.
+    from interlock.app.callers.start_evidence import observe_start  # noqa: PLC0415
+    from interlock.app.sessions.logbook_file import refresh_logbook  # noqa: PLC0415
+
     effective = effective_policy_in(app, root)
     policy, evidence = effective.policy, dict[str, str]()
     new_stream = Stream(session or _new_session_id(app))
