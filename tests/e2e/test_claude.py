@@ -112,7 +112,7 @@ def test_where_nobody_can_be_asked_no_agent_goes_on_to_coding(desk: Desk) -> Non
 
     requests = play(
         desk,
-        {"tool": "*session", "input": {"mode": "coding", "task": "because I want to"}},
+        {"tool": "mcp__interlock__session", "input": {"mode": "coding", "task": "I want to"}},
         *commands,
         write,
         prompt="/mode coding",
@@ -191,7 +191,7 @@ def test_what_one_conversation_notes_the_next_one_is_told(desk: Desk) -> None:
 
 
 def call(tool: str, **arguments: Any) -> dict[str, Any]:
-    return {"tool": f"*{tool}", "input": arguments}
+    return {"tool": f"mcp__interlock__{tool}", "input": arguments}  # `resume_session` ends so, too
 
 
 def test_a_day_survives_a_compaction_ends_and_is_handed_over(desk: Desk) -> None:
@@ -211,16 +211,12 @@ def test_a_day_survives_a_compaction_ends_and_is_handed_over(desk: Desk) -> None
     )
 
     CLAUDE.compact(desk)
-    requests = CLAUDE.play(desk, "Going on.", prompt="and now?", goes_on=True, index="count")
-    after_break = json.dumps(requests[-1]["body"])
-    CLAUDE.play(
-        desk,
-        call("complete_delegation", delegation="security", summary="There are none"),
-        call("session", action="end", summary="The cause was found."),
-        prompt="end it",
-        goes_on=True,
-        index="count",
-    )
+    done = call("complete_delegation", delegation="security", summary="There are none")
+    requests = CLAUDE.play(desk, done, prompt="and now?", goes_on=True, index="count")
+    after_break = json.dumps(requests[0]["body"])
+    end = call("session", action="end", summary="The cause was found.")
+    answered = CLAUDE.play(desk, end, prompt="end it", goes_on=True, index="count")
+    assert "its evidence is recorded" in json.dumps(answered[-1]["body"]), answered[-1]["body"]
     next_day = json.dumps([one["body"] for one in CLAUDE.play(desk)])
 
     assert "THE-SUMMARY" in after_break, "it was compacted"
