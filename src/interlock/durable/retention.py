@@ -6,6 +6,7 @@ Events are not removed: they leave with their whole session. Old jobs are forgot
 from typing import TYPE_CHECKING
 
 from interlock.app.context import App
+from interlock.app.protocol.publish import DAY_MS
 from interlock.app.protocol.retention import apply_retention
 from interlock.core.ids import SessionId
 from interlock.core.protocol.logbook import day_of
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from dbos import DBOSClient
 
 JOB_DAYS, JOBS_MAX = 30, 10_000
-_DAY_MS = 86_400_000
 
 
 def due_retention(app: App, machine: str) -> Announcement | None:
@@ -33,7 +33,7 @@ def _remove_expired(app: App, _: JobContext) -> StepResult:
 
 
 def _forget_old_jobs(app: App, _: JobContext) -> StepResult:
-    before = timestamp(app.clock.now_ms() - JOB_DAYS * _DAY_MS)
+    before = timestamp(app.clock.now_ms() - JOB_DAYS * DAY_MS)
 
     def forget(client: "DBOSClient") -> int:
         ended = client.list_workflows(

@@ -73,7 +73,8 @@ DATA_KINDS = (
         ("durable.db*", "executor.lock", "machine"),
         "What goes on by itself: which session it is about, each step with its result or its"
         " error; and the name under which this machine does it.",
-        "Nothing of it goes by itself. What is not done yet is not done without it.",
+        "Jobs that are over go after 30 days, when a server removes what is old. What is not done"
+        " yet is not done without it.",
         "interlock stop && rm {home}/durable.db",
     ),
     DataKind(
