@@ -301,6 +301,25 @@ def test_whatever_is_tried_the_rows_are_what_the_entries_add_up_to(
     assert (rows.seq, {row.key: row.seq for row in rows.rows}) == (seq, model)
 
 
+def test_rows_are_read_across_projects_and_without_those_that_have_an_answer(log: Log) -> None:
+    other = ProjectId("shed")
+    assert (log.rows_of_projects(["claim"]), log.rows_without_answer("mail", "ack", limit=9)) == (
+        {},
+        [],
+    )
+    mail = (set_row("1", kind="mail"), set_row("2", kind="mail"), set_row("a"))
+    log.append_to_project(entry("one", *mail))
+    log.append_to_project(replace(entry("two", set_row("1", kind="mail")), project=other))
+    log.append_to_project(entry("three", set_row("1", kind="ack")))
+
+    found = log.rows_of_projects(["claim", "ack"])
+    unanswered = log.rows_without_answer("mail", "ack", limit=9)
+
+    assert list(found) == [PROJECT], "the others have none of these"
+    assert found[PROJECT] == log.project_rows(PROJECT, ["claim", "ack"])
+    assert [(project, row.key) for project, row in unanswered] == [(PROJECT, "2"), (other, "1")]
+
+
 def claim_all(place: Place, name: str, barrier: Any) -> None:
     """Each round, everybody has seen that nobody holds the claim."""
     log = place.log()

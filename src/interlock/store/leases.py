@@ -38,6 +38,12 @@ class LeaseBook:
             live += " AND lease.renewed_ms <= clock.now_ms"
         self._live = f"({live})"
 
+    def database_time_ms(self) -> int | None:
+        """The time of day by the store's clock; None if it is the machine's own."""
+        if self._writable.does_clock_restart:
+            return None
+        return self._writable.read_all([(f"SELECT {self._writable.clock_ms}", ())])[0][0][0]
+
     def lease(self, name: str) -> Lease | None:
         """The lease as it stands; None if nobody ever held it."""
         rows = self._writable.read_all([self._current(name)])[0]

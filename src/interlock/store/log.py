@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
-from interlock.core.ids import BlobRef, SessionId
-from interlock.core.project_stream import OutboxMessage, ProjectPlan
+from interlock.core.ids import BlobRef, ProjectId, SessionId
+from interlock.core.project_stream import OutboxMessage, ProjectPlan, RowChange
 from interlock.core.session.plan import Plan
 from interlock.store.blob_cache import BlobCache
 from interlock.store.leases import LeaseBook
@@ -51,10 +51,30 @@ class Log(LogReader, LeaseBook, ABC):
             StoreFailure: something outside failed. Appending the same plan again is safe.
         """
 
+    def replace_row(self, project: ProjectId, change: RowChange, *, old: bytes | None) -> bool:
+        """Replace a row that no entry stands for; False if its content is not `old` any more.
+
+        Only what nobody will ask about later is written so: it leaves no trace in the stream.
+        """
+        replace = "DO NOTHING" if old is None else "DO UPDATE SET content = excluded.content"
+        condition = "" if old is None else " WHERE project_row.content = ?"
+        statement = (
+            "INSERT INTO project_row (project, kind, key, seq, content)"
+            " SELECT p.id, ?, ?, p.version, ? FROM project p WHERE p.name = ?"
+            f" ON CONFLICT (project, kind, key) {replace}{condition} RETURNING 1",
+            (change.kind, change.key, change.content, project, *(() if old is None else (old,))),
+        )
+        return bool(self._writable.write_all([statement])[0])
+
     def acknowledge(self, messages: Sequence[OutboxMessage]) -> None:
         """Remove messages whose work is certain to be done."""
         keys = Texts(message.key for message in messages)
         self._writable.write_all([("DELETE FROM outbox WHERE key = ANY (?)", (keys,))])
+
+    @property
+    @abstractmethod
+    def is_grouped(self) -> bool:
+        """Whether a group of appends is open now."""
 
     @abstractmethod
     def group_commit(self) -> AbstractContextManager[None]:

@@ -1,5 +1,6 @@
 """Reading the streams of projects, whatever engine stores them."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from interlock.core.ids import ProjectId
@@ -43,6 +44,68 @@ class ProjectReader:
             ]
         )
         return ProjectRows(ends[0][0] if ends else 0, tuple(ProjectRow(*row) for row in rows))
+
+    def rows_of_projects(self, kinds: Sequence[str]) -> dict[ProjectId, ProjectRows]:
+        """The rows of these kinds in all projects that have any, by kind and key."""
+        rows = self._database.read(
+            "SELECT p.name, p.version, r.kind, r.key, r.seq, r.content FROM project p"
+            " JOIN project_row r ON r.project = p.id"
+            " WHERE r.kind = ANY (?) ORDER BY p.id, r.kind, r.key",
+            (Texts(kinds),),
+        )
+        ends: dict[ProjectId, int] = {}
+        found: defaultdict[ProjectId, list[ProjectRow]] = defaultdict(list)
+        for name, version, *row in rows:
+            ends[name] = version
+            found[name].append(ProjectRow(*row))
+        return {name: ProjectRows(ends[name], tuple(own)) for name, own in found.items()}
+
+    def rows_without_answer(
+        self, kind: str, answers: str, *, limit: int
+    ) -> list[tuple[ProjectId, ProjectRow]]:
+        """The rows of this kind to whose key there is none of the kind `answers`, oldest first."""
+        rows = self._database.read(
+            "SELECT p.name, r.kind, r.key, r.seq, r.content FROM project p"
+            " JOIN project_row r ON r.project = p.id"
+            " WHERE r.kind = ? AND NOT EXISTS (SELECT 1 FROM project_row a"
+            " WHERE a.project = p.id AND a.kind = ? AND a.key = r.key)"
+            " ORDER BY p.id, r.seq LIMIT ?",
+            (kind, answers, limit),
+        )
+        return [(ProjectId(name), ProjectRow(*row)) for name, *row in rows]
+
+    def oldest_rows(
+        self, project: ProjectId, kinds: Sequence[str], *, limit: int
+    ) -> list[ProjectRow]:
+        """The oldest rows of these kinds, oldest first."""
+        rows = self._database.read(
+            "SELECT r.kind, r.key, r.seq, r.content FROM project p"
+            " JOIN project_row r ON r.project = p.id"
+            " WHERE p.name = ? AND r.kind = ANY (?) ORDER BY r.seq LIMIT ?",
+            (project, Texts(kinds), limit),
+        )
+        return [ProjectRow(*row) for row in rows]
+
+    def newest_rows(
+        self, project: ProjectId, kinds: Sequence[str], *, after: int = 0, limit: int
+    ) -> list[ProjectRow]:
+        """The newest rows of these kinds that were written after entry `after`, oldest first."""
+        rows = self._database.read(
+            "SELECT r.kind, r.key, r.seq, r.content FROM project p"
+            " JOIN project_row r ON r.project = p.id"
+            " WHERE p.name = ? AND r.kind = ANY (?) AND r.seq > ? ORDER BY r.seq DESC LIMIT ?",
+            (project, Texts(kinds), after, limit),
+        )
+        return [ProjectRow(*row) for row in rows][::-1]
+
+    def row_kinds(self, project: ProjectId, prefix: str) -> list[str]:
+        """The kinds of the rows that begin so; `prefix` ends in a slash."""
+        rows = self._database.read(
+            "SELECT DISTINCT r.kind FROM project p JOIN project_row r ON r.project = p.id"
+            " WHERE p.name = ? AND r.kind >= ? AND r.kind < ?",
+            (project, prefix, f"{prefix[:-1]}0"),
+        )
+        return [kind for (kind,) in rows]
 
     def project_entries(
         self, project: ProjectId, *, after: int = 0, limit: int = 1_000_000_000

@@ -42,6 +42,10 @@ class PostgresLog(Log):
         """The streams that were written to since `group_commit` began; None outside of it."""
         self._has_group_entries = False
 
+    @property
+    def is_grouped(self) -> bool:
+        return self._group_streams is not None
+
     def append(self, plan: Plan) -> bool:
         if self._group_streams is not None:
             # Other conflicts concern the whole group: they go to whoever opened it.

@@ -64,6 +64,10 @@ class SqliteLog(Log):
         super().__init__(db, schema_version=schema.VERSION, cache=cache)
         self._is_grouped = False
 
+    @property
+    def is_grouped(self) -> bool:
+        return self._is_grouped
+
     def append(self, plan: Plan) -> bool:
         if self._is_grouped:
             with self._savepoint():

@@ -1,0 +1,60 @@
+"""Rows without an entry, the newest of many, and what hooks are told of reservations."""
+
+from pathlib import Path
+
+from interlock.core.coordination.foreign_reservation import ForeignReservation
+from interlock.core.ids import ProjectId
+from interlock.core.project_stream import ProjectPlan, RowChange
+from interlock.store import gate_reservations
+from interlock.store.log import Log
+
+SHOP = ProjectId("shop")
+
+
+def write(log: Log, key: str, *rows: tuple[str, str]) -> None:
+    changes = tuple(RowChange(kind, name, key.encode()) for kind, name in rows)
+    assert log.append_to_project(ProjectPlan(SHOP, key, b"{}", 1, changes))
+
+
+def test_a_row_is_replaced_only_by_who_knows_it_and_leaves_no_entry(log: Log) -> None:
+    row = RowChange("seen", "ana", b"1")
+    assert log.replace_row(SHOP, row, old=None) is False, "there is no such project yet"
+    write(log, "one", ("work", "a"))
+    end = log.project_end(SHOP)
+
+    assert log.replace_row(SHOP, row, old=None)
+    assert log.replace_row(SHOP, RowChange("seen", "ana", b"2"), old=None) is False
+    assert log.replace_row(SHOP, RowChange("seen", "ana", b"2"), old=b"0") is False
+    assert log.replace_row(SHOP, RowChange("seen", "ana", b"2"), old=b"1")
+
+    assert [one.content for one in log.project_rows(SHOP, ("seen",)).rows] == [b"2"]
+    assert log.project_end(SHOP) == end
+
+
+def test_the_newest_rows_of_some_kinds_come_oldest_first(log: Log) -> None:
+    for number in range(1, 6):
+        write(log, str(number), (f"mail/{'ab'[number % 2]}", str(number)))
+    write(log, "6", ("mailbox", "other"))
+
+    newest = log.newest_rows(SHOP, ("mail/a", "mail/b"), after=1, limit=3)
+
+    assert [(row.kind, row.key, row.seq) for row in newest] == [
+        ("mail/b", "3", 3),
+        ("mail/a", "4", 4),
+        ("mail/b", "5", 5),
+    ]
+    assert log.newest_rows(SHOP, ("mail/a",), after=4, limit=3) == []
+    assert sorted(log.row_kinds(SHOP, "mail/")) == ["mail/a", "mail/b"]
+
+
+def test_hooks_see_the_reservations_of_others_as_of_the_latest_entry(tmp_path: Path) -> None:
+    src, docs = (ForeignReservation("ses_a", "Ana", name, 1_000) for name in ("src", "docs"))
+    gate_reservations.publish_reservations(tmp_path, SHOP, [src], seq=5)
+    gate_reservations.publish_reservations(tmp_path, SHOP, [docs], seq=4)
+
+    def seen(session: str, now_ms: int = 1) -> list[ForeignReservation]:
+        return gate_reservations.reservations_of_others(tmp_path, SHOP, session, now_ms=now_ms)
+
+    assert (seen("ses_b"), seen("ses_a"), seen("ses_b", 1_000)) == ([src], [], [])
+    gate_reservations.publish_reservations(tmp_path, SHOP, [], seq=6)
+    assert seen("ses_b") == []
