@@ -47,6 +47,11 @@ def make_visible_json(document: str) -> str:
     return re.sub(_SUSPECT, _escape_in_json, document)
 
 
+def one_line(text: str) -> str:
+    """Return a name that somebody gives as one line: with single spaces, and none around it."""
+    return " ".join(text.split())
+
+
 def is_blank(text: str) -> bool:
     """Whether a reader would see nothing of it."""
     return not any(_is_seen(character) and not character.isspace() for character in text)
