@@ -12,6 +12,7 @@ from interlock.core.gate.state import Profile
 from interlock.core.gate.trust import ProjectPolicy
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.files.regular_file import read_regular_file, stamp_of
+from interlock.workspace.projects.coordination_rules import CoordinationRules
 from interlock.workspace.projects.settings import CONFIG_BYTES_MAX
 
 CONFIG = Path(".interlock") / "config.toml"
@@ -103,6 +104,7 @@ def parse_policy(path: Path, content: bytes, stamp: str = "") -> ProjectPolicy:
         tables: dict[str, Any] = tomllib.loads(content.decode("utf-8"))
         project = msgspec.convert(tables.get("project", {}), _ProjectSection)
         gate = msgspec.convert(tables.get("gate", {}), _ProjectGateSection)
+        coordination = msgspec.convert(tables.get("coordination", {}), CoordinationRules)
     except (ValueError, RecursionError) as error:
         raise SettingsBroken(f"`{path}` cannot be used: {error}") from error
     if wrong_rules := wrongly_advisory_rules(gate.rules):
@@ -115,6 +117,7 @@ def parse_policy(path: Path, content: bytes, stamp: str = "") -> ProjectPolicy:
         gate.reading_tools,
         gate.agent_may_code,
         gate.rules,
+        coordination.enforce,
         hashlib.sha256(content).hexdigest(),
         stamp,
     )

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias, cast
+from typing import Annotated, Any, Literal, TypeAlias, cast
 
 import msgspec
 from msgspec import Meta
@@ -86,6 +86,30 @@ def retention_in(path: Path) -> RetentionSettings:
         SettingsBroken: the file is there but is not what it should be.
     """
     return section_in(path, "retention", RetentionSettings)
+
+
+class OutsideServices(msgspec.Struct, frozen=True):
+    """The user's `[coordination]`: systems of others to take part in. A project cannot name any.
+
+    Other keys of that section belong to others, so none is forbidden here.
+    """
+
+    mail_url: str = ""
+    """The MCP endpoint of an Agent Mail server; empty: none is used."""
+    mail_token: str = ""
+    mail_down: Literal["warn", "halt"] = "warn"
+    """Whether work stops when the server cannot be reached."""
+    beads: bool = False
+    beads_command: str = "bd"
+
+
+def outside_services_in(path: Path) -> OutsideServices:
+    """Return the outside services of the user's file; none if there is no such file.
+
+    Raises:
+        SettingsBroken: the file is there but is not what it should be.
+    """
+    return section_in(path, "coordination", OutsideServices)
 
 
 _VERIFIERS = ("command", "file", "verdict")
