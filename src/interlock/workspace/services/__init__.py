@@ -1,0 +1,1 @@
+"""Systems of others that a team may use already: an Agent Mail server and a Beads tracker."""
