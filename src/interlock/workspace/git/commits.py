@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -30,7 +31,7 @@ class RepositoryBusy(OSError):
     """Another git works in the repository. It will be done soon."""
 
 
-class _GitResult(msgspec.Struct, frozen=True):
+class GitResult(msgspec.Struct, frozen=True):
     code: int
     output: str
     error: str
@@ -43,18 +44,18 @@ def commit_files(workspace: Path, paths: list[str], subject: str, job: str) -> C
     """
     if found := find_commit_of(workspace, job):
         return CommitOutcome(found)
-    identity = _git(workspace, "var", "GIT_COMMITTER_IDENT")
+    identity = run_bounded_git(workspace, "var", "GIT_COMMITTER_IDENT")
     if identity.code:
         return CommitOutcome(reason="git does not know who commits (user.name, user.email)")
-    if (added := _git(workspace, "add", "-f", "--", *paths)).code:
+    if (added := run_bounded_git(workspace, "add", "-f", "--", *paths)).code:
         return _refusal_of(added)
-    if _git(workspace, "status", "--porcelain", "--", *paths).output == "":
-        head = _git(workspace, "rev-parse", "-q", "--verify", "HEAD").output.strip()
+    if run_bounded_git(workspace, "status", "--porcelain", "--", *paths).output == "":
+        head = run_bounded_git(workspace, "rev-parse", "-q", "--verify", "HEAD").output.strip()
         return CommitOutcome(head, "nothing has changed in them")
     message = f"{subject}\n\n{JOB_TRAILER}: {job}"
-    committed = _git(workspace, "commit", "-q", "-m", message, "--only", "--", *paths)
+    committed = run_bounded_git(workspace, "commit", "-q", "-m", message, "--only", "--", *paths)
     if committed.code:
-        _git(workspace, "reset", "-q", "--", *paths)
+        run_bounded_git(workspace, "reset", "-q", "--", *paths)
         return _refusal_of(committed)
     return CommitOutcome(find_commit_of(workspace, job) or "", "")
 
@@ -62,7 +63,7 @@ def commit_files(workspace: Path, paths: list[str], subject: str, job: str) -> C
 def find_commit_of(workspace: Path, job: str) -> str | None:
     """Return the commit that names the job, if it is among the recent ones of HEAD."""
     form = f"--format=%H %(trailers:key={JOB_TRAILER},valueonly,separator=%x2C)"
-    log = _git(workspace, "log", f"-{RECENT_MAX}", form)
+    log = run_bounded_git(workspace, "log", f"-{RECENT_MAX}", form)
     for line in log.output.splitlines():
         sha, _, jobs = line.partition(" ")
         if job in (name.strip() for name in jobs.split(",")):
@@ -72,18 +73,21 @@ def find_commit_of(workspace: Path, job: str) -> str | None:
 
 def is_reachable(workspace: Path, commit: str) -> bool | None:
     """Whether a branch, a tag or HEAD has the commit; None where nobody can tell."""
-    if _git(workspace, "rev-parse", "--git-dir").code:
+    if run_bounded_git(workspace, "rev-parse", "--git-dir").code:
         return None
-    if _git(workspace, "merge-base", "--is-ancestor", commit, "HEAD").code == 0:
+    if run_bounded_git(workspace, "merge-base", "--is-ancestor", commit, "HEAD").code == 0:
         return True
-    refs = _git(workspace, "for-each-ref", "--count=1", "--contains", commit)
+    refs = run_bounded_git(workspace, "for-each-ref", "--count=1", "--contains", commit)
     return refs.code == 0 and bool(refs.output)
 
 
-def _git(workspace: Path, *arguments: str) -> _GitResult:
+def run_bounded_git(
+    workspace: Path, *arguments: str, variables: Mapping[str, str] | None = None
+) -> GitResult:
     """Run git as the user would: with their environment and the hooks of the repository."""
     environment = {name: text for name, text in os.environ.items() if not name.startswith("GIT_")}
     environment |= {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "LC_ALL": "C"}
+    environment |= variables or {}
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as error:
         try:
             process = subprocess.Popen(
@@ -95,17 +99,17 @@ def _git(workspace: Path, *arguments: str) -> _GitResult:
                 start_new_session=True,
             )
         except OSError as failure:
-            return _GitResult(127, "", str(failure))
+            return GitResult(127, "", str(failure))
         try:
             code = process.wait(SECONDS_MAX)
         except subprocess.TimeoutExpired:
             _end_group(process)
-            return _GitResult(124, "", f"git took more than {SECONDS_MAX:.0f} seconds")
+            return GitResult(124, "", f"git took more than {SECONDS_MAX:.0f} seconds")
         texts: list[str] = []
         for file in (output, error):
             file.seek(0)
             texts.append(file.read(1_000_000).decode("utf-8", "replace"))
-        return _GitResult(code, *texts)
+        return GitResult(code, *texts)
 
 
 def _end_group(process: "subprocess.Popen[bytes]") -> None:
@@ -119,7 +123,7 @@ def _end_group(process: "subprocess.Popen[bytes]") -> None:
     process.wait()
 
 
-def _refusal_of(result: _GitResult) -> CommitOutcome:
+def _refusal_of(result: GitResult) -> CommitOutcome:
     if "index.lock" in result.error:
         raise RepositoryBusy(11, "another git works in the repository")
     lines = (result.error.strip() or result.output.strip()).splitlines()
