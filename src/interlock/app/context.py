@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from interlock.app.clock import Clock, SystemClock
-from interlock.core.ids import BlobRef, WorkflowHash
+from interlock.app.store_clock import StoreClock
+from interlock.core.ids import BlobRef, ProjectId, SessionId, WorkflowHash
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow, decode_workflow
 from interlock.store.failures import StoreUnusable
@@ -20,6 +21,36 @@ from interlock.store.private import create_private_directory
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.projects.catalogue import Catalogue
 from interlock.workspace.projects.settings import store_url_in
+
+
+class Attention(msgspec.Struct, frozen=True):
+    """How far the stream of a session's project was looked at for it."""
+
+    project: ProjectId
+    workspace: str
+    seq: int = -1
+    identity: str = ""
+    """The identity of the session there, if it has one."""
+
+
+class CoordinationCache(msgspec.Struct):
+    """The memory of this process of projects and of those who work on them."""
+
+    projects: dict[str, tuple[ProjectId, Path]] = msgspec.field(
+        default_factory=dict[str, tuple[ProjectId, Path]]
+    )
+    """The projects of directories, with the tops of their worktrees."""
+    recorded_ms: dict[str, int] = msgspec.field(default_factory=dict[str, int])
+    """When it was last recorded that an identity was seen, by the machine's clock."""
+    looked_at: dict[SessionId, Attention] = msgspec.field(
+        default_factory=dict[SessionId, Attention]
+    )
+    caller: SessionId | None = None
+    """The session that the current call was found to belong to."""
+    previous_caller: SessionId | None = None
+    """That of the calls before, if they came from the same client."""
+    own_sessions: set[SessionId] = msgspec.field(default_factory=set[SessionId])
+    """The sessions that this client began or was found to be in, without naming them."""
 
 
 class App(msgspec.Struct, frozen=True):
@@ -41,6 +72,8 @@ class App(msgspec.Struct, frozen=True):
     waits_for_jobs: bool = True
     """Whether a call may wait for what a job does: others would wait for that thread, too."""
     clock: Clock = msgspec.field(default_factory=SystemClock)
+    store_clock: Clock = msgspec.field(default_factory=SystemClock)
+    """The clock that all who share the store have in common. Agents are stale by this one."""
     entropy: Callable[[int], bytes] = os.urandom
     workflow_cache: dict[WorkflowHash, CompiledWorkflow] = msgspec.field(
         default_factory=dict[WorkflowHash, CompiledWorkflow]
@@ -48,6 +81,7 @@ class App(msgspec.Struct, frozen=True):
     """Pinned workflows by hash. They never change, so neither does an entry."""
     notes: dict[Path, Any] = msgspec.field(default_factory=dict[Path, Any])
     """Opened notes (`app.notes.project_notes`), by their folder."""
+    coordination: CoordinationCache = msgspec.field(default_factory=CoordinationCache)
 
     def pinned_workflow(self, workflow_hash: WorkflowHash) -> CompiledWorkflow:
         if workflow_hash not in self.workflow_cache:
@@ -87,6 +121,7 @@ def open_app(home: Path, *, is_server: bool = False) -> App:
         caller=str(os.getppid()),
         environment=os.environ,
         process=os.getpid(),
+        store_clock=StoreClock(store.log, home),
     )
 
 

@@ -67,6 +67,13 @@ CallerUnknown = NoSuchSession | SeveralSessions | BadToken | NodeGone
 
 
 def resolve_caller(app: App, caller: CallerClues) -> SessionId | CallerUnknown:
+    session = _resolve(app, caller)
+    if isinstance(session, str):
+        app.coordination.caller = session
+    return session
+
+
+def _resolve(app: App, caller: CallerClues) -> SessionId | CallerUnknown:
     if caller.session:
         return _session_named(app, caller.session)
     if caller.token:

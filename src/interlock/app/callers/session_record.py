@@ -16,6 +16,7 @@ from interlock.app.context import App
 from interlock.app.gate import integrity
 from interlock.app.gate import policy as policies
 from interlock.app.gate.policy import EffectivePolicy
+from interlock.app.sessions.project_name import project_of
 from interlock.app.sessions.workspace_snapshot import observe_workspace
 from interlock.core import ids
 from interlock.core.gate.state import GateRow
@@ -61,6 +62,7 @@ def announce(
         is_started=True,
         root=str(root),
         watched=integrity.inspect(app.home, root, effective.stamp).watched,
+        project=project_of(app, root)[0],
     )
     is_simple = effective.policy.is_simple
     gate_rows.publish_rows(
@@ -204,6 +206,7 @@ def publish_to_gate(app: App, session: SessionId, effective: EffectivePolicy) ->
         stream.version,
         stream.head.workspace,
         integrity.inspect(app.home, Path(stream.head.workspace), effective.stamp).watched,
+        project_of(app, Path(stream.head.workspace))[0],
     )
     rows = [
         PublishedRow(host, name, row, effective.policy.is_simple)

@@ -6,7 +6,6 @@ one machine have checkouts of their own.
 
 import os
 import re
-import socket
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,7 +21,7 @@ def machine_name(home: Path, entropy: bytes) -> str:
     path = home / FILE
     if name := _recorded_name(path):
         return name
-    host = re.sub(r"[^a-z0-9]+", "-", socket.gethostname().lower()).strip("-")[:40]
+    host = re.sub(r"[^a-z0-9]+", "-", os.uname().nodename.lower()).strip("-")[:40]
     draft = path.with_name(f".{FILE}-{entropy.hex()}")
     write_private_file(draft, f"{host or 'machine'}-{entropy.hex()}\n".encode())
     try:

@@ -120,14 +120,16 @@ def replace_reminder(home: Path, session: str, digest: str) -> bool:
     return True
 
 
-def tail(home: Path) -> list[JournalLine]:
+def tail(home: Path, *, of_commands: bool = False) -> list[JournalLine]:
     """Return the newest lines, oldest first: no more than can be read in a short, fixed time.
+
+    `of_commands`: those about the commands that were run.
 
     Raises:
         OSError: the file is there but cannot be read.
     """
     try:
-        with open_regular_file(home / "spool" / _FILE_NAME) as file:
+        with open_regular_file(home / "spool" / (_COMMANDS if of_commands else _FILE_NAME)) as file:
             start = max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES)
             file.seek(start)
             contents = file.read(TAIL_BYTES).splitlines()

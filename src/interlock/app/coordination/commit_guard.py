@@ -1,0 +1,88 @@
+"""Check commits against what others have reserved, and have git ask for that."""
+
+import sys
+from pathlib import Path
+
+import msgspec
+
+from interlock.app.context import App
+from interlock.app.coordination.participants import Participant
+from interlock.app.coordination.project_desk import ProjectDesk, read_board
+from interlock.core.coordination.path_patterns import covers
+from interlock.core.coordination.records import Reservation
+from interlock.core.coordination.refusals import IdentityLost, span_text
+from interlock.core.explanation import Explanation
+from interlock.core.refusal import Refusal
+from interlock.workspace.git import commit_guard
+from interlock.workspace.git.commit_guard import GuardRefused, staged_paths
+
+_OWN_FOLDERS = (".interlock/", ".agents/", ".beads/")
+"""Files of trackers and logbooks, which everybody changes."""
+
+
+class GuardedPath(msgspec.Struct, frozen=True):
+    path: str
+    holder: str
+    pattern: str
+    left_ms: int
+
+    def describe(self) -> str:
+        return (
+            f"{self.path}: {self.holder} has reserved `{self.pattern}`, for another"
+            f" {span_text(self.left_ms)}"
+        )
+
+
+class GuardNotPossible(Refusal, frozen=True):
+    reason: str
+
+    def explain(self) -> Explanation:
+        error = f"The guard was not changed: {self.reason}"
+        return Explanation("not_allowed", error, "Nothing was written.")
+
+
+def install_guard(app: App, worktree: Path) -> Path | GuardNotPossible:
+    """Have git ask before each commit; the hook that was there is run as well."""
+    try:
+        return commit_guard.install_guard(worktree, sys.executable, app.home)
+    except (GuardRefused, OSError) as failure:
+        return GuardNotPossible(str(failure))
+
+
+def remove_guard(worktree: Path) -> bool | GuardNotPossible:
+    """Put the hooks back as they were; False if the guard was not there."""
+    try:
+        return commit_guard.remove_guard(worktree)
+    except (GuardRefused, OSError) as failure:
+        return GuardNotPossible(str(failure))
+
+
+def check_commit(
+    app: App, desk: ProjectDesk, who: Participant | None
+) -> list[GuardedPath] | IdentityLost:
+    """The staged paths that others hold exclusively in this worktree; `who` commits, if known."""
+    board = read_board(app, desk)
+    own = board.identity_of(who.key) if who else None
+    last = board.last_identity_of(who.key) if who and own is None else None
+    if last and last.end and last.end.reason == "taken_over":
+        return IdentityLost(last.id, last.end, board.display(last.end.by))
+    held = [
+        one
+        for one in board.live_reservations()
+        if one.is_exclusive
+        and (own is None or one.holder != own.id)
+        and one.worktree in ("", str(desk.root))
+    ]
+    if not held:
+        return []
+    return [
+        GuardedPath(path, board.display(one.holder), one.pattern, one.until_ms - board.now_ms)
+        for path in staged_paths(desk.root)
+        if not path.startswith(_OWN_FOLDERS)
+        for one in held
+        if _is_held(one, path, folds_case=desk.path_rules.folds_case)
+    ]
+
+
+def _is_held(reservation: Reservation, path: str, *, folds_case: bool) -> bool:
+    return covers(reservation.path_set, path, folds_case=folds_case)
