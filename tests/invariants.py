@@ -325,4 +325,21 @@ INVARIANTS = (
         "A grant lets one call pass, and no other one.",
         "ADR 0017",
     ),
+    Invariant(
+        "one-holder",
+        "Of those who want the same item or overlapping paths, one gets it and the others are told"
+        " who that is.",
+        "ADR 0018",
+    ),
+    Invariant(
+        "taken-over-is-fenced",
+        "A take-over happens wholly or not at all, and nothing is written after it by who was taken"
+        " over.",
+        "ADR 0018",
+    ),
+    Invariant(
+        "news-told-once",
+        "What concerns an agent is told to it once, by whichever process.",
+        "ADR 0018",
+    ),
 )
