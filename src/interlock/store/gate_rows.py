@@ -20,9 +20,11 @@ from interlock.store.private import create_private_file
 FILE = "gate.db"
 BUSY_MS = 200  # a hook waits no longer; the writers finish in a millisecond
 
-_VERSION = 4  # of the columns: a file with another version is recreated, its sessions unknown
+_VERSION = 5  # of the columns: a file with another version is recreated, its sessions unknown
 _SCHEMA = f"""
 DROP TABLE IF EXISTS gate;
+DROP TABLE IF EXISTS reservation;
+DROP TABLE IF EXISTS published;
 CREATE TABLE gate (
     host TEXT NOT NULL,
     host_session TEXT NOT NULL,
@@ -35,8 +37,19 @@ CREATE TABLE gate (
     version INTEGER NOT NULL,
     is_simple INTEGER NOT NULL,
     watched TEXT NOT NULL,
+    project TEXT NOT NULL,
+    has_news INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (host, host_session)
 ) WITHOUT ROWID;
+-- What those who work on a project have reserved, and which entry of its stream that is from.
+CREATE TABLE reservation (
+    project TEXT NOT NULL,
+    session TEXT NOT NULL,
+    content TEXT NOT NULL,
+    until_ms INTEGER NOT NULL
+);
+CREATE INDEX reservation_project ON reservation (project);
+CREATE TABLE published (project TEXT PRIMARY KEY, seq INTEGER NOT NULL) WITHOUT ROWID;
 PRAGMA user_version = {_VERSION};
 """
 
@@ -62,11 +75,12 @@ def publish_rows(home: Path, rows: list[PublishedRow]) -> None:
         for published in rows:
             row = published.row
             db.execute(
-                "INSERT INTO gate VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                "INSERT INTO gate VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)"
                 " ON CONFLICT (host, host_session) DO UPDATE SET session = excluded.session,"
                 " root = excluded.root, mode = excluded.mode, is_started = excluded.is_started,"
                 " task = excluded.task, may_code = excluded.may_code, version = excluded.version,"
-                " is_simple = excluded.is_simple, watched = excluded.watched"
+                " is_simple = excluded.is_simple, watched = excluded.watched,"
+                " project = excluded.project"
                 " WHERE gate.session != excluded.session OR gate.version <= excluded.version",
                 (
                     published.host,
@@ -80,10 +94,11 @@ def publish_rows(home: Path, rows: list[PublishedRow]) -> None:
                     row.version,
                     int(published.is_simple),
                     row.watched,
+                    row.project,
                 ),
             )
 
-    _write_transaction(home / FILE, upsert_rows)
+    write_transaction(home / FILE, upsert_rows)
 
 
 def renew_stamps(
@@ -94,7 +109,7 @@ def renew_stamps(
     Raises:
         StoreUnusable: it cannot be written.
     """
-    _write_transaction(
+    write_transaction(
         home / FILE,
         lambda db: db.execute(
             "UPDATE gate SET watched = ?, is_simple = ? WHERE (host, host_session) = (?, ?)",
@@ -107,14 +122,14 @@ def withdraw_session(home: Path, session: str) -> None:
     """Remove the rows of a session that has ended or is deleted: it is then unknown."""
     path = home / FILE
     if path.exists():
-        _write_transaction(
+        write_transaction(
             path, lambda db: db.execute("DELETE FROM gate WHERE session = ?", (session,))
         )
 
 
 def withdraw_conversation(home: Path, host: str, host_session: str) -> None:
     """Remove the row of a conversation that has ended before anything was recorded of it."""
-    _write_transaction(
+    write_transaction(
         home / FILE,
         lambda db: db.execute(
             "DELETE FROM gate WHERE (host, host_session) = (?, ?)", (host, host_session)
@@ -122,7 +137,12 @@ def withdraw_conversation(home: Path, host: str, host_session: str) -> None:
     )
 
 
-def _write_transaction(path: Path, change: Callable[[Any], object]) -> None:
+def write_transaction(path: Path, change: Callable[[Any], object]) -> None:
+    """Change the file as a whole.
+
+    Raises:
+        StoreUnusable: it cannot be written.
+    """
     try:
         try:
             _write_transaction_once(path, change)
@@ -189,7 +209,7 @@ def _select_rows(
             db.set_busy_timeout(BUSY_MS)
             found = db.execute(
                 "SELECT host, host_session, is_simple, session, mode, is_started, task, may_code,"
-                f" version, root, watched FROM gate WHERE {condition}",
+                f" version, root, watched, project FROM gate WHERE {condition}",
                 values,
             ).fetchall()
         finally:

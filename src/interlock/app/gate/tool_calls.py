@@ -13,9 +13,10 @@ import msgspec
 
 from interlock.app.clock import SystemClock
 from interlock.app.gate import integrity, overrides, policy
+from interlock.app.gate.others_paths import paths_of_others
 from interlock.app.gate.policy import EffectivePolicy
 from interlock.core.gate import notice
-from interlock.core.gate.decide import GateDecision, decide
+from interlock.core.gate.decide import NOTHING_RESERVED, GateDecision, decide
 from interlock.core.gate.own_calls import RequestedMode
 from interlock.core.gate.paths import PATH_MAX
 from interlock.core.gate.state import GateRow, GateState, Mode, Policy, UnknownState
@@ -108,10 +109,14 @@ def _judge_in_project(
             call = msgspec.structs.replace(call, is_confined=False)  # the shell may not be ours
     if overrides.active_override(home):
         state = GateRow("", "disabled", is_started=True)
+    others = NOTHING_RESERVED
+    if call.kind in ("edit", "shell") and isinstance(state, GateRow):
+        others = paths_of_others(home, state)
     decide_by = partial(
         decide,
         state,
         call=call,
+        others=others,
         home=str(home),
         mode_request=mode_request,
         real_path=_real_path,

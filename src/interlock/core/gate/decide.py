@@ -13,6 +13,8 @@ tried in a fixed order, and the first that applies decides:
    state the web may still be read).
 6. The mode decides the rest, by tool class and, in analysis and planning, by whether a shell
    command surely reads.
+7. What would be allowed in coding, but writes what another agent has reserved, is told about, or
+   denied where the project enforces reservations.
 
 Only then are exceptions applied: a bypass or an advisory rule turns a denial or a question into an
 allowance, if the rule is one of `OPENABLE`. A rule about what binds the agent must therefore come
@@ -24,9 +26,11 @@ from typing import Literal
 
 import msgspec
 
+from interlock.core.coordination.foreign_reservation import ForeignReservation
 from interlock.core.gate import own_calls, secret_files
 from interlock.core.gate.own_calls import RequestedMode
 from interlock.core.gate.protected_paths import RealPath, as_written, protected_path_written_by
+from interlock.core.gate.reserved_paths import ReservedPath, reserved_paths_written_by
 from interlock.core.gate.rules import OPENABLE, Rule
 from interlock.core.gate.shell import Analysis, analyse, analyse_foreign_text
 from interlock.core.gate.state import (
@@ -42,6 +46,25 @@ from interlock.core.gate.tool_call import ToolCall
 ADVISORY = "advisory"
 
 
+class OthersPaths(msgspec.Struct, frozen=True):
+    """The paths that others have reserved."""
+
+    reservations: tuple[ForeignReservation, ...] = ()
+    now_ms: int = 0
+    root: str = ""
+    """The top of the worktree, to which patterns are relative."""
+
+
+NOTHING_RESERVED = OthersPaths()
+
+
+class SubjectWarning(msgspec.Struct, frozen=True):
+    """A warning; of the same subject, one is enough."""
+
+    subject: str
+    text: str
+
+
 class GateDecision(msgspec.Struct, frozen=True, rename="camel"):
     answer: Literal["allow", "deny", "ask"]
     rule: Rule
@@ -51,6 +74,8 @@ class GateDecision(msgspec.Struct, frozen=True, rename="camel"):
     """The next step for the agent or the user."""
     opened: str = ""
     """The exception to the rule: a bypass by its id and reason, or `advisory`; empty for none."""
+    warnings: tuple[SubjectWarning, ...] = ()
+    """What the agent has to be told though it is allowed."""
 
 
 _UNKNOWN_REMEDY = (
@@ -74,13 +99,14 @@ def decide(
     home: str,
     mode_request: RequestedMode | None = None,
     real_path: RealPath = as_written,
+    others: OthersPaths = NOTHING_RESERVED,
 ) -> GateDecision:
     """Return the decision on a call.
 
     `home` is Interlock's own directory, which no agent may write and only partly read.
     `mode_request` is the change of mode that a call of our own tool asks for, on a host that can
     ask the user or tell subagents. `real_path` is asked where the paths that a call would write
-    lead; without it, links are not seen.
+    lead; without it, links are not seen. `others` is what other agents have reserved.
     """
     if mode_request and call.is_subagent and (refusal := _refuse_subagent(state, mode_request)):
         return refusal
@@ -88,7 +114,10 @@ def decide(
         question = _coding_question(state, policy, mode_request)
         if question is not None:
             return question
-    return _apply_exceptions(_decide_by_rules(state, policy, call, home, real_path), policy)
+    decision = _decide_by_rules(state, policy, call, home, real_path)
+    if decision.rule == "mode.coding" and isinstance(state, GateRow) and others.reservations:
+        decision = _decide_on_reserved(state, policy, call, others, real_path) or decision
+    return _apply_exceptions(decision, policy)
 
 
 def _refuse_subagent(state: GateState, request: RequestedMode) -> GateDecision | None:
@@ -191,6 +220,35 @@ def _decide_by_rules(
     if call.kind in ("web", "ask", "agent"):
         return GateDecision("allow", _MODE_RULES[state.mode])
     return _decide_by_mode(state, policy, call, analysis)
+
+
+def _decide_on_reserved(
+    state: GateRow, policy: Policy, call: ToolCall, others: OthersPaths, real_path: RealPath
+) -> GateDecision | None:
+    """Deny what others hold in this worktree, if the project wants that; else only tell."""
+    analysis = analyse(call.command) if call.kind == "shell" and call.is_bash else None
+    root = others.root or state.root
+    found = reserved_paths_written_by(call, analysis, others.reservations, root, real_path)
+    if not found:
+        return None
+    reason = found[0].describe(now_ms=others.now_ms)
+    if policy.enforces_reservations and not found[0].is_elsewhere:
+        remedy = (
+            "Work on other files, or write to the holder with `send_message`; it can release them"
+            " with `release_paths`. The user can see everybody with `interlock who`."
+        )
+        return GateDecision("deny", "path.reserved", reason, remedy)
+    warnings = tuple(
+        SubjectWarning(one.subject, f"{one.describe(now_ms=others.now_ms)}. {_agreement_hint(one)}")
+        for one in found
+    )
+    return GateDecision("allow", "path.reserved", reason, opened=ADVISORY, warnings=warnings)
+
+
+def _agreement_hint(reserved: ReservedPath) -> str:
+    if reserved.is_elsewhere:
+        return "You will meet at the merge: agree with it by `send_message`."
+    return "Agree with it by `send_message`, or work on other files."
 
 
 def _is_confined(state: GateState, policy: Policy, call: ToolCall) -> bool:

@@ -36,9 +36,16 @@ _READING_COMMANDS = (
         ("store", "stats"),
         ("keys", "list"),
         ("gate", "explain"),
+        ("guard", "check"),
         ("gate", "log"),
         ("gate", "test"),
         ("builtins", ""),
+        ("who", ""),
+        ("work", "list"),
+        ("work", "ready"),
+        ("work", "show"),
+        ("mail", "inbox"),
+        ("mail", "search"),
         ("check", ""),
         ("check", "session-log"),
         ("mode", ""),
@@ -49,8 +56,12 @@ _READING_COMMANDS = (
 _TWINS_OF_TOOLS = {
     *(("note", verb) for verb in ("write", "edit", "move", "delete")),
     *(("session", verb) for verb in ("start", "pause", "resume", "publish", "set-state")),
+    ("run", "start"),
+    *(("work", verb) for verb in ("add", "done", "update")),
+    *(("mail", verb) for verb in ("send", "ack")),
 }
 """Commands that do what the agent's own tools do in every mode, and refuse what those refuse."""
+_TWINS_WITH_ARGUMENTS = ("preflight", "reserve", "release", "claim")
 _USER_ONLY_COMMANDS = {
     "approvals",
     "console",
@@ -65,6 +76,7 @@ _USER_ONLY_COMMANDS = {
     "sources",
     "store",
     "gate",
+    "guard",
     "doctor",
     "hook",
 }
@@ -116,7 +128,8 @@ def verb_of(command: Command) -> Verb:
     if first == "mode" or (first, second) == ("session", "set-state"):
         is_users = {"disabled", "--force"} & set(command.arguments)
         return "user" if is_users else "mode" if first == "mode" else "unknown"
-    return "user" if first in _USER_ONLY_COMMANDS else "unknown"
+    is_twin = (first, second) in _TWINS_OF_TOOLS
+    return "user" if first in _USER_ONLY_COMMANDS and not is_twin else "unknown"
 
 
 def needs_no_sandbox(command: Command) -> bool:
@@ -127,7 +140,10 @@ def needs_no_sandbox(command: Command) -> bool:
     return (
         bool(first)
         and (not is_for_another or (first, second) in _READING_COMMANDS)
-        and (first == "mode" or (first, second) in _READING_COMMANDS | _TWINS_OF_TOOLS)
+        and (
+            first in ("mode", *_TWINS_WITH_ARGUMENTS)
+            or (first, second) in _READING_COMMANDS | _TWINS_OF_TOOLS
+        )
     )
 
 

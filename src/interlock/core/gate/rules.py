@@ -21,6 +21,7 @@ Rule = Literal[
     "coding.task",
     "coding.agreed",
     "subagent.mode",
+    "path.reserved",
     "shell.unknown",
     "tool.unlisted",
 ]
@@ -34,6 +35,7 @@ OPENABLE: tuple[Rule, ...] = (
     "coding.task",
     "shell.unknown",
     "tool.unlisted",
+    "path.reserved",
 )
 """The rules that can be made advisory or be bypassed: those about the work. The others cannot:
 

@@ -33,6 +33,8 @@ class GateRow(msgspec.Struct, frozen=True, rename="camel"):
     """The project of the session, whose policy holds wherever the conversation goes."""
     watched: str = ""
     """The stamps of the files that make the gate work, when they were last looked at."""
+    project: str = ""
+    """The project, as all of its worktrees call it; others may have reserved paths of it."""
 
 
 class UnknownState(msgspec.Struct, frozen=True):
@@ -59,6 +61,8 @@ class Policy(msgspec.Struct, frozen=True, rename="camel"):
     advisory: tuple[Rule, ...] = ()
     """Rules that only report what they would deny."""
     bypasses: tuple[Bypass, ...] = ()
+    enforces_reservations: bool = False
+    """Whether what others have reserved is denied; otherwise it is only told."""
 
     @property
     def coding_needs_task(self) -> bool:

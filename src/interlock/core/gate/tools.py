@@ -14,6 +14,8 @@ OWN_TOOLS = (
     *("checkpoint_workflow", "resume_session", "session", "request_approval", "delegate"),
     *("complete_delegation", "record_decision", "search_notes", "read_note"),
     *("write_note", "edit_note", "build_context", "recent_activity", "move_note", "delete_note"),
+    *("preflight", "reserve_paths", "release_paths", "claim_work", "work_items", "send_message"),
+    "inbox",
 )
 """Interlock's tools, as its server names them."""
 OWN_PREFIXES = (

@@ -22,6 +22,7 @@ class ProjectPolicy(msgspec.Struct, frozen=True):
     reading_tools: tuple[str, ...] = ()
     agent_may_code: bool = True
     rules: dict[Rule, RuleClass] = {}
+    enforces_reservations: bool = False
     digest: str = ""
     """The digest of the file: the user trusts this content and no other."""
     stamp: str = ""
@@ -72,6 +73,7 @@ def effective_policy(
         agent_may_code=project_policy.agent_may_code,
         advisory=tuple(rule for rule in OPENABLE if rule in advisory - invariant),
         bypasses=tuple(bypasses),
+        enforces_reservations=project_policy.enforces_reservations,
     )
     return MergedPolicy(policy, () if is_trusted else loosening_settings(project_policy))
 
