@@ -152,6 +152,21 @@ def test_what_is_denied_is_thrown_and_what_is_not_passes(bench: Workbench) -> No
         assert bench.run("tool.execute.before-write").thrown == [None]
 
 
+def test_what_is_said_to_a_call_comes_with_its_result(bench: Workbench) -> None:
+    bench.answer("pre-tool", {"context": "Somebody holds it."})
+    bench.answer("post-tool", {"context": "There is news."})
+    before = bench.call("tool.execute.before-write", callID="call-1")
+    after = bench.call("tool.execute.after-write", callID="call-1")
+    ran = bench.call("tool.execute.after-bash")
+
+    run = bench.run(before, after, after, ran)
+
+    told = [output["output"] for output in run.outputs[1:]]
+    assert told[0].endswith("\n\n<interlock>\nSomebody holds it.\n</interlock>")
+    assert told[1] == after["output"]["output"], "once"
+    assert told[2].endswith("\n\n<interlock>\nThere is news.\n</interlock>")
+
+
 FAILURES = {
     "exit 2": ("echo 'The gate cannot say.' >&2; exit 2", "The gate cannot say."),
     "exit 1": ("exit 1", "exit code 1"),

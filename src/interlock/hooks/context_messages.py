@@ -14,8 +14,10 @@ from interlock.app.callers.agent_detection import evidence_against_typing
 from interlock.app.callers.caller import CallerClues, remember_client, resolve_caller
 from interlock.app.callers.session_record import session_of
 from interlock.app.context import App, has_store, open_app
+from interlock.app.coordination.attention import attend_to
 from interlock.app.failures import StoreFailure
 from interlock.app.gate import bound_conversations, gate_journal
+from interlock.app.gate.others_paths import reservation_lines
 from interlock.app.gate.policy import policy_remarks
 from interlock.app.hosts.transcript import count_marks
 from interlock.app.protocol import delegations, gated_sessions
@@ -54,7 +56,9 @@ def begin_session(
         if host.tells_at_prompt:
             return "", remarks
         shell = _describe_shell(host, app.environment, home)
-        return tell_conversation(app, started.state, (shell, *remarks), conversation), remarks
+        text = tell_conversation(app, started.state, (shell, *remarks), conversation)
+        news = _news_text(app, started.session) if started.state.version else ""
+        return "\n\n".join(filter(None, (text, news))), remarks
     finally:
         app.close()
 
@@ -82,9 +86,26 @@ def tell_what_is_new(home: Path, root: Path, host: Host, payload: HookPayload) -
         started = gated_sessions.begin(app, root, conversation)
         shell = _describe_shell(host, app.environment, home)
         remarks = policy_remarks(home, root, at_ms=app.clock.now_ms())
-        return tell_conversation(app, started.state, (shell, *remarks), conversation)
+        text = tell_conversation(app, started.state, (shell, *remarks), conversation)
+        news = _news_text(app, started.session) if started.state.version else ""
+        return "\n\n".join(filter(None, (text, news)))
     finally:
         app.close()
+
+
+def tell_news(home: Path, host: Host, payload: HookPayload) -> str:
+    """The news from others that the agent was not told yet."""
+    app = open_app(home)
+    try:
+        session = app.reader.session_of_conversation(host.name, payload.session_id)
+        return _news_text(app, session)
+    finally:
+        app.close()
+
+
+def _news_text(app: App, session: SessionId | None) -> str:
+    lines = attend_to(app, session) if session else ()
+    return "\n".join(("News from others who work here, told once:", *lines)) if lines else ""
 
 
 def forget_conversation(home: Path, host: Host, payload: HookPayload) -> None:
@@ -102,6 +123,7 @@ def brief_subagent(home: Path, host: Host, payload: HookPayload) -> str:
         f"You work for the Interlock session {state.session}. Its mode is {state.mode}"
         f" ({MODE_MEANINGS[state.mode]}), and a subagent does not change it. {shell}"
     )
+    text = "\n".join((text, *reservation_lines(home, state)))
     agent = normalise_agent(payload.agent_type)
     if agent not in SPECIALISTS or not payload.agent_id:
         return text

@@ -26,7 +26,7 @@ OWN_TOOLS = (
     "list_workflows inspect_workflow start_workflow continue_workflow checkpoint_workflow"
     " resume_session session request_approval delegate complete_delegation record_decision"
     " search_notes read_note write_note edit_note build_context recent_activity move_note"
-    " delete_note"
+    " delete_note preflight reserve_paths release_paths claim_work work_items send_message inbox"
 )
 OWN_PREFIXES = "mcp__interlock__ mcp__plugin_interlock_interlock__ mcp_interlock_ interlock_"
 """As in `core/gate/tools.py`, but for the names of hosts that are for the full hook alone."""
@@ -92,6 +92,8 @@ def run(host: str, event: str, home: str, content: bytes) -> bool:
     if state is None and not gate_state.config_above(cwd):
         return not gate_state.may_have_vanished(cwd, home)  # if not, nobody asked for a gate here
     if event != "pre-tool":
+        if state and state.has_news and event != "session-end":
+            return False
         return _note(client, event, home, session, payload)
     if not state or not tool or not state.is_settled or not gate_state.is_untouched(state.watched):
         return False
@@ -101,6 +103,8 @@ def run(host: str, event: str, home: str, content: bytes) -> bool:
         return False
     if state.mode != "coding":
         return kind == "shell" and is_confined(tool, tool_input.get("command"), home)
+    if state.is_contested and kind in ("edit", "shell"):
+        return False
     if kind == "edit":
         return is_free_edit(tool_input, home) and is_really_in(tool_input, state.root)
     if kind == "shell":

@@ -7,6 +7,7 @@ from interlock.agents.hosts.hook_payload import HookPayload, decode_payload
 from interlock.agents.hosts.host import Host
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.gate import bound_conversations, gate_journal, integrity
+from interlock.app.gate.others_paths import may_have_news
 from interlock.app.hosts.markers import is_installed_for_user
 from interlock.core.gate.tool_call import parse_tool_call
 from interlock.core.protocol.specialists import SPECIALISTS, normalise_agent
@@ -83,13 +84,24 @@ def _dispatch(
             return _tell_from_store(host, event, home, root, payload, typed=None)
         case "post-tool" | "tool-failed" if not is_plan_approval:
             _journal(host, event, home, payload)
-            return HookResult()
+            return _tell_news(host, event, home, payload)
         case "prompt-submit" if typed is None and not host.tells_at_prompt:
-            return HookResult()
+            return _tell_news(host, event, home, payload)
         case "stop" if payload.stop_hook_active:
             return HookResult()
         case _:
             return _tell_from_store(host, event, home, root, payload, typed=typed)
+
+
+def _tell_news(host: Host, event: HookEvent, home: Path, payload: HookPayload) -> HookResult:
+    """Tell the agent what others have sent to it, where it hears it; a subagent has no mail."""
+    if payload.agent_id or event not in host.heard_events:
+        return HookResult()
+    if not may_have_news(home, host.name, payload.session_id):
+        return HookResult()
+    from interlock.hooks import context_messages  # noqa: PLC0415 (it needs the store)
+
+    return tell(host, event, context_messages.tell_news(home, host, payload))
 
 
 def _tell_from_store(

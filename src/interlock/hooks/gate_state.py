@@ -16,13 +16,26 @@ MODES = ("analysis", "planning", "coding", "disabled")
 class ConversationRow:
     """The row of a conversation, as far as it is read here."""
 
-    def __init__(self, root: str, mode: str, *, is_settled: bool, watched: str) -> None:
+    def __init__(
+        self,
+        root: str,
+        mode: str,
+        *,
+        is_settled: bool,
+        watched: str,
+        has_news: bool = False,
+        is_contested: bool = False,
+    ) -> None:
         self.root = root
         self.mode = mode
         self.is_settled = is_settled
         """Whether the session has started, and mode and class of a tool decide."""
         self.watched = watched
         """Lines with stamp and path of the files that make the gate work."""
+        self.has_news = has_news
+        """Whether the agent has to be told something."""
+        self.is_contested = is_contested
+        """Whether others have reserved paths in the project."""
 
 
 class _Functools:
@@ -48,19 +61,29 @@ def read_state(host: str, home: str, conversation: str) -> ConversationRow | Non
         del sys.modules["functools"]  # others want the real one
     quoted_home = home.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     db = _sqlite3.connect(f"file:{quoted_home}/gate.db?mode=ro", timeout=BUSY_SECONDS, uri=True)
-    sql = "SELECT root, mode, is_started, is_simple, watched FROM gate"
+    sql = (
+        "SELECT root, mode, is_started, is_simple, watched, has_news, EXISTS (SELECT 1 FROM"
+        " reservation r WHERE r.project = gate.project AND r.session != gate.session"
+        " AND r.until_ms > ?) FROM gate"
+    )
     try:
-        row = db.execute(f"{sql} WHERE (host, host_session) = (?, ?)", (host, conversation))
+        values = (now_ms(), host, conversation)
+        row = db.execute(f"{sql} WHERE (host, host_session) = (?, ?)", values)
         found = row.fetchone()
     finally:
         db.close()
     if not found:
         return None
-    root, mode, is_started, is_simple, watched = found
+    root, mode, is_started, is_simple, watched, has_news, is_contested = found
     if mode not in MODES or not isinstance(root, str):
         raise ValueError(f"the mode {mode!r} is not known")
     return ConversationRow(
-        root, mode, is_settled=(is_started, is_simple) == (1, 1), watched=watched
+        root,
+        mode,
+        is_settled=(is_started, is_simple) == (1, 1),
+        watched=watched,
+        has_news=has_news != 0,
+        is_contested=is_contested != 0,
     )
 
 

@@ -1,6 +1,7 @@
 """Answer a client that asks whether a tool call may happen."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -9,8 +10,8 @@ from interlock.agents.hosts import claude_code_shell
 from interlock.agents.hosts.hook_payload import HookPayload
 from interlock.agents.hosts.host import Host
 from interlock.app.callers import agent_detection
-from interlock.app.gate import bound_conversations, tool_calls
-from interlock.core.gate.decide import ADVISORY, GateDecision
+from interlock.app.gate import bound_conversations, others_paths, tool_calls
+from interlock.core.gate.decide import ADVISORY, GateDecision, SubjectWarning
 from interlock.core.gate.own_calls import requested_by_tool, workspace_of_note
 from interlock.core.gate.paths import PATH_MAX
 from interlock.core.gate.tool_call import ToolCall, parse_tool_call
@@ -63,8 +64,22 @@ def answer_tool_call(host: Host, home: Path, root: Path, payload: HookPayload) -
         verdict = msgspec.structs.replace(verdict, decision=decision)
     if verdict.decision.rule == "coding.agreed":
         tool_calls.record_question(home, host.name, payload.session_id)
+    if verdict.decision.warnings:
+        tool_calls.journal(home, verdict, call, payload.session_id)
+        return _warn_once(host, home, payload, verdict.decision.warnings)
     notice = tool_calls.journal(home, verdict, call, payload.session_id)
     return _answer_call(host, verdict.decision, verdict.id, notice, can_ask=call.can_ask)
+
+
+def _warn_once(
+    host: Host, home: Path, payload: HookPayload, warnings: Sequence[SubjectWarning]
+) -> HookResult:
+    """Tell of reservations that are in the way; who was told so before is let be."""
+    if "pre-tool" not in host.heard_events:
+        return HookResult()
+    texts = {one.subject: one.text for one in warnings}
+    first = others_paths.first_warnings(home, host.name, payload.session_id, texts)
+    return tell(host, "pre-tool", "\n".join(texts[subject] for subject in first))
 
 
 def _answer_call(

@@ -11,8 +11,9 @@ if TYPE_CHECKING:
 
     from interlock.agents.hosts.host import Outcome, Scope, TomlPart
 
-_COMMANDS = {
-    name: f"""\
+
+def _command(description: str, arguments: str, text: str) -> str:
+    return f"""\
 ---
 description: {description}
 argument-hint: "{arguments}"
@@ -20,8 +21,9 @@ disable-model-invocation: true
 ---
 
 {text}"""
-    for name, (description, arguments, text) in host.COMMANDS.items()
-}
+
+
+_COMMANDS = {name: _command(*command) for name, command in host.COMMANDS.items()}
 
 
 class ClaudeCode(NestedAnswers, Host):
@@ -136,6 +138,12 @@ class ClaudeCode(NestedAnswers, Host):
         headers = {"Authorization": f"Bearer ${{{variable}}}"}
         entry = {"type": "http", "url": address, "headers": headers, "alwaysLoad": True}
         return ".mcp.json of the project", {"mcpServers": {host.SERVER: entry}}
+
+    def command_part(
+        self, folder: str, name: str, description: str, arguments: str, text: str
+    ) -> OwnFile:
+        path = f"{host.commands_beside(folder, 'commands')}/{name}.md"
+        return OwnFile(path, f"the command `/{name}`", _command(description, arguments, text))
 
     def parts(
         self, scope: "Scope", root: str, home: str, environment: "Mapping[str, str]"

@@ -16,17 +16,6 @@ if TYPE_CHECKING:
 
     from interlock.agents.hosts.host import Scope
 
-_SKILLS = {
-    name: f"""\
----
-name: {name}
-description: {description} (`${name} {arguments}`). Only the user invokes it.
----
-
-{text}"""
-    for name, (description, arguments, text) in host.COMMANDS.items()
-}
-
 
 class Codex(NestedAnswers, Host):
     name = "codex"
@@ -124,6 +113,17 @@ class Codex(NestedAnswers, Host):
         )
         return "~/.codex/config.toml", "\n".join(lines)
 
+    def skill_home(self, scope: "Scope", root: str, environment: "Mapping[str, str]") -> str:
+        own = environment.get("CODEX_HOME") if scope == "user" else ""
+        return f"{own or f'{root}/.codex'}/skills"
+
+    def command_part(
+        self, folder: str, name: str, description: str, arguments: str, text: str
+    ) -> OwnFile:
+        about = f"{description} (`${name} {arguments}`)"
+        part = super().command_part(folder, name, about, arguments, text)
+        return OwnFile(part.path, f"the skill `${name}`", part.content)
+
     def parts(
         self, scope: "Scope", root: str, home: str, environment: "Mapping[str, str]"
     ) -> "list[JsonPart | TomlPart | OwnFile]":
@@ -141,8 +141,8 @@ class Codex(NestedAnswers, Host):
                 _table(host.server_command(home, scope), host.server_variables(home, scope)),
             ),
             *(
-                OwnFile(f"{folder}/skills/{name}/SKILL.md", f"the skill `${name}`", text)
-                for name, text in _SKILLS.items()
+                self.command_part(f"{folder}/skills", name, *command)
+                for name, command in host.COMMANDS.items()
             ),
         ]
 

@@ -67,6 +67,8 @@ class Copilot(Host):
     holds_one = False
     asks = True
     tells_failure = True
+    # Of what is said to a prompt, its documentation says that it is not read.
+    heard_events = ("session-start", "pre-tool", "post-tool", "subagent-start")
     enforcement = (
         "the CLI denies and asks, and blocks the call if the hook fails, but not if it is too slow;"
         " in VS Code a call whose hook fails passes"
@@ -134,6 +136,12 @@ class Copilot(Host):
         entry = {"type": "http", "url": address, "headers": headers}
         servers = {"inputs": [asked], "servers": {host.SERVER: entry}}
         return f".vscode/mcp.json, which asks for the content of {secret}", servers
+
+    def skill_home(self, scope: "Scope", root: str, environment: "Mapping[str, str]") -> str:
+        # It offers every skill as `/NAME`, so that the commands are skills.
+        if scope == "project":
+            return f"{root}/.github/skills"
+        return f"{environment.get('COPILOT_HOME') or f'{root}/.copilot'}/skills"
 
     def parts(
         self, scope: "Scope", root: str, home: str, environment: "Mapping[str, str]"

@@ -42,6 +42,7 @@ class Cursor(Host):
     variables = ("CURSOR_AGENT",)
     holds_one = False
     tells_failure = True
+    heard_events = ("session-start", "post-tool")
     fail_closed_since = (0,)
     enforcement = "it denies but cannot ask; a hook that fails blocks the call"
 
@@ -63,7 +64,7 @@ class Cursor(Host):
         return {"permission": answer, "user_message": reason, "agent_message": reason}
 
     def encode_context(self, event: str, text: str, remark: str = "") -> "dict[str, Any]":
-        if event == "session-start":
+        if event in self.heard_events:
             return {"additional_context": text} if text else {}
         told = (text or remark) if event == "prompt-submit" else ""
         return {"user_message": told} if told else {}
@@ -88,6 +89,12 @@ class Cursor(Host):
         headers = {"Authorization": f"Bearer ${{env:{variable}}}"}
         entry = {"url": address, "headers": headers}
         return "~/.cursor/mcp.json", {"mcpServers": {host.SERVER: entry}}
+
+    def command_part(
+        self, folder: str, name: str, description: str, arguments: str, text: str
+    ) -> OwnFile:
+        path = f"{host.commands_beside(folder, 'commands')}/{name}.md"
+        return OwnFile(path, f"the command `/{name}`", text)
 
     def parts(
         self, scope: "Scope", root: str, home: str, environment: "Mapping[str, str]"

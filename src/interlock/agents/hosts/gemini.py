@@ -19,14 +19,19 @@ if TYPE_CHECKING:
 _MILLISECONDS = 1_000
 _FAILURES = ("\nExit Code: ", "\nSignal: ", "\nError: ")
 """Lines that are missing where the code is 0. A command can print one, but not take one back."""
+
+
 # Without a place for arguments, what was typed is appended to the text.
-_COMMANDS = {
-    name: f'''\
+def _command(description: str, text: str) -> str:
+    return f'''\
 description = "{description}"
 prompt = """
 {text}"""
 '''
-    for name, (description, _, text) in host.COMMANDS.items()
+
+
+_COMMANDS = {
+    name: _command(description, text) for name, (description, _, text) in host.COMMANDS.items()
 }
 _POLICY = f"""\
 # Written by `interlock install`: without it our tools are missing where nobody can be asked.
@@ -66,6 +71,7 @@ class Gemini(Host):
     asks = True
     tells_failure = True
     tells_at_prompt = True
+    heard_events = ("prompt-submit", "post-tool")
     reads_comments = True
     cut_mark = "<state_snapshot>"
     enforcement = "it denies and asks; a call whose hook fails or is too slow passes"
@@ -160,6 +166,12 @@ class Gemini(Host):
         headers = {"Authorization": f"Bearer ${variable}"}
         entry = {"httpUrl": address, "headers": headers, "trust": True}
         return "~/.gemini/settings.json", {"mcpServers": {host.SERVER: entry}}
+
+    def command_part(
+        self, folder: str, name: str, description: str, arguments: str, text: str
+    ) -> OwnFile:
+        path = f"{host.commands_beside(folder, 'commands')}/{name}.toml"
+        return OwnFile(path, f"the command `/{name}`", _command(description, text))
 
     def parts(
         self, scope: "Scope", root: str, home: str, environment: "Mapping[str, str]"

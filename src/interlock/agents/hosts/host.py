@@ -86,12 +86,19 @@ class OwnFile:
     """A file that is ours as a whole."""
 
     def __init__(
-        self, path: str, what: str, content: "str | dict[str, Any]", *, is_watched: bool = False
+        self,
+        path: str,
+        what: str,
+        content: "str | dict[str, Any]",
+        *,
+        is_watched: bool = False,
+        is_executable: bool = False,
     ) -> None:
         self.path, self.what, self.content = path, what, content
         """The content is a text, or an object that is written as JSON."""
         self.is_watched = is_watched
         """Whether it holds our hooks, so that the gate depends on it."""
+        self.is_executable = is_executable
 
 
 class Host:
@@ -130,6 +137,11 @@ class Host:
     """Whether its hooks learn that a command has failed."""
     tells_at_prompt = False
     """Whether context is told with a prompt, because what is told at the start does not last."""
+    heard_events: "tuple[str, ...]" = (
+        *("session-start", "prompt-submit", "pre-tool", "post-tool", "tool-failed"),
+        "subagent-start",
+    )
+    """The events at which the model reads what a hook tells."""
     cut_mark = ""
     """A text that its transcript holds once for each time that the conversation was cut."""
     fail_closed_since: "tuple[int, ...] | None" = None
@@ -234,6 +246,20 @@ class Host:
         """
         raise NotImplementedError
 
+    def skill_home(self, scope: "Scope", root: str, environment: "Mapping[str, str]") -> str:
+        """The folder in which it looks for skills, of the user or of a project."""
+        return f"{root}/{self.skill_folders[0]}"
+
+    def command_part(
+        self, folder: str, name: str, description: str, arguments: str, text: str
+    ) -> OwnFile:
+        """A command that the user can type, beside the skills in `folder`.
+
+        Where the client has no files for commands, it is a skill of that name.
+        """
+        content = skill_text(name, f"{description}. Only the user invokes it.", text)
+        return OwnFile(f"{folder}/{name}/SKILL.md", f"the skill `{name}`", content)
+
     def manual_commands(self, server: "list[str]", variables: "Mapping[str, str]") -> "list[str]":
         """Commands that tell the client of a server, and a remark before them, if it has some."""
         return []
@@ -272,6 +298,15 @@ class Host:
         return f'/{LAUNCHER}"' in text.replace('"$L"', f'/{LAUNCHER}"') and (
             f" hook {self.name} " in text
         )
+
+
+def skill_text(name: str, description: str, text: str) -> str:
+    return f"---\nname: {name}\ndescription: {description}\n---\n\n{text}"
+
+
+def commands_beside(skills: str, folder: str) -> str:
+    """The folder of this name that lies beside a folder of skills."""
+    return f"{skills.rpartition('/')[0]}/{folder}"
 
 
 def _texts_in(value: "Any") -> "list[str]":

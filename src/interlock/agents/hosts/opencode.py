@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from interlock.agents.hosts.host import Outcome, Scope, TomlPart
 
 _PLUGIN = f"{__file__.rpartition('/')[0]}/opencode_plugin.js"
-_COMMANDS = {
-    name: f"""\
----
-description: {description}
----
 
-{text}"""
-    for name, (description, _, text) in host.COMMANDS.items()
+
+def _command(description: str, text: str) -> str:
+    return f"---\ndescription: {description}\n---\n\n{text}"
+
+
+_COMMANDS = {
+    name: _command(description, text) for name, (description, _, text) in host.COMMANDS.items()
 }
 
 
@@ -93,6 +93,18 @@ class OpenCode(Host):
         headers = {"Authorization": f"Bearer {{file:{secret}}}"}  # it reads files by itself
         entry = {"type": "remote", "url": address, "headers": headers, "enabled": True}
         return "opencode.json of the project", {"mcp": {host.SERVER: entry}}
+
+    def skill_home(self, scope: "Scope", root: str, environment: "Mapping[str, str]") -> str:
+        if scope == "project":
+            return f"{root}/.opencode/skills"
+        return f"{environment.get('XDG_CONFIG_HOME') or f'{root}/.config'}/opencode/skills"
+
+    def command_part(
+        self, folder: str, name: str, description: str, arguments: str, text: str
+    ) -> OwnFile:
+        # Without a place for arguments, what was typed is appended to the text.
+        path = f"{host.commands_beside(folder, 'command')}/{name}.md"
+        return OwnFile(path, f"the command `/{name}`", _command(description, text))
 
     def parts(
         self, scope: "Scope", root: str, home: str, environment: "Mapping[str, str]"

@@ -42,6 +42,7 @@ function run(launcher, event, payload) {
 export const Interlock = async ({ client, directory }) => {
   const sessions = new Map() // by id: what is known of a session
   const pending = new Set() // answers that nobody waits for
+  const warnings = new Map() // by call: what is said to one that is let through
 
   const find = async (id) => {
     if (!sessions.has(id)) sessions.set(id, { id })
@@ -93,11 +94,18 @@ export const Interlock = async ({ client, directory }) => {
       const answer = await ask("pre-tool", input.sessionID, call)
       if (answer.failed) throw new Error(`The gate cannot say whether this may happen, so it may not: ${answer.failed}`)
       if (answer.decision === "deny") throw new Error(answer.reason)
+      if (answer.context) warnings.set(input.callID, answer.context) // told with the result
     },
     "tool.execute.after": quietly(async (input, output) => {
-      if (input.tool !== "bash") return
-      const call = { tool_name: input.tool, tool_input: input.args, tool_use_id: input.callID }
-      await ask("post-tool", input.sessionID, { ...call, tool_response: { exit: output?.metadata?.exit } })
+      const texts = [warnings.get(input.callID)]
+      warnings.delete(input.callID)
+      if (input.tool === "bash") {
+        const call = { tool_name: input.tool, tool_input: input.args, tool_use_id: input.callID }
+        const answer = await ask("post-tool", input.sessionID, { ...call, tool_response: { exit: output?.metadata?.exit } })
+        texts.push(answer.context)
+      }
+      const told = texts.filter(Boolean).join("\n")
+      if (told && typeof output?.output === "string") output.output += `\n\n<interlock>\n${told}\n</interlock>`
     }),
     "command.execute.before": quietly(async (input) => {
       if (["mode", "approve", "deny"].includes(input.command)) (await find(input.sessionID)).typed = `/${input.command} ${input.arguments}`

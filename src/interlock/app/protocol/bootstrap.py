@@ -12,6 +12,7 @@ import msgspec
 
 from interlock.app.callers import session_record
 from interlock.app.context import App
+from interlock.app.coordination.presence_lines import others_here, own_holdings
 from interlock.app.failures import SettingsBroken
 from interlock.app.gate.notes_location import BUDGET_TOKENS_DEFAULT
 from interlock.app.protocol.feature_reviews import settle_if_overdue
@@ -81,7 +82,7 @@ def assemble_bootstrap(
         # Of the index, most likely: a session begins nevertheless.
         parts.append(BriefingPart("Notes", (f"They cannot be looked at now: {failure}.",)))
     parts.append(BriefingPart("Left by the session before", tuple(_left_lines(app, state))))
-    parts.append(BriefingPart("Other sessions here", tuple(_other_session_lines(app, state))))
+    parts.append(BriefingPart("Who else is here", tuple(_other_session_lines(app, state))))
     return assemble_briefing(parts, budget=budget, told_digests=already_told)
 
 
@@ -126,6 +127,7 @@ def _session_parts(app: App, state: SessionState, remarks: Sequence[str]) -> lis
         BriefingPart("Interlock session", tuple(_session_lines(app, state, remarks))),
         BriefingPart("Open runs", tuple(_open_run_lines(app, state))),
         BriefingPart("Delegated work", tuple(delegation_lines(state.orchestrator_workflow))),
+        BriefingPart("You hold", own_holdings(app, state)),
     ]
 
 
@@ -216,11 +218,15 @@ def _left_lines(app: App, state: SessionState) -> Iterator[str]:
 
 
 def _other_session_lines(app: App, state: SessionState) -> Iterator[str]:
-    """The other sessions in which somebody works."""
+    """The others who work on the project, and the sessions here of which no more is known."""
+    registered = others_here(app, Path(state.worktree), state.session_id)
+    yield from registered.lines
     presence = clients.look_for_clients(app.home)
     for other in app.reader.attended_sessions_in(state.worktree):
         attended = other.head.attended
         if other.session == state.session_id or not attended or attended.status != "active":
+            continue
+        if other.session in registered.sessions:
             continue
         if not is_quiet(other.head, presence, now_ms=app.clock.now_ms()):
             task = f", task: {attended.task}" if attended.task else ""

@@ -44,6 +44,7 @@ from interlock.app.gate import overrides
 from interlock.app.gate.policy import EffectivePolicy
 from interlock.app.refusals import SeveralSessions
 from interlock.app.sessions.logbook_file import refresh_logbook
+from interlock.app.sessions.project_name import project_of
 from interlock.core.gate.state import Mode, Policy, mode_change_objection
 from interlock.core.ids import SessionId
 from interlock.core.protocol import gated_session
@@ -61,6 +62,7 @@ RENAMING_SOURCE = "clear"
 
 def begin(app: App, root: Path, conversation: Conversation) -> StartedSession:
     """Begin or continue the session of a conversation in the project at `root`."""
+    _let_gate_know_others(app, root)
     session = _continued_session(app, root, conversation)
     if session is None:
         return announce(app, root, conversation, _previous_name(app, conversation))
@@ -74,6 +76,7 @@ def start(
 
     A known conversation without a session gets one of its own, as from its hook.
     """
+    _let_gate_know_others(app, root)
     conversation = own_conversation(app)
     named_session = session_prefix or app.environment.get(SESSION_VARIABLE)
     if conversation and not named_session:
@@ -82,6 +85,14 @@ def start(
     if isinstance(result, SeveralSessions) or result == NO_SESSION:
         return _start(app, root, conversation, None)
     return join(app, root, conversation, result) if isinstance(result, str) else result
+
+
+def _let_gate_know_others(app: App, root: Path) -> None:
+    if app.reader.project_end(project_of(app, root)[0])[0] == 0:
+        return  # nobody works with others there
+    from interlock.app.coordination.project_desk import publish_standing_reservations  # noqa: PLC0415 (10 ms)
+
+    publish_standing_reservations(app, root)
 
 
 def join(
@@ -284,6 +295,10 @@ def publish_state(
     publish_note(app, session, effective)
     session_state = state_of(app, session)
     assert isinstance(session_state, SessionState), "it is attended"
+    if session_state.status == "ended":
+        from interlock.app.coordination.participants import end_participation  # noqa: PLC0415 (10 ms)
+
+        end_participation(app, session, Path(session_state.worktree), "its session has ended")
     return session_state
 
 

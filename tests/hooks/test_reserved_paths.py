@@ -1,0 +1,270 @@
+"""Paths that other agents have reserved: who writes them is told once, or denied."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interlock.app.callers.session_record import StartedSession
+from interlock.app.clock import SystemClock
+from interlock.app.coordination import holdings
+from interlock.app.coordination.holdings import ReservedPaths, ReserveRequest
+from interlock.app.coordination.participants import Participant
+from interlock.app.coordination.project_desk import open_desk
+from interlock.app.gate import bypasses, gate_journal
+from interlock.app.gate.opt_in import opt_in
+from interlock.core.gate.rules import Bypass
+from interlock.core.protocol.gated_session import Conversation
+from interlock.hooks.hook_result import HookResult
+from tests.hooks.scene import HOST, Scene
+from tests.hooks.test_fast_process import fast_command, full_command, outcome
+from tests.sessions import begin_recorded
+
+SILENCE = HookResult()
+ENFORCED = '[project]\nprofile = "standard"\n[coordination]\nenforce = true\n'
+WRITES: dict[str, tuple[str, dict[str, Any]]] = {
+    "Write": ("Write", {"file_path": "<PROJECT>/src/api/a.py", "content": "x"}),
+    "Edit": ("Edit", {"file_path": "<PROJECT>/src/api/a.py", "old_string": "x", "new_string": "y"}),
+    "a relative path": ("Write", {"file_path": "src/web/../api/a.py", "content": "x"}),
+    "a redirection": ("Bash", {"command": "echo > src/api/a.py"}),
+    "sed -i": ("Bash", {"command": "sed -i s/a/b/ src/api/a.py"}),
+    "rm -r of the folder above": ("Bash", {"command": "rm -r src"}),
+    "from another folder": ("Bash", {"command": "cd src && touch api/a.py"}),
+    "a glob": ("Bash", {"command": "rm src/api/*.py"}),
+    "the last of several": ("Bash", {"command": "touch a && touch src/api/a.py"}),
+    "a link": ("Write", {"file_path": "<PROJECT>/link/a.py", "content": "x"}),
+    "a command through a link": ("Bash", {"command": "touch link/a.py"}),
+    "a subagent": ("Write", {"file_path": "<PROJECT>/src/api/b.py", "content": "x"}),
+}
+EDIT = WRITES["Write"]
+FREE: dict[str, tuple[str, dict[str, Any]]] = {
+    "a file beside": ("Write", {"file_path": "<PROJECT>/src/apis.py", "content": "x"}),
+    "an excluded file": ("Write", {"file_path": "<PROJECT>/src/api/tests/a.py", "content": "x"}),
+    "a file elsewhere": ("Write", {"file_path": "/tmp/src/api/a.py", "content": "x"}),
+    "reading": ("Bash", {"command": "cat src/api/a.py"}),
+    "another command": ("Bash", {"command": "touch docs/src/api"}),
+}
+
+
+@pytest.fixture(autouse=True)
+def files(scene: Scene) -> None:
+    (scene.project / "src" / "api").mkdir(parents=True)
+    (scene.project / "link").symlink_to("src/api")
+    scene.goes_to("coding")
+
+
+def other_in(scene: Scene, project: Path | None = None, name: str = "host-2") -> StartedSession:
+    """The session of another agent."""
+    return begin_recorded(scene.app, project or scene.project, Conversation(HOST, name))
+
+
+def reserve(
+    scene: Scene, *paths: str, session: str = "", project: Path | None = None, **more: Any
+) -> str:
+    """Reserve paths for a session, another one if none is named. Returns whose they are."""
+    desk = open_desk(scene.app, project or scene.project)
+    who = Participant(session or other_in(scene, project).session)
+    request = ReserveRequest(paths or ("src/api/**", "!src/api/tests"), **more)
+    held = holdings.reserve_paths(scene.app, desk, who, request)
+    assert isinstance(held, ReservedPaths), held
+    return held.holder.base
+
+
+def release(scene: Scene, session: str) -> None:
+    outcome = holdings.release_paths(
+        scene.app, open_desk(scene.app, scene.project), Participant(session), ()
+    )
+    assert isinstance(outcome, ReservedPaths)
+
+
+def asked(scene: Scene, call: tuple[str, dict[str, Any]], **more: object) -> tuple[str, str]:
+    """The answer to a call, and what is said; the fast hook says nothing where that is more."""
+    content = scene.payload(*call, **more)
+    is_fast = scene.is_fast(content)
+    result = scene.full(content)
+    assert result.code == 0, result.err
+    assert not (is_fast and result.out), "the fast hook allows less"
+    found: dict[str, str] = json.loads(result.out)["hookSpecificOutput"] if result.out else {}
+    said = found.get("permissionDecisionReason") or found.get("additionalContext", "")
+    return found.get("permissionDecision", "allow"), said
+
+
+@pytest.mark.invariant("fast-allows-less")
+@pytest.mark.parametrize("write", WRITES)
+def test_who_writes_what_another_holds_is_told_once_and_let(scene: Scene, write: str) -> None:
+    holder = reserve(scene, reason="the new API")
+    more = {"agent_id": "agent-1"} if write == "a subagent" else {}
+
+    answer, said = asked(scene, WRITES[write], **more)
+
+    assert answer == "allow"
+    assert said.startswith(f"{holder} (session ")
+    assert "has reserved `src/api/**` for “the new API”, for another 60 min" in said
+    assert said.endswith("Agree with it by `send_message`, or work on other files.")
+    assert asked(scene, WRITES[write], **more) == ("allow", "")
+
+
+@pytest.mark.invariant("fast-allows-less")
+@pytest.mark.parametrize("write", WRITES)
+def test_where_it_is_enforced_the_call_is_denied_each_time(scene: Scene, write: str) -> None:
+    scene.asks(ENFORCED)
+    holder = reserve(scene)
+
+    for _ in range(2):
+        answer, said = asked(scene, WRITES[write])
+        assert answer == "deny"
+        assert said.startswith(f"{holder} (session ")
+        assert "(path.reserved, gate_" in said
+    assert {line.rule for line in gate_journal.journal_lines(scene.home)} == {"path.reserved"}
+
+
+@pytest.mark.parametrize("free", FREE)
+def test_what_is_not_reserved_is_free(scene: Scene, free: str) -> None:
+    scene.asks(ENFORCED)
+    reserve(scene)
+
+    assert asked(scene, FREE[free]) == ("allow", "")
+
+
+def test_each_path_of_a_call_is_told_of(scene: Scene) -> None:
+    reserve(scene)
+    assert "`src/api/a.py`" in asked(scene, EDIT)[1]
+
+    _, said = asked(scene, ("Bash", {"command": "touch src/api/a.py && touch src/api/b.py"}))
+
+    assert "`src/api/b.py`" in said
+    assert "`src/api/a.py`" not in said
+
+
+def wait_until_over(scene: Scene) -> None:
+    reserve(scene)
+    scene.sql(f"UPDATE reservation SET until_ms = {SystemClock().now_ms()}")
+
+
+OBSTACLES: dict[str, Callable[[Scene], object]] = {
+    "nothing": lambda _: None,
+    "it is one's own": lambda s: reserve(s, session=s.session),
+    "it is shared": lambda s: reserve(s, is_shared=True),
+    "it has ended": wait_until_over,
+    "it was released": lambda s: (reserve(s), release(s, other_in(s).session)),
+    "the gate is off": lambda s: (reserve(s), s.goes_to("disabled")),
+}
+
+
+@pytest.mark.parametrize("obstacle", OBSTACLES)
+def test_these_are_no_obstacle(scene: Scene, obstacle: str) -> None:
+    scene.asks(ENFORCED)
+    OBSTACLES[obstacle](scene)
+
+    assert asked(scene, EDIT) == ("allow", "")
+    is_alone = scene.is_fast(scene.payload(*EDIT))
+    assert is_alone == (obstacle != "it is shared"), "the fast hook answers alone again"
+
+
+def test_what_was_reserved_before_anybody_was_under_the_gate_counts(scene: Scene) -> None:
+    other = other_in(scene).session
+    scene.sql("DELETE FROM gate")
+    reserve(scene, session=other)
+
+    other_in(scene, name="host-3")
+    begin_recorded(scene.app, scene.project, Conversation(HOST, "host-1"))
+
+    assert "has reserved `src/api/**`" in asked(scene, EDIT)[1]
+
+
+@pytest.fixture
+def worktree(scene: Scene) -> Path:
+    """Another worktree of the same repository."""
+    git = ["git", "-C", str(scene.project), "-c", "user.name=A", "-c", "user.email=a@b.invalid"]
+    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
+        subprocess.run([*git, *words], check=True)
+    other = scene.base / "worktree"
+    subprocess.run([*git, "worktree", "add", "-q", str(other)], check=True)
+    opt_in(other, "standard")
+    scene.app.coordination.projects.clear()
+    scene.asks(ENFORCED)
+    return other
+
+
+def test_another_worktree_is_told_of_and_never_denied(scene: Scene, worktree: Path) -> None:
+    reserve(scene, project=worktree)
+
+    answer, said = asked(scene, EDIT)
+
+    assert answer == "allow"
+    assert f"in another worktree ({worktree})" in said
+    assert said.endswith("You will meet at the merge: agree with it by `send_message`.")
+    assert asked(scene, EDIT) == ("allow", "")
+
+
+def test_who_is_elsewhere_does_not_hide_who_is_here(scene: Scene, worktree: Path) -> None:
+    reserve(scene, "src/**", project=worktree)
+    here = other_in(scene, name="host-3").session
+    scene.asks('[project]\nprofile = "standard"\n')
+    holder = reserve(scene, session=here, proceeds=True)
+    scene.asks(ENFORCED)
+
+    answer, said = asked(scene, EDIT)
+
+    assert answer == "deny"
+    assert said.startswith(f"{holder} (session ")
+
+
+def test_a_project_below_the_top_of_its_repository_counts_from_there(scene: Scene) -> None:
+    subprocess.run(["git", "init", "-q", str(scene.base)], check=True)
+    scene.app.coordination.projects.clear()
+    scene.asks(ENFORCED)
+    reserve(scene, "project/src/api")
+
+    assert asked(scene, EDIT)[0] == "deny"
+
+
+def test_a_bypass_opens_it_and_each_time_is_kept(scene: Scene) -> None:
+    scene.asks(ENFORCED)
+    reserve(scene)
+    added_ms = SystemClock().now_ms()
+    made = bypasses.add(
+        scene.home, "path.reserved", "we sit together", root=None, days=None, at_ms=added_ms
+    )
+    assert isinstance(made, Bypass)
+
+    assert asked(scene, EDIT) == ("allow", "")
+
+    (line,) = gate_journal.journal_lines(scene.home)
+    assert (line.rule, line.answer, line.opened) == (
+        *("path.reserved", "allow"),
+        f"{made.id}: we sit together",
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("config", ["", ENFORCED])
+def test_the_hooks_as_processes_say_the_same(scene: Scene, config: str) -> None:
+    scene.asks(config or scene.config.read_text())
+    other = other_in(scene).session
+    reserve(scene, session=other)
+    content = scene.payload(*EDIT, tool_use_id="toolu_1")
+
+    first = outcome(fast_command(scene), content)
+
+    assert (first.code, b"has reserved `src/api/**`" in first.out) == (0, True)
+    assert (b'"deny"' in first.out) == bool(config)
+    assert outcome(fast_command(scene), content) == outcome(full_command(scene), content)
+    release(scene, other)
+    assert outcome([*fast_command(scene)[:-1], "--no-such-flag"], content) == SILENCE, "alone"
+
+
+def test_a_subagent_is_told_of_them_when_it_starts(scene: Scene) -> None:
+    holder = reserve(scene, "src/api/**", "docs")
+    payload = {"session_id": "host-1", "cwd": os.fspath(scene.cwd), "agent_id": "agent-1"}
+
+    result = scene.full(json.dumps({**payload, "agent_type": "x"}).encode(), "subagent-start")
+
+    said = json.loads(result.out)["hookSpecificOutput"]["additionalContext"]
+    assert "Others have reserved these paths; leave them alone:\n" in said
+    assert f"\n- src/api/**: {holder} (session " in said
+    assert "\n- docs: " in said
