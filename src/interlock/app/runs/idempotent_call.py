@@ -51,6 +51,14 @@ def run_once(
     return append_reply(app, attempt)
 
 
+def is_repeated(app: App, key: RequestKey) -> bool:
+    """Whether the same call was made before, so that its answer would be the one of then."""
+    request = app.log.ask(queries.earlier_request(key.key))
+    if request is None:
+        return False
+    return _earlier_answer(app, key, request, app.clock.now_ms()) is not None
+
+
 def _earlier_answer(
     app: App, key: RequestKey, request: EarlierRequest, at_ms: int
 ) -> RenderedAnswer | RequestReused | None:

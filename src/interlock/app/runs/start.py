@@ -18,7 +18,15 @@ from interlock.app.refusals import (
     RequestReused,
     SeveralSessions,
 )
-from interlock.app.runs.idempotent_call import run_once
+from interlock.app.runs.idempotent_call import is_repeated, run_once
+from interlock.app.runs.start_preflight import (
+    ConflictFound,
+    Outlook,
+    StartScope,
+    TakeoverRefusal,
+    look_before_start,
+    register_after_start,
+)
 from interlock.app.sessions.workspace_snapshot import observe_workspace
 from interlock.core import ids
 from interlock.core.canonical import Json, NotCanonical
@@ -40,6 +48,7 @@ from interlock.workspace.projects.settings import preferences_in
 
 FINISHED_RUNS_MAX = 3
 LATEST_RUNS_MAX = 20  # runs of a session that are searched for them
+_TOOL = "start_workflow"
 GOAL_CHARS_MAX = 2_000  # it is a sentence; longer text belongs in the context
 
 
@@ -55,10 +64,18 @@ class StartRequest(msgspec.Struct, frozen=True):
     request_id: str | None = None
     by: Actor = "user"
     """An agent may only ask for stricter preferences than the user's."""
+    scope: StartScope = StartScope()
 
 
 StartRefusal = (
-    NoSuchWorkflow | GoalMissing | NoSuchDirectory | CallerUnknown | RequestReused | RunRefusal
+    NoSuchWorkflow
+    | GoalMissing
+    | NoSuchDirectory
+    | CallerUnknown
+    | RequestReused
+    | RunRefusal
+    | ConflictFound
+    | TakeoverRefusal
 )
 
 
@@ -75,9 +92,35 @@ def start(app: App, request: StartRequest) -> RenderedAnswer | StartRefusal:
         workspace=request.workspace,
         package=entry.place.path.parent,
     )
-    return begin_run(
-        app, request, entry.pinned, tool="start_workflow", resolved_references=resolved
+    session = _session_for(app, request)
+    known = session if isinstance(session, str) else None
+    tags = entry.workflow.tags
+    outlook = Outlook()
+    # Who repeats a call whose answer was lost must not find itself in its own way.
+    if not _is_repeated(app, request):
+        looked = look_before_start(app, request.workspace, known, request.scope, tags)
+        if not isinstance(looked, Outlook):
+            return looked
+        outlook = looked
+    outcome = begin_run(
+        app,
+        request,
+        entry.pinned,
+        tool=_TOOL,
+        resolved_references=resolved,
+        warnings=outlook.warnings,
     )
+    if isinstance(outcome, RenderedAnswer):
+        register_after_start(app, outlook, outcome.session, request.scope)
+    return outcome
+
+
+def _is_repeated(app: App, request: StartRequest) -> bool:
+    try:
+        key = _request_key(app, request, _TOOL)
+    except NotCanonical:  # it is refused later
+        return False
+    return is_repeated(app, key)
 
 
 def corrected_context(
@@ -97,6 +140,7 @@ def begin_run(
     *,
     tool: str,
     resolved_references: tuple[ResolvedReference, ...] = (),
+    warnings: tuple[str, ...] = (),
 ) -> RenderedAnswer | StartRefusal:
     if len(request.goal) > GOAL_CHARS_MAX:
         return InputRefused("/goal", f"it has more than {GOAL_CHARS_MAX} characters")
@@ -111,6 +155,7 @@ def begin_run(
 
     def attempt(reading: tuple[Stream | None, list[RunHead]]) -> decide.PlannedReply | RunRefusal:
         new_run = _new_run(app, request, reading, root, resolved_references)
+        new_run = msgspec.structs.replace(new_run, warnings=(*warnings, *new_run.warnings))
         return start_run.start(new_run, pinned, key=app.keyring.current(), at_ms=app.clock.now_ms())
 
     return run_once(app, call, _session_reading(session), attempt, root)
@@ -196,5 +241,6 @@ def _request_key(app: App, request: StartRequest, tool: str) -> RequestKey:
         "session": request.session,
         "context": request.context,
         "preferences": [request.preferences.autonomy, request.preferences.risk_policy],
+        "scope": [request.scope.track, request.scope.on_conflict, request.scope.takeover],
     }
     return request_key.request_key(tool, app.caller, arguments, request.request_id)
