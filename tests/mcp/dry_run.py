@@ -57,6 +57,11 @@ class _DryLog:
     def append(self, _plan: object) -> bool:
         return True
 
+    append_to_project = append
+
+    def replace_row(self, *_: object, **__: object) -> bool:
+        return True
+
 
 class DryRun:
     def __init__(self, app: App) -> None:

@@ -120,7 +120,7 @@ def test_a_client_that_can_ask_is_asked_at_once(
     assert [one["method"] for one in withdrawn] == (
         ["notifications/cancelled"] if said == CANCELLED else []
     )
-    assert msgspec.json.decode(desk.link.next_line())["id"] == 8, "it is answered later"
+    assert msgspec.json.decode(desk.link.next_line(lambda: 1.0))["id"] == 8, "it is answered later"
     assert len(approvals.list_pending(app)) == (status == "waiting")
     if status != "waiting":
         assert told["who"] == f"{user_name()}, as playing-client says"

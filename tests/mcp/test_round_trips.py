@@ -72,21 +72,22 @@ def begin(agent: Agent, goal: str) -> Any:
 
 def test_an_advance_is_one_read_and_one_append(agent: Agent) -> None:
     started, trips = begin(agent, "Count")
-    assert trips <= 4
+    assert trips <= 10, "it looks around, registers, and asks for the time"
     begin(agent, "Count something else")
+    agent.call("continue_workflow", continueToken=started["continueToken"])
 
     second, trips = agent.hand_in(started, "The plan", GAP, {"kind": "note", "text": "x"})
-    assert trips == 2
+    assert trips == 3, "a read, an append, and a look whether there is news"
     third, trips = agent.hand_in(second, "Built", GAP)
-    assert trips <= 3, "notes that are quoted, and gaps, are read as well"
+    assert trips <= 4, "notes that are quoted, and gaps, are read as well"
     again, trips = agent.hand_in(second, "Built", GAP)
-    assert (again, trips) == (third, 1)
+    assert (again, trips) == (third, 2)
     _, trips = agent.hand_in(second, "Built otherwise")
-    assert trips <= 3, "a branch is told of the other one"
+    assert trips <= 4, "a branch is told of the other one"
     blocked, trips = agent.hand_in(third, "")
-    assert trips <= 3
+    assert trips <= 4
     _, trips = agent.hand_in(blocked, "Tested")
-    assert trips <= 3
+    assert trips <= 4
 
 
 def test_showing_marking_and_finding_again_take_few_round_trips(agent: Agent) -> None:
@@ -95,21 +96,21 @@ def test_showing_marking_and_finding_again_take_few_round_trips(agent: Agent) ->
 
     for token in (started["continueToken"], second["continueToken"]):
         _, trips = agent.call("continue_workflow", continueToken=token)
-        assert trips <= 3
+        assert trips <= 4
     _, trips = agent.call(
         "checkpoint_workflow", continueToken=second["continueToken"], notesMarkdown="So far"
     )
-    assert trips <= 3
+    assert trips <= 4
     _, trips = agent.call(
         "checkpoint_workflow", continueToken=second["continueToken"], notesMarkdown="So far"
     )
-    assert trips <= 3, "the same again"
+    assert trips <= 4, "the same again"
     for arguments in ({}, {"query": "plan"}, {"query": "nothing of the kind"}):
         _, trips = agent.call("resume_session", **arguments)
-        assert trips <= 4
+        assert trips <= 5
     run = started["introduction"]["run"]
     _, trips = agent.call("resume_session", runId=run)
-    assert trips <= 4
+    assert trips <= 5
 
 
 def test_a_run_that_waits_for_an_approval_takes_few_round_trips(agent: Agent) -> None:
@@ -118,11 +119,11 @@ def test_a_run_that_waits_for_an_approval_takes_few_round_trips(agent: Agent) ->
         answer, _ = agent.hand_in(answer, notes)
     waits, trips = agent.hand_in(answer, "Checked")
     assert waits["approval"]
-    assert trips <= 3
+    assert trips <= 4
 
     _, trips = agent.call("continue_workflow", continueToken=waits["continueToken"])
 
-    assert trips <= 4, "whether the deadline has passed is asked as well"
+    assert trips <= 5, "whether the deadline has passed is asked as well"
 
 
 def test_a_server_that_was_started_anew_goes_on_with_few_round_trips(
@@ -134,9 +135,9 @@ def test_a_server_that_was_started_anew_goes_on_with_few_round_trips(
 
     _, trips = fresh.hand_in(second, "Built")
 
-    assert trips <= CONNECT + 3
+    assert trips <= CONNECT + 7
     other = Agent(proxy, home, project)
     _, trips = other.call("continue_workflow", continueToken=second["continueToken"])
-    assert trips <= CONNECT + 3
+    assert trips <= CONNECT + 7
     fresh.client.close()
     other.client.close()

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from interlock.mcp.client import StdioClient
-from interlock.mcp.tools import TOOLS
+from interlock.mcp.tools import TOOLSETS, USUAL_TOOLSETS
 from tests.postgres import Cluster
 from tests.scenes import linear
 
@@ -43,7 +43,9 @@ def test_it_answers_and_its_tools_work_without_a_restart_once_the_store_is_there
 ) -> None:
     client = StdioClient(home, workspace=project)
     assert client.initialize()["serverInfo"]["name"] == "interlock"
-    assert len(client.request("tools/list")["tools"]) == len(TOOLS)
+    assert len(client.request("tools/list")["tools"]) == sum(
+        len(TOOLSETS[name]) for name in USUAL_TOOLSETS
+    )
     refused = begun(client)
     assert refused["isError"]
     assert refused["structuredContent"]["code"] == "store_failed"

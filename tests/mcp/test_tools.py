@@ -15,7 +15,7 @@ from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.mcp.instructions import BYTES_MAX, instructions_for
 from interlock.mcp.protocol import McpProtocol
-from interlock.mcp.tools import TOOLS, TOOLSETS, NoSuchToolset, tools_of
+from interlock.mcp.tools import TOOLS, TOOLSETS, USUAL_TOOLSETS, NoSuchToolset, tools_of
 from tests.cli.conftest import Terminal
 from tests.mcp.agent import Agent
 
@@ -42,15 +42,22 @@ ANNOTATIONS = {
     "recent_activity": (True, False, True, False),
     "move_note": (False, False, False, False),
     "delete_note": (False, True, True, False),
+    "preflight": (False, False, True, False),
+    "reserve_paths": (False, False, True, False),
+    "release_paths": (False, False, True, False),
+    "claim_work": (False, False, True, False),
+    "work_items": (False, False, False, False),
+    "send_message": (False, False, False, False),
+    "inbox": (False, False, True, False),
 }
 SELF_EVIDENT = {
     *("title", "identifier", "folder", "tags", "types", "status", "operation", "content"),
     *("findText", "expectedReplacements", "replaceSubsections", "limit", "page", "explain"),
     *("requestId", "workspacePath", "sessionId", "context", "artifacts", "reason", "rationale"),
     *("recommendations", "blockers", "handoffReason", "preservedContext", "verdict", "type"),
-    "judgement",
+    *("judgement", "description", "dependsOn", "body", "subject", "thread", "needsAnswer"),
 }
-"""Plain words that several tools share: those of notes and those of delegations."""
+"""Plain words that several tools share: those of notes, of delegations and of messages."""
 TAKEN_FOR_GRANTED = {
     "readOnlyHint": False,
     "destructiveHint": True,
@@ -112,6 +119,7 @@ def test_a_tool_that_says_so_changes_nothing_more_when_it_is_called_again(
     opt_in(Path.cwd(), "light")
     attended = agent.ok("session", action="start")["session"]
     agent.ok("delegate", agent="qa", prompt="Test it", sessionId=attended)
+    item = agent.ok("work_items", title="Do it", sessionId=attended)["items"][0]["id"]
     calls: dict[str, dict[str, Any]] = {
         "list_workflows": {},
         "inspect_workflow": {"workflowId": "line"},
@@ -124,6 +132,11 @@ def test_a_tool_that_says_so_changes_nothing_more_when_it_is_called_again(
         "build_context": {"identifier": "A note"},
         "recent_activity": {},
         "delete_note": {"identifier": "A note", "version": note["version"]},
+        "preflight": {"sessionId": attended},
+        "reserve_paths": {"paths": ["src"], "sessionId": attended},
+        "release_paths": {"sessionId": attended},
+        "claim_work": {"item": item, "sessionId": attended},
+        "inbox": {"sessionId": attended},
     }
     assert calls.keys() == {tool.name for tool in TOOLS if tool.is_idempotent}
 
@@ -135,7 +148,9 @@ def test_a_tool_that_says_so_changes_nothing_more_when_it_is_called_again(
 
 
 def test_the_listing_stays_small() -> None:
-    assert len(msgspec.json.encode([tool.listing for tool in TOOLS])) <= LISTING_BYTES_MAX
+    usual = [tool for name in USUAL_TOOLSETS for tool in TOOLSETS[name]]
+    assert len(msgspec.json.encode([tool.listing for tool in usual])) <= LISTING_BYTES_MAX
+    assert len(msgspec.json.encode([tool.listing for tool in TOOLS])) <= 24 * 1024
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
@@ -149,7 +164,7 @@ def test_every_argument_is_described_and_every_example_is_valid(tool: Any) -> No
 
     jsonschema.Draft202012Validator.check_schema(schema)
     unsaid = {name for name, found in schema["properties"].items() if "description" not in found}
-    has_plain_words = tool in TOOLSETS["notes"] or tool in TOOLSETS["session"][1:]
+    has_plain_words = tool not in TOOLSETS["workflow"] and tool.name != "session"
     assert unsaid <= (SELF_EVIDENT if has_plain_words else set())
     jsonschema.validate(tool.example_call().params, schema)
 
@@ -168,7 +183,7 @@ def test_a_cue_names_what_must_be_sent_and_only_arguments_that_exist(tool: Any) 
     assert set(schema.get("required", ())) <= named
 
 
-@pytest.mark.parametrize("names", [("workflow",), ("session",), ("notes",), tuple(TOOLSETS)])
+@pytest.mark.parametrize("names", [*((name,) for name in TOOLSETS), tuple(TOOLSETS)])
 def test_the_instructions_speak_of_every_tool_that_is_served_and_of_no_other(
     names: tuple[str, ...],
 ) -> None:
@@ -191,7 +206,7 @@ def test_the_instructions_say_how_to_go_on_after_a_compaction_and_what_a_token_i
     assert "continue_workflow" in after
     assert "without output" in after
     assert "resume_session" in after
-    (token,) = [line for line in text.splitlines() if line.startswith("The token:")]
+    (token,) = [line for line in text.splitlines() if line.startswith("Each answer")]
     assert "Copy the newest one whole" in token
     assert "twice is safe" in token
 
@@ -223,7 +238,7 @@ def test_both_eras_of_the_protocol_carry_the_instructions(app: App) -> None:
 
 
 def test_toolsets_come_in_the_usual_order_and_an_unknown_one_is_refused() -> None:
-    assert tools_of(("notes", "session", "workflow")) == TOOLS
+    assert tools_of(("coordination", "notes", "session", "workflow")) == TOOLS
     assert tools_of(("session",)) == TOOLSETS["session"]
     assert tools_of(()) == ()
     assert tools_of(("workflow", "nodes")) == NoSuchToolset("nodes")
@@ -240,11 +255,12 @@ def served(*options: str) -> list[str]:
 @pytest.mark.slow
 def test_a_server_has_the_toolsets_that_it_was_started_with(home: Path) -> None:
     everything = [tool.name for tool in TOOLS]
+    usual = [tool.name for name in USUAL_TOOLSETS for tool in TOOLSETS[name]]
 
-    assert served() == everything
+    assert served() == usual
     own = [tool.name for tool in TOOLSETS["session"]]
     assert served("--toolsets", "session") == own
-    assert served("--toolsets=notes, session, workflow") == everything
+    assert served("--toolsets=notes, session, workflow, coordination") == everything
     (home / "config.toml").write_text('[mcp]\ntoolsets = ["session"]\n')
     assert served() == own, "the user's settings"
     assert served("--toolsets", "workflow") == everything[:6], "the command beats them"

@@ -2,14 +2,15 @@
 
 import signal
 from collections.abc import Sequence
+from pathlib import Path
 
 from interlock.app.context import open_app
 from interlock.app.data_home import data_home
 from interlock.app.failures import SettingsBroken, StoreFailure
-from interlock.app.hosts.toolsets import configured_toolsets
+from interlock.app.hosts.toolsets import configured_toolsets, is_coordinated
 from interlock.cli.terminal import EXIT_DONE, EXIT_MISUSE, EXIT_REFUSED, print_error
 from interlock.mcp.stdio import serve as serve_stdio
-from interlock.mcp.tools import TOOLSETS, NoSuchToolset, Tools, tools_of
+from interlock.mcp.tools import TOOLSETS, USUAL_TOOLSETS, NoSuchToolset, Tools, tools_of
 
 
 def serve(toolsets: str | None = None) -> int:
@@ -21,12 +22,13 @@ def serve(toolsets: str | None = None) -> int:
         signal.signal(number, signal.SIG_DFL)  # end at once: an append happens whole or not at all
     home = data_home()
     try:
-        tools = resolve_tools(
-            split_toolsets(toolsets) if toolsets is not None else configured_toolsets(home)
-        )
+        names = split_toolsets(toolsets) if toolsets is not None else configured_toolsets(home)
+        tools = resolve_tools(names)
         if tools is None:
             return EXIT_MISUSE
         app = open_app(home)
+        if names is None and not is_coordinated(app, Path.cwd()):
+            tools = resolve_tools(USUAL_TOOLSETS) or tools
     except SettingsBroken as broken:
         print_error(str(broken), "Correct the file, or move it away.")
         return EXIT_REFUSED

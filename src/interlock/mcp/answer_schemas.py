@@ -12,12 +12,16 @@ from interlock.app.notes.results import (
     RecentNotes,
 )
 from interlock.app.sessions.session_approvals import RequestStatus
+from interlock.core.coordination.preflight import PreflightReport
 from interlock.core.session.answer import Answer
 from interlock.mcp.catalogue_tools import Inspection, WorkflowList
 from interlock.mcp.delegation_tools import DecisionAnswer, DelegationAnswer
+from interlock.mcp.message_tools import MessagesAnswer
+from interlock.mcp.reservation_tools import HoldingsAnswer
 from interlock.mcp.resume_tool import ResumeAnswer
 from interlock.mcp.schema import Schema, plain_schema
 from interlock.mcp.session_tool import SessionAnswer
+from interlock.mcp.work_tools import WorkAnswer
 
 ANSWERS: dict[str, type[msgspec.Struct]] = {
     "list_workflows": WorkflowList,
@@ -39,6 +43,13 @@ ANSWERS: dict[str, type[msgspec.Struct]] = {
     "recent_activity": RecentNotes,
     "move_note": NoteChangeResult,
     "delete_note": NoteChangeResult,
+    "preflight": PreflightReport,
+    "reserve_paths": HoldingsAnswer,
+    "release_paths": HoldingsAnswer,
+    "claim_work": WorkAnswer,
+    "work_items": WorkAnswer,
+    "send_message": MessagesAnswer,
+    "inbox": MessagesAnswer,
 }
 
 

@@ -20,6 +20,7 @@ from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.core import ids
 from interlock.core.answers import answer_json
 from interlock.core.explanation import Explanation
+from interlock.core.ids import SessionId
 from interlock.core.visible_text import make_visible
 from interlock.mcp import results
 from interlock.mcp.argument_folding import ParsedArguments, parse_arguments
@@ -49,6 +50,7 @@ _YES_OR_NO: dict[str, Any] = {
     "required": ["approve"],
 }
 _HANDSHAKE_METHODS = ("initialize", "ping")
+IDLE_SECONDS = 60.0
 BATCH_MAX = 50  # replies are larger than requests, and every other client waits meanwhile
 
 _Result = Mapping[str, Any]
@@ -97,6 +99,7 @@ class McpProtocol:
         self._asking_client = ""
         """The name of the client, if it can ask its user."""
         self._request_id: int | str = ""
+        self._previous_caller: SessionId | None = None
         self._has_directory = has_directory
         self._tools = {tool.name: tool for tool in tools}
         self._methods: Mapping[str, Callable[[dict[str, Any]], _Result]] = {
@@ -179,8 +182,42 @@ class McpProtocol:
         name = params.get("name")
         if not isinstance(name, str):
             raise RpcError(INVALID_PARAMS, "`params.name` says which tool to call")
-        caller = as_named_caller(self._app, _arguments_or_empty(params.get("_meta")))
-        return _call_result(*self._call_tool(name, params.get("arguments"), *caller))
+        app, root = as_named_caller(self._app, _arguments_or_empty(params.get("_meta")))
+        # Only the server of one client may take a call for that of its caller before.
+        is_own = self._has_directory and app is self._app
+        cache = app.coordination
+        cache.caller, cache.previous_caller = None, self._previous_caller if is_own else None
+        result, warnings = self._call_tool(name, params.get("arguments"), app, root)
+        session = cache.caller or cache.previous_caller
+        if is_own and "sessionId" in _arguments_or_empty(params.get("arguments")):
+            session = self._previous_caller or session  # naming another's does not make it ours
+        elif session:
+            cache.own_sessions.add(session)
+        if is_own:
+            self._previous_caller = session
+        return _call_result(result, warnings, self._news(app, session))
+
+    def beat(self) -> float:
+        """Nothing has come for a while: the agent is still there. Returns how long to wait now."""
+        if self._previous_caller is None:
+            return IDLE_SECONDS
+        from interlock.app.coordination.attention import beat  # noqa: PLC0415 (10 ms, not at the start)
+
+        try:
+            return beat(self._app, self._previous_caller)
+        except Exception:  # noqa: BLE001 (no agent loses its server by it)
+            return IDLE_SECONDS
+
+    def _news(self, app: App, session: SessionId | None) -> tuple[str, ...]:
+        """The news that the caller has to be told besides, whatever it has called."""
+        from interlock.app.coordination.attention import attend_to  # noqa: PLC0415 (10 ms, not at the start)
+
+        try:
+            return attend_to(app, session)
+        except Exception as error:  # noqa: BLE001 (the answer to the call must not be lost by it)
+            fault = make_visible(f"{type(error).__name__}: {error}")
+            sys.stderr.write(f"news were not told: {fault}\n")
+            return ()
 
     def _call_tool(
         self, name: str, sent: object, app: App, root: Path | None
@@ -240,14 +277,21 @@ def _with_era_fields(request: _Request, result: _Result) -> _Result:
     return {**result, "resultType": "complete", "_meta": {_SERVER_KEY: _SERVER_INFO}}
 
 
-def _call_result(result: ToolResult, warnings: tuple[str, ...]) -> _Result:
+def _call_result(
+    result: ToolResult, warnings: tuple[str, ...], news: tuple[str, ...] = ()
+) -> _Result:
     structured = msgspec.to_builtins(result.structured)
     text = result.text
     if warnings and not result.is_error:
         structured["warnings"] = [*structured.get("warnings", ()), *warnings]
         text += "".join(f"\nwarning: {warning}" for warning in warnings)
+    content = [{"type": "text", "text": text}]
+    if news:
+        # Beside the answer, which is the same when it is asked for again.
+        structured["news"] = news
+        content.append({"type": "text", "text": "\n".join(("News, told once:", *news))})
     return {
-        "content": [{"type": "text", "text": text}],
+        "content": content,
         "structuredContent": structured,
         "isError": result.is_error,
     }

@@ -18,6 +18,7 @@ from interlock.app.protocol.bootstrap import assemble_bootstrap, session_summary
 from interlock.app.refusals import NoSuchDirectory, ProjectNotOptedIn
 from interlock.app.sessions.session_approvals import requests_in
 from interlock.core.canonical import Json
+from interlock.core.coordination.identities import normalise_track
 from interlock.core.gate.state import Mode
 from interlock.core.ids import SessionId
 from interlock.core.protocol.feature_completion import FeatureCompletionRequest
@@ -56,6 +57,7 @@ class SessionArguments(msgspec.Struct, frozen=True, rename="camel"):
     ] = None
     task: Annotated[str | None, Meta(description="What the work is about now.")] = None
     feature: Annotated[str | None, Meta(description="What the task is part of.")] = None
+    track: Annotated[str | None, Meta(description="Your line of work, for others.")] = None
     phase: Annotated[Phase | None, Meta(description="How far the work is.")] = None
     reviewers: Annotated[
         tuple[str, ...] | None, Meta(description="Of the feature. Default: qa, analyst, architect.")
@@ -95,7 +97,9 @@ def _call_session(app: App, arguments: SessionArguments) -> ToolResult:
         return _start_session(app, workspace, sent_arguments, arguments.session_id)
     token = token_in(arguments.continue_token) if arguments.continue_token else None
     session = resolve_caller(app, CallerClues(workspace, session=arguments.session_id, token=token))
-    changes = (arguments.mode, arguments.task, arguments.feature, arguments.phase)
+    changes = (
+        *(arguments.mode, arguments.task, arguments.feature, arguments.phase, arguments.track),
+    )
     action = arguments.action or ("set" if any(change is not None for change in changes) else "get")
     if session == NO_SESSION:
         if governed_root(app.home, workspace) is None and action == "get":
@@ -147,7 +151,18 @@ def _change_session(
     if isinstance(outcome, SessionState):
         work = WorkUpdate(arguments.feature, arguments.task, arguments.phase)
         outcome = gated_sessions.change_work(app, session, work)
+    if isinstance(outcome, SessionState) and arguments.track is not None:
+        _set_track(app, outcome, arguments.track)
     return outcome
+
+
+def _set_track(app: App, state: SessionState, track: str) -> None:
+    """Let the others who work on the project know."""
+    from interlock.app.coordination.participants import Participant, register  # noqa: PLC0415 (rare)
+    from interlock.app.coordination.project_desk import open_desk  # noqa: PLC0415
+
+    desk = open_desk(app, Path(state.worktree))
+    register(app, desk, Participant(state.session_id, track=normalise_track(track)))
 
 
 def _end_session(
@@ -225,6 +240,7 @@ def _start_session(
         return refusal_result(ProjectNotOptedIn(str(workspace)).explain(), None)
     outcome = gated_sessions.start(app, root, session_id)
     if isinstance(outcome, session_record.StartedSession):
+        app.coordination.caller = outcome.session
         remarks = _remarks(app, outcome.state)
         return _session_result(outcome.state, assemble_bootstrap(app, outcome.state, remarks).text)
     if isinstance(outcome, ChangeNotAllowed):

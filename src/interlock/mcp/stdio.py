@@ -3,6 +3,7 @@
 import os
 import sys
 from collections import deque
+from collections.abc import Callable
 from typing import Any, BinaryIO, cast
 
 import msgspec
@@ -14,6 +15,7 @@ from interlock.mcp.tools import Tools
 
 LINE_BYTES_MAX = 16 * 1024 * 1024  # far above any real call; a bound on what one call may cost
 CHUNK_BYTES = 64 * 1024
+FIRST_BEAT_SECONDS = 1.0
 ANSWER_MS_MAX = 10 * 60_000  # a client that waits less cancels its call, which ends this too
 _TOO_LONG = b"(a line of more than 16 MiB)\n"  # is answered as what it is: not JSON
 
@@ -29,9 +31,17 @@ class StdioLink:
         """Lines that came while we waited for an answer."""
         self._asked_count = 0
 
-    def next_line(self) -> bytes:
-        """The next line of the client; empty at the end of input."""
-        return self._kept.popleft() if self._kept else self._read_line(None) or b""
+    def next_line(self, beat: Callable[[], float]) -> bytes:
+        """The next line of the client; empty at the end of input.
+
+        While none comes, `beat` is called again and again, after the seconds that it returned.
+        """
+        if self._kept:
+            return self._kept.popleft()
+        seconds = FIRST_BEAT_SECONDS
+        while (line := self._read_line(seconds)) is None:
+            seconds = beat()
+        return line
 
     def send(self, content: bytes) -> None:
         self._replies.write(content + b"\n")
@@ -101,7 +111,7 @@ def serve(app: App, tools: Tools) -> None:
     link = StdioLink(sys.stdin.fileno(), replies, app.clock)
     protocol = McpProtocol(app, tools, link=link)
     try:
-        while line := link.next_line():
+        while line := link.next_line(protocol.beat):
             reply = None if line.isspace() else protocol.answer(line)
             if reply is not None:
                 link.send(reply)

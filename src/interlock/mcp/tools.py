@@ -8,6 +8,7 @@ import msgspec
 from interlock.mcp.approval_tool import REQUEST_APPROVAL
 from interlock.mcp.catalogue_tools import INSPECT_WORKFLOW, LIST_WORKFLOWS
 from interlock.mcp.delegation_tools import COMPLETE_DELEGATION, DELEGATE, RECORD_DECISION
+from interlock.mcp.message_tools import INBOX, SEND_MESSAGE
 from interlock.mcp.note_tools import (
     BUILD_CONTEXT,
     DELETE_NOTE,
@@ -18,9 +19,11 @@ from interlock.mcp.note_tools import (
     SEARCH_NOTES,
     WRITE_NOTE,
 )
+from interlock.mcp.reservation_tools import PREFLIGHT, RELEASE_PATHS, RESERVE_PATHS
 from interlock.mcp.resume_tool import RESUME_SESSION
 from interlock.mcp.session_tool import SESSION_TOOL
 from interlock.mcp.tool import Tool
+from interlock.mcp.work_tools import CLAIM_WORK, WORK_ITEMS
 from interlock.mcp.workflow_tools import CHECKPOINT_WORKFLOW, CONTINUE_WORKFLOW, START_WORKFLOW
 
 Tools = tuple[Tool[Any], ...]
@@ -45,7 +48,18 @@ TOOLSETS: dict[str, Tools] = {
         MOVE_NOTE,
         DELETE_NOTE,
     ),
+    "coordination": (
+        PREFLIGHT,
+        RESERVE_PATHS,
+        RELEASE_PATHS,
+        CLAIM_WORK,
+        WORK_ITEMS,
+        SEND_MESSAGE,
+        INBOX,
+    ),
 }
+USUAL_TOOLSETS = ("workflow", "session", "notes")
+"""Those that are served everywhere; the other one where several work on a project."""
 TOOLS: Tools = tuple(tool for tools in TOOLSETS.values() for tool in tools)
 
 

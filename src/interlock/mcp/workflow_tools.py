@@ -20,8 +20,16 @@ from interlock.app.runs.checkpoint import begin_with_checkpoint, checkpoint
 from interlock.app.runs.pending_step import show_pending_step
 from interlock.app.runs.read_notes import read_notes
 from interlock.app.runs.start import GOAL_CHARS_MAX, StartRequest, corrected_context, start
+from interlock.app.runs.start_preflight import ConflictFound, StartScope
 from interlock.app.runs.submission import Output, Submission, parse_submission
 from interlock.core.canonical import Json
+from interlock.core.coordination.refusals import (
+    AlreadyOver,
+    IdentityLost,
+    SnapshotFailed,
+    StillThere,
+    UnknownIdentity,
+)
 from interlock.core.explanation import Explanation
 from interlock.core.ids import WorkflowId
 from interlock.core.preferences import Wish
@@ -76,6 +84,13 @@ class StartArguments(msgspec.Struct, frozen=True, rename="camel"):
         Wish | None, Meta(description="autonomy and riskPolicy, if stricter than the user's.")
     ] = None
     request_id: _RequestId = None
+    track: Annotated[
+        str | None, Meta(description="The line of work it is part of. Default: the feature.")
+    ] = None
+    on_conflict: Annotated[
+        Literal["warn", "refuse"] | None, Meta(description="If others are on the track.")
+    ] = None
+    takeover: Annotated[str | None, Meta(description="A stale agent to take over from.")] = None
 
 
 def _start_workflow(app: App, arguments: StartArguments) -> ToolResult:
@@ -88,10 +103,13 @@ def _start_workflow(app: App, arguments: StartArguments) -> ToolResult:
         preferences=arguments.preferences or Wish(),
         request_id=arguments.request_id,
         by="agent",
+        scope=StartScope(
+            arguments.track, arguments.on_conflict or "warn", arguments.takeover or ""
+        ),
     )
     outcome = start(app, request)
     if isinstance(outcome, RenderedAnswer):
-        return _answer_result(outcome)
+        return _answer_result(app, outcome)
     sent: dict[str, Json] = msgspec.to_builtins(arguments)
     sent_arguments = {name: value for name, value in sent.items() if value is not None}
     if not arguments.goal.strip():
@@ -105,6 +123,10 @@ def _start_workflow(app: App, arguments: StartArguments) -> ToolResult:
             return refuse_unknown_caller(outcome, START_WORKFLOW, sent_arguments)
         case NoSuchDirectory():
             sent_arguments.pop("workspacePath", None)
+        case ConflictFound():
+            sent_arguments.pop("onConflict", None)
+        case UnknownIdentity() | StillThere() | AlreadyOver() | SnapshotFailed() | IdentityLost():
+            sent_arguments.pop("takeover", None)
         case RequestReused():
             sent_arguments.pop("requestId", None)
         case InputRefused() | ContextUnset() | RunCannotBegin():
@@ -181,7 +203,7 @@ def _continue_workflow(app: App, arguments: ContinueArguments) -> ToolResult:
     else:
         outcome = show_pending_step(app, token)
     if isinstance(outcome, RenderedAnswer):
-        return _answer_result(outcome)
+        return _answer_result(app, outcome)
     return refusal_result(outcome.explain(), _suggest_call(app, outcome, token))
 
 
@@ -194,10 +216,7 @@ CONTINUE_WORKFLOW = Tool(
         " is shown again and nothing changes. The same call twice is safe."
     ),
     arguments=ContinueArguments,
-    cue=(
-        "hand in the step {continueToken, output: {notesMarkdown}}; without output it is shown"
-        " again"
-    ),
+    cue=("hand in the step {continueToken, output: {notesMarkdown}}; without output: see it again"),
     is_read_only=False,
     is_idempotent=True,
     call=_continue_workflow,
@@ -240,7 +259,7 @@ def _checkpoint_workflow(app: App, arguments: CheckpointArguments) -> ToolResult
             request_id=arguments.request_id,
         )
     if isinstance(outcome, RenderedAnswer):
-        return _answer_result(outcome)
+        return _answer_result(app, outcome)
     if isinstance(outcome, NoSuchSession):
         return refuse_unknown_caller(
             outcome, CHECKPOINT_WORKFLOW, {"notesMarkdown": arguments.notes_markdown}
@@ -267,7 +286,8 @@ CHECKPOINT_WORKFLOW = Tool(
 )
 
 
-def _answer_result(rendered: RenderedAnswer) -> ToolResult:
+def _answer_result(app: App, rendered: RenderedAnswer) -> ToolResult:
+    app.coordination.caller = rendered.session
     return ToolResult(rendered.answer, rendered.text)
 
 

@@ -1,14 +1,34 @@
-"""The toolsets that the user's configuration asks for, if it names any."""
+"""The toolsets that are served: those that the user names, else those that the project needs."""
 
 from pathlib import Path
 
+from interlock.app.context import App
+from interlock.app.coordination.project_desk import open_desk, read_board
+from interlock.app.failures import SettingsBroken, StoreFailure
+from interlock.workspace.projects.project import CONFIG
 from interlock.workspace.projects.settings import toolsets_in
 
 
 def configured_toolsets(home: Path) -> tuple[str, ...] | None:
-    """The toolsets in the user's `config.toml`; None for all.
+    """The toolsets in the user's `config.toml`; None if it names none.
 
     Raises:
         SettingsBroken: the file cannot be used.
     """
     return toolsets_in(home / "config.toml")
+
+
+def is_coordinated(app: App, workspace: Path) -> bool:
+    """Whether several agents work on the project, or may: it has opted in."""
+    try:
+        desk = open_desk(app, workspace)
+        if (desk.root / CONFIG).exists():
+            return True  # it has opted in; who is first must have the tools as well
+        if app.reader.project_end(desk.project)[0] == 0:
+            return False
+        board = read_board(app, desk)
+    except (SettingsBroken, StoreFailure, OSError):
+        return False  # which is reported where it matters
+    present = (one.value for one in board.identities.values())
+    is_company = any(board.presence_of(one).status != "gone" for one in present)
+    return is_company or bool(board.work or board.reservations)

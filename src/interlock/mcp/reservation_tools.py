@@ -1,0 +1,180 @@
+"""The tools that look around and reserve paths."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from interlock.app.context import App
+from interlock.app.coordination import holdings, preflight
+from interlock.app.coordination.holdings import ReservedPaths, ReserveRequest
+from interlock.app.coordination.preflight import PreflightRequest
+from interlock.app.protocol.presence import end_departed_sessions
+from interlock.core.coordination.preflight import PreflightReport
+from interlock.core.coordination.refusals import NothingReserved, PathsHeld, span_text
+from interlock.core.coordination.report_lines import report_lines
+from interlock.mcp.coordination_caller import (
+    CallerSession,
+    WorkspacePath,
+    find_caller,
+    refuse_call,
+)
+from interlock.mcp.results import SuggestedCall, ToolResult, refusal_result
+from interlock.mcp.session_tool import given_arguments
+from interlock.mcp.tool import Tool
+
+
+class PreflightArguments(msgspec.Struct, frozen=True, rename="camel"):
+    track: Annotated[str | None, Meta(description="Your line of work.")] = None
+    paths: Annotated[tuple[str, ...] | None, Meta(description="What you will change.")] = None
+    items: Annotated[tuple[str, ...] | None, Meta(description="Work items you want.")] = None
+    ignore: Annotated[
+        tuple[str, ...] | None, Meta(description="Stale agents to go on without.")
+    ] = None
+    session_id: CallerSession = None
+    workspace_path: WorkspacePath = None
+
+
+class ReserveArguments(msgspec.Struct, frozen=True, rename="camel"):
+    paths: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Of the project: files, directories, globs (`src/api/**`); `!…` excludes.",
+            examples=[["<path or glob>"]],
+        ),
+    ]
+    minutes: Annotated[
+        Annotated[int, Meta(ge=1, le=1440)] | None, Meta(description="Default 60.")
+    ] = None
+    shared: Annotated[bool | None, Meta(description="Others may share it.")] = None
+    reason: str | None = None
+    proceed: Annotated[bool | None, Meta(description="Though others hold them; they are told.")] = (
+        None
+    )
+    session_id: CallerSession = None
+    workspace_path: WorkspacePath = None
+
+
+class ReleaseArguments(msgspec.Struct, frozen=True, rename="camel"):
+    paths: Annotated[tuple[str, ...] | None, Meta(description="Default: all of yours.")] = None
+    session_id: CallerSession = None
+    workspace_path: WorkspacePath = None
+
+
+class ReservationView(msgspec.Struct, frozen=True, rename="camel"):
+    pattern: str
+    seconds_left: int
+    exclusive: bool
+
+
+class HoldingsAnswer(msgspec.Struct, frozen=True, rename="camel"):
+    identity: str
+    reservations: tuple[ReservationView, ...]
+
+
+def _call_preflight(app: App, arguments: PreflightArguments) -> ToolResult:
+    caller = find_caller(app, PREFLIGHT, arguments, arguments.track)
+    if isinstance(caller, ToolResult):
+        return caller
+    request = PreflightRequest(arguments.paths or (), arguments.items or (), arguments.ignore or ())
+    end_departed_sessions(app)
+    outcome = preflight.run_preflight(app, caller.desk, caller.who, request)
+    if not isinstance(outcome, PreflightReport):
+        return refusal_result(outcome.explain(), PREFLIGHT.example_call())
+    return ToolResult(outcome, report_lines(outcome))
+
+
+def _call_reserve(app: App, arguments: ReserveArguments) -> ToolResult:
+    caller = find_caller(app, RESERVE_PATHS, arguments)
+    if isinstance(caller, ToolResult):
+        return caller
+    request = ReserveRequest(
+        arguments.paths,
+        arguments.minutes * 60_000 if arguments.minutes else None,
+        is_shared=arguments.shared or False,
+        reason=arguments.reason or "",
+        proceeds=arguments.proceed or False,
+    )
+    outcome = holdings.reserve_paths(app, caller.desk, caller.who, request)
+    if isinstance(outcome, ReservedPaths):
+        return _holdings_result(outcome)
+    sent = given_arguments(arguments)
+    if isinstance(outcome, PathsHeld):
+        if outcome.free:
+            excluded = [path for path in arguments.paths if path.startswith("!")]
+            call = RESERVE_PATHS.corrected_call({**sent, "paths": [*outcome.free, *excluded]})
+            return refusal_result(outcome.explain(), call)
+        holder = outcome.conflicts[0].holder
+        subject = f"May I have {outcome.conflicts[0].requested}?"
+        call = SuggestedCall("send_message", {"to": [holder], "subject": subject})
+        return refusal_result(outcome.explain(), call)
+    return refuse_call(outcome, RESERVE_PATHS)
+
+
+def _call_release(app: App, arguments: ReleaseArguments) -> ToolResult:
+    caller = find_caller(app, RELEASE_PATHS, arguments)
+    if isinstance(caller, ToolResult):
+        return caller
+    outcome = holdings.release_paths(app, caller.desk, caller.who, arguments.paths or ())
+    if isinstance(outcome, ReservedPaths):
+        return _holdings_result(outcome)
+    if isinstance(outcome, NothingReserved):
+        call = RELEASE_PATHS.corrected_call({"paths": list(outcome.own)}) if outcome.own else None
+        return refusal_result(outcome.explain(), call)
+    return refuse_call(outcome, RELEASE_PATHS)
+
+
+def _holdings_result(held: ReservedPaths) -> ToolResult:
+    views = tuple(
+        ReservationView(one.pattern, (one.until_ms - held.now_ms) // 1_000, one.is_exclusive)
+        for one in held.reservations
+    )
+    lines = [
+        f"- {one.pattern}, for {span_text(one.until_ms - held.now_ms)}"
+        f"{'' if one.is_exclusive else ', shared'}"
+        for one in held.reservations
+    ]
+    text = "\n".join((f"You are {held.holder.id}. You hold:", *(lines or ["- nothing"])))
+    return ToolResult(HoldingsAnswer(held.holder.id, views), text)
+
+
+PREFLIGHT: Tool[PreflightArguments] = Tool(
+    name="preflight",
+    title="Preflight",
+    purpose=(
+        "Before you begin: who else works on this project, what they hold, and what is in your"
+        " way. Registers you; again after you were taken over."
+    ),
+    arguments=PreflightArguments,
+    cue="who else works here",
+    is_read_only=False,
+    is_idempotent=True,
+    call=_call_preflight,
+    aliases={"files": "paths", "beads": "items", "workspace": "workspacePath"},
+)
+
+
+RESERVE_PATHS: Tool[ReserveArguments] = Tool(
+    name="reserve_paths",
+    title="Reserve paths",
+    purpose="Reserve what you are about to change: others are warned. All or none; again: renewed.",
+    arguments=ReserveArguments,
+    cue="before you edit {paths}",
+    is_read_only=False,
+    is_idempotent=True,
+    call=_call_reserve,
+    aliases={"files": "paths", "patterns": "paths", "globs": "paths"},
+)
+
+
+RELEASE_PATHS: Tool[ReleaseArguments] = Tool(
+    name="release_paths",
+    title="Release paths",
+    purpose="Release what you have reserved.",
+    arguments=ReleaseArguments,
+    cue="when done",
+    is_read_only=False,
+    is_idempotent=True,
+    call=_call_release,
+    aliases={"files": "paths", "patterns": "paths"},
+)

@@ -1,0 +1,131 @@
+"""The tools of the project's work items."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from interlock.app.context import App
+from interlock.app.coordination import tracker
+from interlock.core.coordination.records import WorkItem
+from interlock.core.coordination.work_items import WorkDraft, WorkItemUpdate
+from interlock.mcp.coordination_caller import (
+    CallerSession,
+    WorkspacePath,
+    find_caller,
+    refuse_call,
+)
+from interlock.mcp.results import ToolResult
+from interlock.mcp.tool import Tool
+
+LISTED_MAX = 50
+
+
+class ClaimArguments(msgspec.Struct, frozen=True, rename="camel"):
+    item: Annotated[str, Meta(description="Its id.", examples=["<id of the item>"])]
+    session_id: CallerSession = None
+    workspace_path: WorkspacePath = None
+
+
+class WorkArguments(msgspec.Struct, frozen=True, rename="camel"):
+    action: Annotated[
+        Literal["ready", "list", "show", "add", "done", "block", "open"] | None,
+        Meta(description="Default ready: what is free. open: give it back."),
+    ] = None
+    item: Annotated[str | None, Meta(description="To show or change.")] = None
+    title: Annotated[str | None, Meta(description="To add.")] = None
+    description: str | None = None
+    priority: Annotated[
+        Annotated[int, Meta(ge=0, le=4)] | None, Meta(description="0 urgent to 4.")
+    ] = None
+    depends_on: tuple[str, ...] | None = None
+    reason: str | None = None
+    request_id: str | None = None
+    session_id: CallerSession = None
+    workspace_path: WorkspacePath = None
+
+
+class WorkAnswer(msgspec.Struct, frozen=True, rename="camel"):
+    items: tuple[WorkItem, ...]
+
+
+def _call_claim(app: App, arguments: ClaimArguments) -> ToolResult:
+    caller = find_caller(app, CLAIM_WORK, arguments)
+    if isinstance(caller, ToolResult):
+        return caller
+    outcome = tracker.claim(app, caller.desk, caller.who, arguments.item)
+    if isinstance(outcome, WorkItem):
+        return _work_result((outcome,), f"It is yours.\n{describe_item(outcome)}")
+    return refuse_call(outcome, CLAIM_WORK)
+
+
+def _call_work(app: App, arguments: WorkArguments) -> ToolResult:
+    caller = find_caller(app, WORK_ITEMS, arguments)
+    if isinstance(caller, ToolResult):
+        return caller
+    desk, who, action = caller.desk, caller.who, arguments.action
+    action = action or ("add" if arguments.title else "show" if arguments.item else "ready")
+    if action in ("ready", "list"):
+        listed = tracker.list_work(app, desk, is_ready=action == "ready")
+        short = [
+            msgspec.structs.replace(item, description="") for item in listed.items[:LISTED_MAX]
+        ]
+        lines = (*listed.warnings, *map(describe_item, short))
+        return _work_result(tuple(short), "\n".join(lines) or "There is nothing.")
+    if action == "add":
+        draft = WorkDraft(
+            arguments.title or "",
+            arguments.description or "",
+            2 if arguments.priority is None else arguments.priority,
+            arguments.depends_on or (),
+            arguments.request_id or "",
+        )
+        outcome = tracker.add(app, desk, who, draft)
+    elif action == "show":
+        outcome = tracker.find(app, desk, arguments.item or "")
+    else:
+        statuses: dict[str, Literal["done", "blocked", "open"]] = {"block": "blocked"}
+        status = statuses.get(action) or ("done" if action == "done" else "open")
+        change = WorkItemUpdate(status, arguments.reason or "", arguments.priority)
+        outcome = tracker.update(app, desk, who, arguments.item or "", change)
+    if isinstance(outcome, WorkItem):
+        return _work_result((outcome,), describe_item(outcome))
+    return refuse_call(outcome, WORK_ITEMS)
+
+
+def describe_item(item: WorkItem) -> str:
+    who = f", {item.assignee}" if item.assignee else ""
+    waits = f", after {', '.join(item.depends_on)}" if item.depends_on else ""
+    reason = f" ({item.reason})" if item.reason else ""
+    more = f"\n{item.description}" if item.description else ""
+    return f"- {item.id} [{item.status}{who}] P{item.priority}: {item.title}{waits}{reason}{more}"
+
+
+def _work_result(items: tuple[WorkItem, ...], text: str) -> ToolResult:
+    return ToolResult(WorkAnswer(items), text)
+
+
+CLAIM_WORK: Tool[ClaimArguments] = Tool(
+    name="claim_work",
+    title="Claim work",
+    purpose="Claim a work item before you begin it. The first one has it.",
+    arguments=ClaimArguments,
+    cue="before you begin {item}",
+    is_read_only=False,
+    is_idempotent=True,
+    call=_call_claim,
+    aliases={"id": "item", "bead": "item"},
+)
+
+
+WORK_ITEMS: Tool[WorkArguments] = Tool(
+    name="work_items",
+    title="Work items",
+    purpose="The project's work items: list what is ready, add, finish, block.",
+    arguments=WorkArguments,
+    cue="what is free",
+    is_read_only=False,
+    is_idempotent=False,
+    call=_call_work,
+    aliases={"id": "item"},
+)
