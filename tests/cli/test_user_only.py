@@ -29,6 +29,8 @@ ARGUMENTS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("gate", "bypass", "add"): ("shell.unknown", "--reason", "because"),
     ("gate", "bypass", "list"): (),
     ("gate", "bypass", "remove"): ("byp_1",),
+    ("guard", "install"): (),
+    ("guard", "remove"): (),
     ("init",): ("--profile", "light"),
     ("install",): ("claude-code",),
     ("keys", "revoke"): ("1",),

@@ -31,22 +31,28 @@ _COMMANDS = {
     "builtins": "interlock.cli.builtins:builtins",
     "check": "interlock.cli.check:check",
     "doctor": "interlock.cli.install:doctor",
+    "claim": "interlock.cli.work:claim",
     "console": "interlock.cli.server:console",
     "decision": "interlock.cli.delegation:decision",
     "demo": "interlock.cli.demo:demo",
     "feature": "interlock.cli.feature:feature",
     "gate": "interlock.cli.gate:gate",
     "gaps": "interlock.cli.gaps:gaps",
+    "guard": "interlock.cli.guard:guard",
     "hook": "interlock.cli.hook_command:hook",
     "init": "interlock.cli.session_state:init",
     "install": "interlock.cli.install:install",
     "jobs": "interlock.cli.jobs:jobs",
     "keys": "interlock.cli.keys:keys",
+    "mail": "interlock.cli.mail:mail_group",
     "mcp": "interlock.cli.mcp_connection:mcp",
     "migrate": "interlock.cli.migrate:migrate",
     "mode": "interlock.cli.session_state:mode",
     "note": "interlock.cli.note_search:note",
     "preferences": "interlock.cli.preferences:preferences",
+    "preflight": "interlock.cli.coordination:preflight_command",
+    "release": "interlock.cli.coordination:release",
+    "reserve": "interlock.cli.coordination:reserve",
     "retention": "interlock.cli.retention:retention",
     "run": "interlock.cli.run:run",
     "sandbox": "interlock.cli.sandbox:sandbox",
@@ -56,9 +62,12 @@ _COMMANDS = {
     "statusline": "interlock.cli.statusline:statusline",
     "stop": "interlock.cli.server:stop",
     "store": "interlock.cli.store:store",
+    "takeover": "interlock.cli.coordination:takeover",
     "trust": "interlock.cli.trust:trust",
     "uninstall": "interlock.cli.install:uninstall",
     "up": "interlock.cli.server:up",
+    "who": "interlock.cli.coordination:who",
+    "work": "interlock.cli.work:work",
     "workflow": "interlock.cli.workflow:workflow",
 }
 
@@ -81,6 +90,13 @@ def interlock() -> None:
 
 
 def run_cli(arguments: list[str]) -> int:
+    try:
+        "".join(arguments).encode()
+    except UnicodeEncodeError:
+        error = "An argument is not UTF-8"
+        hint = "Write it in UTF-8; nothing was done."
+        print_refusal(Explanation("invalid_arguments", error, hint), as_json="--json" in arguments)
+        return EXIT_MISUSE
     try:
         # Not `main`, which would turn a closed pipe into exit code 1.
         with interlock.make_context("interlock", list(arguments), obj=arguments) as context:

@@ -1,6 +1,7 @@
-"""`interlock run`: look at runs, let one go on that waits, and give one up."""
+"""`interlock run`: start runs, look at them, let one go on that waits, and give one up."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -8,8 +9,11 @@ from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
 from interlock.app.refusals import NoSuchRun, NoSuchStep, NothingToAbandon, NothingToUnblock
 from interlock.app.runs import user_actions
+from interlock.app.runs.start import StartRequest
+from interlock.app.runs.start import start as start_run
+from interlock.app.runs.start_preflight import StartScope
 from interlock.app.sessions.lookup import list_runs, load_notes, load_run_graph
-from interlock.cli.authority import SERVED, require_person, require_user
+from interlock.cli.authority import SERVED, evidence_of_agent, require_person, require_user
 from interlock.cli.terminal import (
     QUOTE_MARK,
     print_json,
@@ -19,6 +23,8 @@ from interlock.cli.terminal import (
     print_text,
     refuse,
 )
+from interlock.core.ids import WorkflowId
+from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.run_head import RunHead
 from interlock.core.views.ages import time_ago
 from interlock.core.views.counting import pluralise, progress_text
@@ -29,7 +35,42 @@ from interlock.core.views.text_tree import draw_tree
 
 @click.group()
 def run() -> None:
-    """Look at runs, let one go on that waits, give one up"""
+    """Start runs, look at them, let one go on that waits, give one up"""
+
+
+@run.command()
+@click.argument("workflow")
+@click.option("--goal", required=True, help="What this work is for, in one sentence")
+@click.option("--track", help="The line of work it is part of; default: the session's feature")
+@click.option("--takeover", default="", help="A stale agent to take over from first")
+@click.option(
+    "--on-conflict",
+    type=click.Choice(["warn", "refuse"]),
+    default="warn",
+    show_default=True,
+    help="If others are on the track",
+)
+@click.option("--skip-preflight", "skip_reason", default="", help="Do not look around, and why")
+@click.option("--session", "session_id", help="Which session; default: yours, else a new one")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def start(workflow: str, goal: str, session_id: str | None, *, as_json: bool, **scope: Any) -> None:
+    """Start a run, and show its first step: an agent goes on with it by `resume_session`"""
+    app = open_app(data_home())
+    request = StartRequest(
+        WorkflowId(workflow),
+        goal,
+        Path.cwd(),
+        session_id,
+        by="agent" if evidence_of_agent() else "user",
+        scope=StartScope(**scope, is_by_user=not evidence_of_agent()),
+    )
+    outcome = start_run(app, request)
+    if not isinstance(outcome, RenderedAnswer):
+        refuse(outcome.explain(), as_json=as_json)
+    if as_json:
+        print_json(outcome.answer)
+    else:
+        print_text(outcome.text)
 
 
 @run.command("list")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # not at run time: `interlock --version` must start fast
     from interlock.core.explanation import Explanation
 
 EXIT_DONE, EXIT_REFUSED, EXIT_MISUSE, EXIT_BUG, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
+EXIT_NEEDS_ANSWER, EXIT_HALTED = 4, 5
 QUOTE_MARK = "  | "
 """Stands before each line of a text that somebody else wrote and that may have several lines."""
 
@@ -124,6 +125,14 @@ def confirm(question: str) -> None:
     import click  # noqa: PLC0415 (a server for agents does without)
 
     click.confirm(make_visible_line(question), abort=True, err=True)
+
+
+def choose(question: str, choices: "Sequence[str]", default: str) -> str:
+    """Ask for one of several letters."""
+    import click  # noqa: PLC0415 (a server for agents does without)
+
+    kind = click.Choice(choices, case_sensitive=False)
+    return click.prompt(make_visible_line(question), type=kind, default=default, err=True)
 
 
 def shows_progress() -> bool:
