@@ -18,15 +18,12 @@ from interlock.app.gate.opt_in import doubt_about
 from interlock.app.hosts import doctor as examining
 from interlock.app.hosts import install as use
 from interlock.app.hosts.check import Check
-from interlock.app.hosts.install import (
-    FileChange,
-    InstallFailed,
-    InstallRefusal,
-    InstallReport,
-    Scope,
-)
+from interlock.app.hosts.install import Scope
+from interlock.app.hosts.install_changes import InstallFailed, InstallReport
+from interlock.app.hosts.install_plan import FileChange, InstallRefusal
 from interlock.app.hosts.program import find_program
 from interlock.app.hosts.repair import repair
+from interlock.app.hosts.skills import SKILL_NAMES, install_skill, uninstall_skill
 from interlock.cli.authority import require_user
 from interlock.cli.terminal import (
     EXIT_REFUSED,
@@ -39,12 +36,16 @@ from interlock.cli.terminal import (
 )
 from interlock.core.visible_text import make_visible_line
 
+SKILL_COMMANDS = ("conductor-implement", "conductor-orchestrate")
 _host_argument = click.argument("host", type=click.Choice(NAMES))
 _scope_option = click.option(
     "--scope",
     type=click.Choice(("user", "project")),
     default="user",
     help="Whose files; default: yours, so that nobody else is affected",
+)
+_skill_option = click.option(
+    "--skill", type=click.Choice(SKILL_NAMES), help="This skill alone, with its commands"
 )
 _dry_run_option = click.option(
     "--dry-run", is_flag=True, help="Show what would change, and write nothing"
@@ -56,20 +57,26 @@ _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON"
 @_host_argument
 @_scope_option
 @click.option("--plugin", is_flag=True, help="For Claude Code: as a plugin of it instead")
+@_skill_option
 @_dry_run_option
 @_json_option
-def install(host: str, scope: Scope, *, plugin: bool, dry_run: bool, as_json: bool) -> None:
+def install(
+    host: str, scope: Scope, *, plugin: bool, skill: str | None, dry_run: bool, as_json: bool
+) -> None:
     """Tell an agent client of Interlock: hooks, MCP server, slash commands
 
     What its files hold already stays as it is, and `interlock uninstall` takes ours out again. In
     your own files it works from every directory, in each project that has opted in (`interlock
     init`). In the project's it is for a team: the files can be committed, hold for everybody who
-    has Interlock, and disturb nobody else; and the project is opted in.
+    has Interlock, and disturb nobody else; and the project is opted in. A skill is for agents that
+    work together: it helps with Interlock, and without.
     """
     require_user("Installing")
     client = host_named(host)
     if plugin and client is not claude_code.HOST:
         raise click.UsageError("Only Claude Code has plugins.")
+    if plugin and skill:
+        raise click.UsageError("Say --plugin or --skill.")
     program, note = find_program(data_home())
     with _stop_on_install_failure(as_json=as_json):
         if plugin:
@@ -81,33 +88,47 @@ def install(host: str, scope: Scope, *, plugin: bool, dry_run: bool, as_json: bo
                 hint = "Go to the project, or opt it in first with `interlock init --yes`."
                 _stop_with_error(f"`{root}` was left alone: {doubt}", hint, as_json=as_json)
             at_ms = SystemClock().now_ms()
-            outcome = use.install(
-                *(data_home(), client, scope, root, program), at_ms=at_ms, is_dry=dry_run
-            )
-    report = _print_changes(outcome, note, is_dry=dry_run, as_json=as_json)
+            place = (data_home(), client, scope, root)
+            if skill:
+                outcome = install_skill(*place, skill, at_ms=at_ms, is_dry=dry_run)
+            else:
+                outcome = use.install(*place, program, at_ms=at_ms, is_dry=dry_run)
+    report = _print_changes(outcome, "" if skill else note, is_dry=dry_run, as_json=as_json)
     if report is None:
         return
     if plugin:
         print_lines("", f"Next: claude plugin install interlock --marketplace {report.root}")
         print_lines("To undo: claude plugin uninstall interlock@interlock-local")
         return
-    print_lines("", *(f"note: {sentence}" for sentence in client.after_install))
+    print_lines("", *(f"note: {x}" for x in (() if skill else client.after_install)))
     if not client.is_tried:
         print_lines(f"note: {client.title} is supported by its documentation; nobody tried it.")
-    print_lines(f"Next: start {client.title} anew, then `interlock doctor {host}`.")
-    print_lines(f"To undo: interlock uninstall {host} --scope {scope}")
+    undo = f"To undo: interlock uninstall {host} --scope {scope}"
+    if skill:
+        first, second = (f"`{client.mode_command[0]}{name}`" for name in SKILL_COMMANDS)
+        print_lines(f"Next: start {client.title} anew; {first} and {second} use the skill.")
+        print_lines(f"{undo} --skill {skill}")
+        return
+    print_lines(f"Next: start {client.title} anew, then `interlock doctor {host}`.", undo)
 
 
 @click.command()
 @click.argument("host", type=click.Choice(NAMES), required=False)
 @click.option("--scope", type=click.Choice(("user", "project")), help="Whose files; default: yours")
 @click.option("--all", "everywhere", is_flag=True, help="Out of every client and project")
+@_skill_option
 @_dry_run_option
 @_json_option
 def uninstall(
-    host: str | None, scope: Scope | None, *, everywhere: bool, dry_run: bool, as_json: bool
+    host: str | None,
+    scope: Scope | None,
+    *,
+    everywhere: bool,
+    skill: str | None,
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
-    """Take Interlock out of an agent client's files
+    """Take Interlock out of an agent client's files, its skills too
 
     They are left as they were before, with what was changed in them since. A project stays opted
     in: remove `.interlock/config.toml` to end that.
@@ -115,6 +136,8 @@ def uninstall(
     require_user("Uninstalling")
     if (host is None) != everywhere:
         raise click.UsageError("Name a client, or say --all.")
+    if skill and everywhere:
+        raise click.UsageError("--all takes out the skills, too.")
     reports: list[dict[str, object]] = []
     with _stop_on_install_failure(as_json=as_json):
         if host is None:
@@ -124,7 +147,10 @@ def uninstall(
             where: Scope = scope or "user"
             targets = [use.Target(host_named(host), where, use.root_for(where, Path.cwd()))]
         for client, place, root in targets:
-            outcome = use.uninstall(data_home(), client, place, root, is_dry=dry_run)
+            if skill:
+                outcome = uninstall_skill(data_home(), client, place, root, skill, is_dry=dry_run)
+            else:
+                outcome = use.uninstall(data_home(), client, place, root, is_dry=dry_run)
             is_nothing = isinstance(outcome, InstallReport) and not (
                 outcome.changes or outcome.notes
             )

@@ -13,7 +13,8 @@ from interlock.agents.hosts import claude_code
 from interlock.agents.hosts.host import LAUNCHER, matcher_groups
 from interlock.agents.hosts.launcher import Program
 from interlock.app.hosts import install as use
-from interlock.app.hosts.install import InstallFailed, InstallRefusal, Scope
+from interlock.app.hosts.install import InstallRefusal, Scope
+from interlock.app.hosts.install_changes import InstallFailed
 from interlock.workspace.machine import install_manifest
 from tests.app.hosts.configurations import SERVERS, SETTINGS
 from tests.app.hosts.installs import (

@@ -65,7 +65,8 @@ DATA_KINDS = (
     DataKind(
         "State of the gate",
         ("gate.db*",),
-        "For each conversation that a gate watches over: its session, mode, task and directory.",
+        "For each conversation that a gate watches over: its session, mode, task and directory; and"
+        " the paths that others have reserved.",
         "It goes with the end or the deletion of the session.",
     ),
     DataKind(
@@ -91,6 +92,14 @@ DATA_KINDS = (
         " projects lie. The notes themselves lie in the project.",
         "It is made again from the notes when it is needed.",
         "rm -r {home}/notes",
+    ),
+    DataKind(
+        "Names of projects, and the clock",
+        ("projects", "steady-clock"),
+        "The name of each repository among those that share a store, as a hash; and when this"
+        " machine was started, by which agents that were silent for long are told from others.",
+        "They are made again when they are needed.",
+        "rm -r {home}/projects {home}/steady-clock",
     ),
     DataKind(
         "What conversations know",
@@ -249,7 +258,8 @@ def client_installs(home: Path) -> list[ClientInstall] | str:
             install.host,
             tuple(entry.path for entry in install.files),
             f"cd {shlex.quote(install.root)}"
-            f" && interlock uninstall {install.host} --scope {install.scope}",
+            f" && interlock uninstall {install.host} --scope {install.scope}"
+            f"{f' --skill {install.skill}' if install.skill else ''}",
         )
         for install in installs
     ]

@@ -2,8 +2,7 @@
 
 import os
 import sys
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -22,10 +21,16 @@ from interlock.agents.hosts.launcher import (
 )
 from interlock.agents.hosts.registry import all_hosts, host_named
 from interlock.app.gate import opt_in
+from interlock.app.hosts.install_changes import (
+    InstallReport,
+    build_report,
+    carry_out,
+    install_lock,
+    remember,
+    remove_directories,
+)
 from interlock.app.hosts.install_plan import (
-    REPAIR_HINT,
     UNCONFINED,
-    FileChange,
     FilePlan,
     InstallRefusal,
     Part,
@@ -38,9 +43,6 @@ from interlock.app.hosts.install_plan import (
     take_text,
 )
 from interlock.app.hosts.markers import mark_installed
-from interlock.store.lock import WriteLock
-from interlock.workspace.files import file_replacement
-from interlock.workspace.files.file_replacement import FileChangedMeanwhile
 from interlock.workspace.machine import install_manifest
 from interlock.workspace.machine.install_manifest import Install, InstalledFile, Manifest
 from interlock.workspace.projects import project
@@ -51,30 +53,12 @@ PLUGIN = "claude-code-plugin"
 """The directory in the data home from which Claude Code installs us as a plugin."""
 
 
-class InstallReport(msgspec.Struct, frozen=True):
-    """The changes that were made, or would be."""
-
-    root: Path
-    changes: tuple[FileChange, ...]
-    notes: tuple[str, ...] = ()
-    """Remarks on what was left alone, with the reason."""
-    opts_in: bool = False
-
-
 class Target(NamedTuple):
     """The files of a client, in one scope, of a project or of the user."""
 
     client: Host
     scope: Scope
     root: Path
-
-
-class InstallFailed(Exception):
-    """The installation failed on the way. `hint` says how to get out of it."""
-
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.hint = hint
 
 
 def root_for(scope: Scope, directory: Path) -> Path:
@@ -102,7 +86,7 @@ def install(
     """
     if is_dry:
         return _plan_install(home, client, scope, root, program)[0]
-    with _install_lock(home):
+    with install_lock(home):
         report, files = _plan_install(home, client, scope, root, program)
         if isinstance(report, InstallRefusal):
             return report
@@ -115,8 +99,8 @@ def install(
         if report.changes or old is None or scripts != known.scripts:
             # Before the files: with a note of what never came to be, taking it out is a no-op.
             others = (x for x in known.installs if x != old)
-            _remember(home, Manifest(1, (*others, new), scripts))
-        _carry_out(report.changes, client)
+            remember(home, Manifest(1, (*others, new), scripts))
+        carry_out(report.changes, client)
         if scope == "user":
             mark_installed(home, client.name, is_installed=True)
     return _compile_standalone(report, program)
@@ -125,7 +109,7 @@ def install(
 def uninstall(
     home: Path, client: Host, scope: Scope, root: Path, *, is_dry: bool = False
 ) -> InstallReport | InstallRefusal:
-    """Take out what is ours; what the user has changed since stays.
+    """Take out what is ours, skills too; what the user has changed since stays.
 
     Raises:
         InstallFailed: a file could not be written.
@@ -133,32 +117,34 @@ def uninstall(
     """
     if is_dry:
         return _plan_uninstall(home, client, scope, root)
-    with _install_lock(home):
+    with install_lock(home):
         report = _plan_uninstall(home, client, scope, root)
         if isinstance(report, InstallRefusal):
             return report
-        _carry_out(report.changes, client)
+        carry_out(report.changes, client)
         if scope == "user":
             mark_installed(home, client.name, is_installed=False)
         known = install_manifest.load(home)
-        old = install_manifest.find_install(known, client.name, scope, root)
-        if old is not None:
-            _remove_directories(old)
-            others = tuple(x for x in known.installs if x != old)
-            _remember(home, Manifest(1, others, known.scripts))
+        olds = install_manifest.find_installs(known, client.name, scope, root)
+        if olds:
+            remove_directories(*olds)
+            others = tuple(x for x in known.installs if x not in olds)
+            remember(home, Manifest(1, others, known.scripts))
     return report
 
 
 def known_installs(home: Path, *, with_forgotten: bool = False) -> list[Target]:
-    """Everything that was installed; with what is in the user's files and not in our notes.
+    """Where Interlock was installed; also where only a skill was, or where no notes tell of it.
 
     Raises:
         SettingsBroken: our own notes about installs cannot be used.
     """
-    found = [
+    listed = [
         Target(host_named(x.host), "user" if x.scope == "user" else "project", Path(x.root))
         for x in install_manifest.load(home).installs
+        if with_forgotten or not x.skill
     ]
+    found = list(dict.fromkeys(listed))
     for client in all_hosts() if with_forgotten else ():
         target = Target(client, "user", Path.home())
         plan = _plan_uninstall(home, *target) if target not in found else None
@@ -188,14 +174,14 @@ def write_plugin(program: Program, *, is_dry: bool = False) -> InstallReport | I
         part = host.OwnFile(str(home / PLUGIN / name), "part of the plugin", content)
         text = content_of_own_file(part)
         steps.append(put_script(Path(part.path), text, part.what, mode=0o600))
-    report = _build_report(home / PLUGIN, steps)
+    report = build_report(home / PLUGIN, steps)
     if isinstance(report, InstallRefusal) or is_dry:
         return report
-    with _install_lock(home):
+    with install_lock(home):
         known = install_manifest.load(home)
         scripts = {**known.scripts, **_script_digests(program, claude_code.HOST, "project")}
-        _remember(home, Manifest(1, known.installs, scripts))
-        _carry_out(report.changes, claude_code.HOST)
+        remember(home, Manifest(1, known.installs, scripts))
+        carry_out(report.changes, claude_code.HOST)
     return _compile_standalone(report, program)
 
 
@@ -265,7 +251,7 @@ def _plan_install(
         if isinstance(step, InstallRefusal) and isinstance(part, JsonPart) and part.is_optional:
             step = FilePlan(note=f"{step.what}, so it was left out ({part.what}).")
         steps.append(step)
-    report = _build_report(root, steps)
+    report = build_report(root, steps)
     if isinstance(report, InstallReport):
         opts_in = scope == "project" and project.root_of(root) is None
         notes = report.notes
@@ -287,17 +273,19 @@ def _plan_uninstall(
 ) -> InstallReport | InstallRefusal:
     known = install_manifest.load(home)
     old = install_manifest.find_install(known, client.name, scope, root)
-    others = [x for x in known.installs if x != old]
+    skills = [x for x in install_manifest.find_installs(known, client.name, scope, root) if x.skill]
+    others = [x for x in known.installs if x != old and not x.skill]
     program = Program("", (), str(home), shell="/bin/bash")  # whose parts are not compared
     parts = parts_of(program, client, scope, root)
     parts += _parts_elsewhere(parts, old)
     steps = [take_part(client, part, old) for part in parts]
+    steps += [take_text(Path(file.path), "", skill) for skill in skills for file in skill.files]
     is_last_of_project = not any(x.scope == "project" and x.root == str(root) for x in others)
     if scope == "project" and is_last_of_project:
         steps.append(take_text(_shared_launcher(root), shared_launcher_text(), old))
     is_last = not others and not (home / PLUGIN).exists()
     steps += [take_script(home / name) for name in SCRIPTS] if old and is_last else []
-    return _build_report(root, steps)
+    return build_report(root, steps)
 
 
 def _parts_elsewhere(parts: Sequence[Part], old: Install | None) -> list[Part]:
@@ -314,82 +302,3 @@ def _parts_elsewhere(parts: Sequence[Part], old: Install | None) -> list[Part]:
         else:
             others.append(OwnFile(file.path, "", ""))
     return others
-
-
-def _build_report(
-    root: Path, steps: Sequence[FilePlan | InstallRefusal]
-) -> InstallReport | InstallRefusal:
-    changes: list[FileChange] = []
-    notes: list[str] = []
-    for step in steps:
-        if isinstance(step, InstallRefusal):
-            return step
-        if step.change and (why := file_replacement.obstacle(step.change.path)):
-            return InstallRefusal(f"`{step.change.path}` {why}", REPAIR_HINT)
-        changes += [step.change] if step.change else []
-        notes += [step.note] if step.note else []
-    return InstallReport(root, tuple(changes), tuple(notes))
-
-
-def _carry_out(changes: Sequence[FileChange], client: Host) -> None:
-    for change in changes:
-        try:
-            if change.after is not None:
-                file_replacement.replace(change.path, change.before, change.after, mode=change.mode)
-            elif change.before is not None:
-                file_replacement.delete(change.path, change.before)
-        except FileChangedMeanwhile:
-            raise InstallFailed(
-                f"Somebody else wrote `{change.path}` at the same moment",
-                "It was left alone. Repeat the command; that does what is still to be done.",
-            ) from None
-        except OSError as error:
-            raise InstallFailed(
-                f"`{change.path}` cannot be written: {error.strerror}",
-                "Put that right and repeat the command, or take back what was done with"
-                f" `interlock uninstall {client.name}`.",
-            ) from error
-
-
-def _remember(home: Path, manifest: Manifest) -> None:
-    try:
-        install_manifest.save(home, manifest)
-    except (OSError, FileChangedMeanwhile) as error:
-        hint = "Put that right, and repeat the command."
-        raise InstallFailed(
-            f"`{home / install_manifest.FILE}` cannot be written: {error}", hint
-        ) from error
-
-
-def _remove_directories(old: Install) -> None:
-    """Remove the directories that were made for our files, as far as they are empty."""
-    made = {
-        directory
-        for entry in old.files
-        for directory in entry.directories
-        if Path(directory) in Path(os.path.realpath(entry.path)).parents
-    }
-    for directory in sorted(made, key=len, reverse=True):
-        try:
-            os.rmdir(directory)
-        except OSError:
-            continue  # not empty, or gone: it is not ours any more
-
-
-@contextmanager
-def _install_lock(home: Path) -> Generator[None]:
-    _make_home(home)
-    lock = WriteLock(home / "installed.lock")
-    try:
-        with lock.hold():
-            yield
-    finally:
-        lock.close()
-
-
-def _make_home(home: Path) -> None:
-    try:
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        hint = "Point INTERLOCK_HOME at a directory that you can write."
-        raise InstallFailed(f"`{home}` cannot be made: {error.strerror}", hint) from error

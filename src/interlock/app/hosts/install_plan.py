@@ -78,6 +78,7 @@ def put_part(host: Host, part: Part, old: Install | None) -> FilePlan | InstallR
             return put_text(
                 *(Path(part.path), content_of_own_file(part), part.what, old),
                 is_watched=part.is_watched,
+                mode=0o755 if part.is_executable else None,
             )
 
 
@@ -249,7 +250,13 @@ def put_script(path: Path, text: str, what: str, *, mode: int = 0o700) -> FilePl
 
 
 def put_text(
-    path: Path, text: str, what: str, old: Install | None, *, is_watched: bool = False
+    path: Path,
+    text: str,
+    what: str,
+    old: Install | None,
+    *,
+    is_watched: bool = False,
+    mode: int | None = None,
 ) -> FilePlan | InstallRefusal:
     known = old.entry(path) if old else None
     content = _read(path)
@@ -265,16 +272,16 @@ def put_text(
         directories=(*(known.directories if known else ()), *made),
         is_watched=is_watched,
     )
-    if content == after:
+    if content == after and (not mode or os.access(path, os.X_OK)):
         return FilePlan(entry=entry)
     is_ours = known is not None and (
         is_watched or known.after == install_manifest.digest(content or b"")
     )
-    is_ours = is_ours or any(mark in (content or b"") for mark in _MARKS)
+    is_ours = is_ours or content == after or any(mark in (content or b"") for mark in _MARKS)
     if content is not None and not is_ours:
         note = f"`{path}` is there already, and Interlock did not write it; it stays as it is."
         return FilePlan(entry=known, note=note)
-    return FilePlan(FileChange(path, content, after, what), entry)
+    return FilePlan(FileChange(path, content, after, what, mode=mode), entry)
 
 
 def _take_json(host: Host, part: JsonPart, old: Install | None) -> FilePlan | InstallRefusal:

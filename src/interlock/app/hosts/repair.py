@@ -5,7 +5,8 @@ from pathlib import Path
 from interlock.agents.hosts.launcher import Program
 from interlock.agents.hosts.registry import host_named
 from interlock.app.gate import integrity
-from interlock.app.hosts.install import InstallFailed, InstallReport, install
+from interlock.app.hosts.install import install
+from interlock.app.hosts.install_changes import InstallFailed, InstallReport
 from interlock.workspace.files import file_replacement
 from interlock.workspace.files.file_replacement import FileChangedMeanwhile
 from interlock.workspace.machine import install_manifest
@@ -26,7 +27,7 @@ def repair(home: Path, directory: Path, program: Program, *, at_ms: int) -> list
     written = [difference.path for difference in changed if difference.before is not None]
     if len(written) < len(changed):
         for known in install_manifest.load(home).installs:
-            if known.scope == "user" or known.root == str(root):
+            if not known.skill and (known.scope == "user" or known.root == str(root)):
                 scope = "user" if known.scope == "user" else "project"
                 report = install(
                     *(home, host_named(known.host), scope, Path(known.root), program), at_ms=at_ms

@@ -42,6 +42,8 @@ class Install(msgspec.Struct, frozen=True, rename="camel"):
     root: str
     at_ms: int
     files: tuple[InstalledFile, ...]
+    skill: str = ""
+    """The skill that it consists of; empty: Interlock itself."""
 
     def entry(self, path: Path) -> InstalledFile | None:
         return next((entry for entry in self.files if entry.path == str(path)), None)
@@ -68,10 +70,17 @@ def load(home: Path) -> Manifest:
         raise SettingsBroken(f"`{path}` cannot be used: {error}") from error
 
 
-def find_install(manifest: Manifest, host: str, scope: str, root: Path) -> Install | None:
-    key = (host, scope, str(root))
-    found = (item for item in manifest.installs if (item.host, item.scope, item.root) == key)
+def find_install(
+    manifest: Manifest, host: str, scope: str, root: Path, skill: str = ""
+) -> Install | None:
+    found = (one for one in find_installs(manifest, host, scope, root) if one.skill == skill)
     return next(found, None)
+
+
+def find_installs(manifest: Manifest, host: str, scope: str, root: Path) -> list[Install]:
+    """Interlock itself and its skills, as far as they are installed there."""
+    key = (host, scope, str(root))
+    return [item for item in manifest.installs if (item.host, item.scope, item.root) == key]
 
 
 def save(home: Path, manifest: Manifest) -> None:
