@@ -29,6 +29,9 @@ CHANGE_MESSAGES = {
     "source_fetched": "Fetched. The list shows the commit that is in use now.",
     "job_cancelled": "The job is cancelled. It can be retried.",
     "job_retried": "The job goes on at the step that is not done.",
+    "message_sent": "Sent. Each agent is told with its next call.",
+    "acknowledged": "Acknowledged. The sender sees it.",
+    "paths_released": "Released. The agent is told with its next call.",
     "source_removed": "Nothing is read from that source any more.",
 }
 """The message after a change, by its key."""
@@ -61,6 +64,16 @@ def time_until(then_ms: int, now_ms: int) -> str:
         if minutes >= 2 * size:
             return f"in {minutes // size} {unit}"
     return f"in {minutes} min"
+
+
+def countdown(left_ms: int) -> str:
+    """The time that is left, as `console.js` counts it down."""
+    seconds = max(0, left_ms) // 1_000
+    if not seconds:
+        return "ended"
+    hours, minutes = seconds // 3_600, seconds // 60 % 60
+    clock = f"{hours}:{minutes:02}" if hours else f"{minutes}"
+    return f"{clock}:{seconds % 60:02} left"
 
 
 def moment(at_ms: int) -> str:
@@ -135,6 +148,7 @@ def format_progress(run: StepCounts) -> str:
 FILTERS: dict[str, Callable[..., Any]] = {
     "ago": time_ago,
     "until": time_until,
+    "countdown": countdown,
     "moment": moment,
     "iso": iso_time,
     "short": short_id,

@@ -5,10 +5,20 @@ from pathlib import Path
 import pytest
 
 from interlock.app.context import App
+from interlock.app.coordination.holdings import (
+    ReserveRequest,
+    release_as_overseer,
+    reserve_paths,
+)
+from interlock.app.coordination.mail import acknowledge_as_overseer, send_message
+from interlock.app.coordination.participants import Participant
+from interlock.app.coordination.project_desk import open_desk
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
 from interlock.app.runs import approvals, user_actions
 from interlock.app.runs.waiting import WaitingForUser, count_waiting, list_waiting, wait_in_session
+from interlock.core.coordination.messages import MessageDraft
+from interlock.core.coordination.records import OVERSEER, Message
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.approve import ApprovalVerdict
 from interlock.core.session.run_head import BLOCKED_IN_ROW_MAX
@@ -128,3 +138,34 @@ def test_a_session_that_was_put_away_asks_nobody(app: App, tmp_path: Path, how: 
 
     assert waiting(app).count == 0
     assert wait_in_session(listed(app)).status.word == how
+
+
+def test_a_message_to_the_overseer_waits_until_it_is_acknowledged(app: App, tmp_path: Path) -> None:
+    desk, ana = open_desk(app, tmp_path), Participant("person:ana", "ana")
+    send_message(app, desk, ana, MessageDraft(("all",), "For the others"))
+    message = send_message(app, desk, ana, MessageDraft((OVERSEER,), "May I?"))
+    assert isinstance(message, Message)
+    (found,) = waiting(app).messages
+    assert (found.message, found.project) == (message, desk.project)
+    assert found.project_name == tmp_path.name
+    assert found.sender.startswith("ana (session ")
+
+    acknowledge_as_overseer(app, desk, message.id)
+
+    assert waiting(app).count == 0
+
+
+def test_agents_that_hold_the_same_paths_wait_until_one_of_them_is_released(
+    app: App, tmp_path: Path
+) -> None:
+    desk = open_desk(app, tmp_path)
+    for name, paths in (("ana", "src/**"), ("ben", "src/api.py"), ("cleo", "docs/**")):
+        request = ReserveRequest((paths,), proceeds=True)
+        reserve_paths(app, desk, Participant(f"person:{name}", name), request)
+    (found,) = waiting(app).conflicts
+    assert found.overlap.witness == "src/api.py"
+    assert {one.pattern for one in found.overlap.reservations} == {"src/**", "src/api.py"}
+
+    release_as_overseer(app, desk, found.overlap.reservations[0].holder)
+
+    assert waiting(app).count == 0

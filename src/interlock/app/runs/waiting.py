@@ -1,8 +1,9 @@
-"""Everything that waits for the user: approvals, questions, runs that were stopped, critical gaps.
+"""Everything that waits for the user: approvals, questions, stopped runs, gaps, and other agents.
 
 One rule for all surfaces: a run waits if its status needs the user (`core.views.status`), and a
 critical gap waits until somebody closes it. Archived sessions wait for nobody; a session that was
-put aside still has its gaps and its approvals.
+put aside still has its gaps and its approvals. A message to the overseer waits until it is
+acknowledged, and two agents that hold the same paths wait until one of them does not.
 """
 
 from collections.abc import Iterator
@@ -10,6 +11,13 @@ from collections.abc import Iterator
 import msgspec
 
 from interlock.app.context import App
+from interlock.app.coordination.boards import (
+    WaitingConflict,
+    WaitingMessage,
+    count_waiting_messages,
+    waiting_conflicts,
+    waiting_messages,
+)
 from interlock.app.runs import approvals, user_actions
 from interlock.app.runs.approvals import PendingApproval
 from interlock.app.sessions import stored_node
@@ -60,10 +68,14 @@ class WaitingForUser(msgspec.Struct, frozen=True, rename="camel"):
     stopped: tuple[WaitingRun, ...]
     """Runs that were stopped after too many attempts in a row."""
     gaps: tuple[CriticalGap, ...]
+    messages: tuple[WaitingMessage, ...] = ()
+    """What agents have written to the person who watches over them."""
+    conflicts: tuple[WaitingConflict, ...] = ()
 
     @property
     def count(self) -> int:
-        return len(self.approvals) + len(self.questions) + len(self.stopped) + len(self.gaps)
+        in_sessions = len(self.approvals) + len(self.questions) + len(self.stopped) + len(self.gaps)
+        return in_sessions + len(self.messages) + len(self.conflicts)
 
 
 class SessionWait(msgspec.Struct, frozen=True):
@@ -95,12 +107,14 @@ def list_waiting(app: App) -> WaitingForUser:
         tuple(sorted(questions, key=lambda run: run.since_ms)),
         tuple(sorted(stopped, key=lambda run: run.since_ms)),
         tuple(sorted(gaps, key=lambda gap: gap.at_ms)),
+        tuple(sorted(waiting_messages(app), key=lambda one: one.message.sent_ms)),
+        tuple(waiting_conflicts(app)),
     )
 
 
 def count_waiting(app: App) -> int:
     """The length of `list_waiting`, with overdue approvals, from the heads alone."""
-    count = approvals.count_pending(app)
+    count = approvals.count_pending(app) + count_waiting_messages(app) + len(waiting_conflicts(app))
     for row in _waiting_rows(app):
         status = session_status(row.head, row.run)
         count += row.run.gaps_critical + (status.code in ("asks_you", "waits_for_you"))

@@ -316,7 +316,8 @@ OPERATIONS = (
         parameters=NoParameters,
         answer=WaitingForUser,
         about="Approvals, steps at which the agent must ask, runs that were stopped after too many"
-        " attempts, and critical gaps. Approvals whose deadline has passed are decided by looking.",
+        " attempts, critical gaps, messages of agents to the overseer, and agents that hold the"
+        " same paths. Approvals whose deadline has passed are decided by looking.",
         is_writing=True,
     ),
     read_operation(

@@ -6,6 +6,7 @@ from interlock.app.runs.waiting import count_waiting
 from interlock.server.console import Console, NavItem
 from interlock.server.pages import (
     absent,
+    board,
     bundles,
     jobs,
     note,
@@ -14,6 +15,7 @@ from interlock.server.pages import (
     session_actions,
     sessions,
     settings,
+    takeover,
     waiting,
     workflow,
     workflow_sources,
@@ -41,6 +43,8 @@ def routes(console: Console) -> list[Route]:
         *session.routes(console),
         *session_actions.routes(console),
         *waiting.routes(console),
+        *board.routes(console),
+        *takeover.routes(console),
         *bundles.routes(console),
         *notes.routes(console),
         *note.routes(console),

@@ -31,17 +31,6 @@ ABSENT_FEATURES = (
         "Open sessions",
     ),
     AbsentFeature(
-        "/board",
-        "Board",
-        "Agents do not tell each other what they hold",
-        "No files are claimed and no messages are sent in this version: two agents in one"
-        " directory can get in each other's way.",
-        "Give each agent a git worktree of its own. A session shows the directory it works in.",
-        "/sessions",
-        "Sessions",
-        "git worktree add ../NAME -b NAME",
-    ),
-    AbsentFeature(
         "/triggers",
         "Triggers",
         "Nothing starts a workflow by itself",

@@ -86,6 +86,29 @@
     }
   });
 
+  // What time ends: counted down where it is a time, and marked once it is over. The page says by
+  // which clock, which is not the browser's.
+  let stamp = null;
+  let ahead = 0;
+  const countdown = (left) => {
+    const seconds = Math.floor(left / 1000);
+    const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
+    const two = (number) => String(number).padStart(2, "0");
+    return seconds < 1 ? "ended" : `${hours ? `${hours}:${two(minutes)}` : minutes}:${two(seconds % 60)} left`;
+  };
+  const tick = () => {
+    const shown = document.querySelector("[data-clock]")?.dataset.clock;
+    if (shown !== stamp) [stamp, ahead] = [shown, Date.now() - Number(shown ?? Date.now())];
+    for (const one of document.querySelectorAll("[data-until]")) {
+      const left = Number(one.dataset.until) - (Date.now() - ahead);
+      one.toggleAttribute("data-over", left <= 0);
+      if (one.localName === "time") one.textContent = countdown(left);
+    }
+  };
+  tick();
+  setInterval(tick, 1000);
+  document.addEventListener("htmx:after:swap", tick);
+
   document.addEventListener("click", async (event) => {
     const button = event.target.closest?.("[data-copy]");
     if (!button) return;

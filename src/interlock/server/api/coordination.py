@@ -1,0 +1,219 @@
+"""Operations on the boards of projects: look, write, acknowledge, release, take over."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from interlock.app.context import App
+from interlock.app.coordination import holdings, mail, takeovers
+from interlock.app.coordination.boards import ProjectBoard, find_board, list_boards
+from interlock.app.coordination.holdings import ReleasedPaths
+from interlock.app.coordination.mail import InboxMessage
+from interlock.app.coordination.project_desk import ProjectDesk
+from interlock.app.coordination.takeovers import TakenOverIdentity, TakeoverRefusal, TakeoverWish
+from interlock.app.runs.board_agents import BoardAgent, list_agents
+from interlock.core.coordination.conflicts import (
+    ReservationOverlap,
+    SharedTrack,
+    reservation_overlaps,
+    shared_tracks,
+)
+from interlock.core.coordination.messages import MessageDraft
+from interlock.core.coordination.records import Message, Reservation, WorkItem
+from interlock.core.coordination.refusals import (
+    MessageRefused,
+    UnknownIdentity,
+    UnknownMessage,
+    UnknownProject,
+)
+from interlock.server.api.operation import (
+    Body,
+    NoParameters,
+    change_operation,
+    read_operation,
+)
+
+ProjectName = Annotated[
+    str, Meta(min_length=1, max_length=300, description="The id of a project, as listed.")
+]
+IdentityName = Annotated[str, Meta(min_length=1, max_length=100)]
+_Name = Annotated[str, Meta(min_length=1, max_length=300)]
+
+
+class ProjectCoordination(msgspec.Struct, frozen=True, rename="camel"):
+    project: str
+    name: str
+    root: str
+    now_ms: int
+    """Of the store's clock, by which the other times are."""
+    agents: tuple[BoardAgent, ...]
+    reservations: tuple[Reservation, ...]
+    work: tuple[WorkItem, ...]
+    """What is not done."""
+    conflicts: tuple[ReservationOverlap, ...]
+    shared_tracks: tuple[SharedTrack, ...]
+    inbox: tuple[InboxMessage, ...]
+    """The messages to the overseer that are not acknowledged."""
+
+
+class CoordinationList(msgspec.Struct, frozen=True):
+    projects: tuple[ProjectCoordination, ...]
+
+
+class OverseerMessage(Body, frozen=True):
+    project: ProjectName
+    to: Annotated[tuple[_Name, ...], Meta(min_length=1, max_length=20)]
+    subject: Annotated[str, Meta(min_length=1, max_length=200)]
+    body: Annotated[str, Meta(max_length=16_000)] = ""
+    thread: Annotated[str, Meta(max_length=100)] = ""
+    needs_answer: bool = False
+    request_id: Annotated[str, Meta(max_length=200)] = ""
+
+
+class Acknowledgement(Body, frozen=True):
+    project: ProjectName
+    message: Annotated[str, Meta(min_length=1, max_length=100)]
+
+
+class ReleaseRequest(Body, frozen=True):
+    project: ProjectName
+    identity: IdentityName
+    patterns: Annotated[tuple[str, ...], Meta(max_length=100)] = ()
+    """All that it has reserved, if none is named."""
+
+
+class TakeoverCall(Body, frozen=True):
+    project: ProjectName
+    identity: IdentityName
+    why: Annotated[str, Meta(max_length=500)] = ""
+    force: bool = False
+    """Take over though it is active."""
+    without_snapshot: bool = False
+    """Go on though its uncommitted work cannot be saved."""
+
+
+def _list(app: App, _: NoParameters) -> CoordinationList:
+    return CoordinationList(tuple(_describe(app, one) for one in list_boards(app)))
+
+
+def _describe(app: App, at: ProjectBoard) -> ProjectCoordination:
+    board = at.board
+    return ProjectCoordination(
+        at.desk.project,
+        at.name,
+        at.root,
+        board.now_ms,
+        tuple(list_agents(app, board)),
+        tuple(board.live_reservations()),
+        tuple(one.value for one in board.work.values()),
+        tuple(reservation_overlaps(board, folds_case=at.desk.path_rules.folds_case)),
+        tuple(shared_tracks(board)),
+        tuple(mail.overseer_inbox(app, at.desk)),
+    )
+
+
+def _desk(app: App, project: str) -> ProjectDesk | UnknownProject:
+    found = find_board(app, project)
+    return found if isinstance(found, UnknownProject) else found.desk
+
+
+def _send(
+    app: App, _: NoParameters, body: OverseerMessage
+) -> Message | MessageRefused | UnknownProject:
+    desk = _desk(app, body.project)
+    if isinstance(desk, UnknownProject):
+        return desk
+    draft = MessageDraft(
+        body.to, body.subject, body.body, body.thread, body.needs_answer, body.request_id
+    )
+    return mail.send_as_overseer(app, desk, draft)
+
+
+def _acknowledge(
+    app: App, _: NoParameters, body: Acknowledgement
+) -> Message | UnknownMessage | UnknownProject:
+    desk = _desk(app, body.project)
+    if isinstance(desk, UnknownProject):
+        return desk
+    return mail.acknowledge_as_overseer(app, desk, body.message)
+
+
+def _release(
+    app: App, _: NoParameters, body: ReleaseRequest
+) -> ReleasedPaths | UnknownIdentity | UnknownProject:
+    desk = _desk(app, body.project)
+    if isinstance(desk, UnknownProject):
+        return desk
+    return holdings.release_as_overseer(app, desk, body.identity, body.patterns)
+
+
+def _take_over(
+    app: App, _: NoParameters, body: TakeoverCall
+) -> TakenOverIdentity | TakeoverRefusal | UnknownProject:
+    desk = _desk(app, body.project)
+    if isinstance(desk, UnknownProject):
+        return desk
+    wish = TakeoverWish(
+        body.identity,
+        body.why,
+        is_forced=body.force,
+        needs_snapshot=not body.without_snapshot,
+    )
+    return takeovers.take_over(app, desk, None, wish)
+
+
+OPERATIONS = (
+    read_operation(
+        "/coordination",
+        "listCoordination",
+        "List the projects in which agents have registered, with who is there and holds what",
+        _list,
+        parameters=NoParameters,
+        answer=CoordinationList,
+        about="The project in which somebody was seen last comes first.",
+    ),
+    change_operation(
+        "/coordination/messages",
+        "sendMessage",
+        "Write to agents, as the person who watches over them",
+        _send,
+        parameters=NoParameters,
+        body=OverseerMessage,
+        answer=Message,
+        codes=("unknown_project",),
+        about="To an agent, `track:NAME` or `all`. The same message again within a minute, or with"
+        " the same `requestId`, is the first one.",
+    ),
+    change_operation(
+        "/coordination/acknowledge",
+        "acknowledgeMessage",
+        "Acknowledge a message to the overseer",
+        _acknowledge,
+        parameters=NoParameters,
+        body=Acknowledgement,
+        answer=Message,
+        codes=("unknown_project", "unknown_message"),
+    ),
+    change_operation(
+        "/coordination/release",
+        "releasePaths",
+        "Release what an agent has reserved; the agent is told",
+        _release,
+        parameters=NoParameters,
+        body=ReleaseRequest,
+        answer=ReleasedPaths,
+        codes=("unknown_project", "unknown_identity"),
+    ),
+    change_operation(
+        "/coordination/takeover",
+        "takeOver",
+        "Take over from an agent: what it held is free, and it is refused until it registers anew",
+        _take_over,
+        parameters=NoParameters,
+        body=TakeoverCall,
+        answer=TakenOverIdentity,
+        codes=("unknown_project", "unknown_identity", "not_stale", "needs_answer"),
+        about="Its uncommitted work is saved under a ref first, where it is on this machine.",
+    ),
+)
