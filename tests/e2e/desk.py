@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ class Desk:
     def __init__(self, base: Path) -> None:
         self.project, self.home, self.base = base / "project", base / "interlock", base
         self.user = base / "user"
+        self._models = count(1)
         self.project.mkdir()
         self.user.mkdir()
         subprocess.run(["git", "init", "-q", str(self.project)], check=True)
@@ -78,10 +80,10 @@ class Desk:
     @contextmanager
     def model(self, *turns: object, **more: object) -> Generator[tuple[str, Path]]:
         """A model that plays `turns`: its address, and the log of what it was asked."""
-        script, log, port = (self.base / name for name in ("script.json", "log.jsonl", "port"))
+        folder = self.base / f"model-{next(self._models)}"
+        folder.mkdir()
+        script, log, port = (folder / name for name in ("script.json", "log.jsonl", "port"))
         script.write_text(json.dumps({"turns": [*turns, "All done."], **more}))
-        for old in (log, port):
-            old.unlink(missing_ok=True)
         model = subprocess.Popen(
             [
                 sys.executable,

@@ -148,6 +148,22 @@ def test_a_run_goes_on_in_another_conversation_after_everything_was_killed(
 
 
 @whole
+def test_what_others_hold_and_write_reaches_the_model(client: RealClient, desk: Desk) -> None:
+    """The news come with the answer of a tool, of which some clients read the text alone."""
+    (desk.project / ".interlock" / "config.toml").write_text('[project]\nprofile = "light"\n')
+    desk.interlock("trust")
+    desk.interlock("reserve", "src/**")
+    desk.interlock("mail", "send", "all", "the release is on Friday")
+    hello = {"tool": "*send_message", "input": {"to": ["overseer"], "subject": "hello"}}
+
+    told = texts(client.play(desk, client.shell("mkdir -p src/api"), hello))[-1]
+
+    assert told.count("(a person): the release is on Friday") == 1
+    # Gemini CLI drops what a hook says to a call that it lets pass.
+    assert told.count("has reserved `src/**`") == (0 if client.name == "gemini" else 1)
+
+
+@whole
 def test_over_http_a_workflow_runs_to_its_end_and_the_server_may_be_killed(
     client: RealClient, desk: Desk
 ) -> None:
