@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from bench.compiling import compiling
+from bench.coordinating import coordinating
 from bench.crowd import crowded
 from bench.disk import cost_of_advances
 from bench.hooking import hooking
@@ -181,6 +182,9 @@ def main() -> None:
         print("measuring several processes", file=sys.stderr)
         crowd, more = crowded(base / "crowd", processes=8, calls=100)
         facts += more
+        print("measuring coordination", file=sys.stderr)
+        team, more = coordinating(base / "coordinating", raw, fsync)
+        facts += more
         print("measuring both stores", file=sys.stderr)
         stores, more = both_stores(base)
         facts += more
@@ -188,7 +192,7 @@ def main() -> None:
     print(f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()},")
     print(f"load {os.getloadavg()[0]:.1f}\n\n{HEADER}")
     everything = [fsync, *starts, *hooks, *inside, *outside, *compiled, *found, *noted]
-    for row in [*everything, *served, *crowd, *stores]:
+    for row in [*everything, *served, *crowd, *team, *stores]:
         print(row.line())
     print(f"\n- advance at step 1000 is {flat:.2f} x the one at step 10")
     for fact in facts:
