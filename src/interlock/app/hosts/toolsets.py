@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
-from interlock.app.context import App
+from interlock.app.context import App, store_url
 from interlock.app.coordination.project_desk import open_desk, read_board
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.workspace.projects.project import CONFIG
+from interlock.workspace.projects.project_identity import locate_project
 from interlock.workspace.projects.settings import toolsets_in
 
 
@@ -21,9 +22,11 @@ def configured_toolsets(home: Path) -> tuple[str, ...] | None:
 def is_coordinated(app: App, workspace: Path) -> bool:
     """Whether several agents work on the project, or may: it has opted in."""
     try:
-        desk = open_desk(app, workspace)
-        if (desk.root / CONFIG).exists():
+        if (locate_project(app.home, workspace).root / CONFIG).exists():
             return True  # it has opted in; who is first must have the tools as well
+        if store_url(app.home, app.environment):
+            return False  # a database is connected to when somebody needs it, not to list tools
+        desk = open_desk(app, workspace)
         if app.reader.project_end(desk.project)[0] == 0:
             return False
         board = read_board(app, desk)
