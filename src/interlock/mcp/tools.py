@@ -59,7 +59,7 @@ TOOLSETS: dict[str, Tools] = {
     ),
 }
 USUAL_TOOLSETS = ("workflow", "session", "notes")
-"""Those that are served everywhere; the other one where several work on a project."""
+"""Those that are served everywhere; the other one where a project has opted in, or others are."""
 TOOLS: Tools = tuple(tool for tools in TOOLSETS.values() for tool in tools)
 
 
