@@ -15,12 +15,12 @@ from interlock.app.coordination.preflight import PreflightRequest, run_preflight
 from interlock.core.coordination.records import WorkItem
 from interlock.core.coordination.refusals import WorkHeld
 from interlock.core.coordination.work_items import WorkDraft, WorkItemUpdate
-from interlock.workspace.services.agent_mail import MailServer, exchange
+from interlock.workspace.outside.agent_mail import MailServer, exchange
 from tests.app.coordination.team import Team, expect, who
-from tests.workspace.services.test_agent_mail import FakeMail
+from tests.workspace.outside.test_agent_mail import FakeMail
 
 STRANGER = "GreenCastle-1735689601"
-FAKE_BD = Path(__file__).parents[2] / "workspace" / "services" / "fake_bd.py"
+FAKE_BD = Path(__file__).parents[2] / "workspace" / "outside" / "fake_bd.py"
 
 
 @pytest.fixture

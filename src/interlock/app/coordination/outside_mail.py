@@ -34,7 +34,7 @@ from interlock.core.visible_text import one_line
 from interlock.workspace.projects.settings import outside_services_in
 
 if TYPE_CHECKING:
-    from interlock.workspace.services.agent_mail import OutsideMessage
+    from interlock.workspace.outside.agent_mail import OutsideMessage
 
 _TOKEN_KIND = "outside/mail"
 _PROGRAM = "interlock"
@@ -71,7 +71,7 @@ def exchange_mail(
     if not services.mail_url:
         return None
     from interlock.core.coordination.inbox_sessions import fold_inbox  # noqa: PLC0415
-    from interlock.workspace.services.agent_mail import MailServer, exchange  # noqa: PLC0415 (60 ms)
+    from interlock.workspace.outside.agent_mail import MailServer, exchange  # noqa: PLC0415 (60 ms)
 
     tokens = app.log.project_rows(desk.project, (_TOKEN_KIND,)).rows
     old = next((row.content for row in tokens if row.key == identity.id), None)

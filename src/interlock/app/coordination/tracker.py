@@ -28,7 +28,7 @@ from interlock.core.coordination.work_items import WorkDraft, WorkItemUpdate
 from interlock.workspace.projects.settings import outside_services_in
 
 if TYPE_CHECKING:
-    from interlock.workspace.services.beads import BeadsTracker
+    from interlock.workspace.outside.beads import BeadsTracker
 
 T = TypeVar("T")
 
@@ -128,13 +128,13 @@ def _beads_tracker(app: App, desk: ProjectDesk) -> "BeadsTracker | None":
     services = outside_services_in(app.home / "config.toml")
     if not services.beads:
         return None
-    from interlock.workspace.services.beads import BeadsTracker  # noqa: PLC0415 (12 ms)
+    from interlock.workspace.outside.beads import BeadsTracker  # noqa: PLC0415 (12 ms)
 
     return BeadsTracker(desk.root, services.beads_command)
 
 
 def _try(read: Callable[[], T], warnings: list[str]) -> T | None:
-    from interlock.workspace.services.beads import BeadsFailed  # noqa: PLC0415 (12 ms)
+    from interlock.workspace.outside.beads import BeadsFailed  # noqa: PLC0415 (12 ms)
 
     try:
         return read()

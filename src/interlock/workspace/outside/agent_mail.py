@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from interlock.core.coordination.iso_times import iso_milliseconds, iso_text
-from interlock.workspace.services.deadline_http import DeadlineHttp, ServerDown
-from interlock.workspace.services.quotation import quote
+from interlock.workspace.outside.deadline_http import DeadlineHttp, ServerDown
+from interlock.workspace.outside.quotation import quote
 
 RESERVATION_SECONDS = 3600
 MESSAGES_MAX = 50

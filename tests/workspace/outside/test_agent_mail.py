@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from interlock.workspace.services.agent_mail import (
+from interlock.workspace.outside.agent_mail import (
     MailExchange,
     MailServer,
     OutsideMessage,
     exchange,
 )
-from interlock.workspace.services.deadline_http import DeadlineHttp
+from interlock.workspace.outside.deadline_http import DeadlineHttp
 
 FAKE = Path(__file__).with_name("fake_agent_mail.py")
 PROJECT, ANA, BO = "/work/shop", "BlueLake-1735689600", "GreenCastle-1735689601"

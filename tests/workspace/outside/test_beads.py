@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from interlock.core.coordination.records import WorkItem
-from interlock.workspace.services.beads import BeadHeld, BeadsFailed, BeadsTracker
+from interlock.workspace.outside.beads import BeadHeld, BeadsFailed, BeadsTracker
 
 FAKE = Path(__file__).with_name("fake_bd.py")
 ANA, BO = "BlueLake-1735689600", "GreenCastle-1735689601"

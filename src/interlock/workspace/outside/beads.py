@@ -18,7 +18,7 @@ from interlock.core.coordination.beads_json import beads_status, from_beads_json
 from interlock.core.coordination.records import WorkItem, WorkStatus
 from interlock.core.explanation import Explanation
 from interlock.core.refusal import Refusal
-from interlock.workspace.services.quotation import quote
+from interlock.workspace.outside.quotation import quote
 
 COMMAND_SECONDS = 2.0
 OUTPUT_BYTES_MAX = 1024 * 1024
