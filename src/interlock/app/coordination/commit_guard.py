@@ -11,6 +11,7 @@ from interlock.app.coordination.project_desk import ProjectDesk, read_board
 from interlock.core.coordination.path_patterns import covers
 from interlock.core.coordination.records import Reservation
 from interlock.core.coordination.refusals import IdentityLost, span_text
+from interlock.core.coordination.registration import loss_of
 from interlock.core.explanation import Explanation
 from interlock.core.refusal import Refusal
 from interlock.workspace.git import commit_guard
@@ -63,9 +64,8 @@ def check_commit(
     """The staged paths that others hold exclusively in this worktree; `who` commits, if known."""
     board = read_board(app, desk)
     own = board.identity_of(who.key) if who else None
-    last = board.last_identity_of(who.key) if who and own is None else None
-    if last and last.end and last.end.reason == "taken_over":
-        return IdentityLost(last.id, last.end, board.display(last.end.by))
+    if who and (lost := loss_of(board, who.key)):
+        return lost
     held = [
         one
         for one in board.live_reservations()

@@ -37,7 +37,7 @@ from interlock.core.coordination.refusals import (
     WorkNotFree,
     WorkRefused,
 )
-from interlock.core.coordination.registration import similar_identities
+from interlock.core.coordination.registration import loss_of, similar_identities
 from interlock.core.coordination.work_items import WorkDraft, WorkItemUpdate
 from interlock.core.refusal import Refusal
 from interlock.core.visible_text import is_blank, one_line
@@ -181,7 +181,7 @@ def add_work(
 
     def decide(board: Board) -> PlannedChange[WorkItem] | WorkRefused | UnknownWork | IdentityLost:
         known = board.identity_of(who.key)
-        if lost := _loss_of(board, who):
+        if lost := loss_of(board, who.key):
             return lost
         by = known.id if known else OVERSEER if who.is_person else who.key
         is_waiting = any(name not in board.work for name in draft.depends_on)
@@ -204,7 +204,7 @@ def update_work(
         board: Board,
     ) -> PlannedChange[None] | UnknownWork | WorkHeld | WorkRefused | IdentityLost:
         known = board.identity_of(who.key)
-        if lost := _loss_of(board, who):
+        if lost := loss_of(board, who.key):
             return lost
         outcome = work_items.update(board, item_id, wish, known)
         return (
@@ -217,20 +217,12 @@ def update_work(
     return find_work(app, desk, item_id)
 
 
-def _loss_of(board: Board, who: Participant) -> IdentityLost | None:
-    """The refusal of somebody who was taken over and has not registered anew."""
-    last = board.last_identity_of(who.key)
-    if last and last.end and last.end.reason == "taken_over":
-        return IdentityLost(last.id, last.end, board.display(last.end.by))
-    return None
-
-
 def why_not_owned(
     app: App, desk: ProjectDesk, who: Participant, item_id: str
 ) -> WorkHeld | IdentityLost | None:
     """The refusal of a change to what somebody else works on, or by who was taken over."""
     board = read_board(app, desk, app.log)
-    if lost := _loss_of(board, who):
+    if lost := loss_of(board, who.key):
         return lost
     item, own = board.work.get(item_id), board.identity_of(who.key)
     owner = item.value.assignee if item and item.value.status == "in_progress" else ""

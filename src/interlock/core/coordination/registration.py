@@ -68,9 +68,9 @@ def register(
     known = board.identity_of(newcomer.session)
     if known:
         return _change_track(board, known, newcomer)
+    if not is_asked_for and (lost := loss_of(board, newcomer.session)):
+        return lost
     last = board.last_identity_of(newcomer.session)
-    if last and last.end and last.end.reason == "taken_over" and not is_asked_for:
-        return IdentityLost(last.id, last.end, board.display(last.end.by))
     identity = _new_identity(board, newcomer, last)
     # Whoever registers at the same moment may take the same id, or speak for the same session.
     conditions = (
@@ -82,6 +82,14 @@ def register(
         *_track_notices(board, identity, at_ms=newcomer.at_ms),
     )
     return ProjectChange(events, conditions), identity
+
+
+def loss_of(board: Board, session: str) -> IdentityLost | None:
+    """The refusal of what a session writes that was taken over, and has not registered since."""
+    last = board.last_identity_of(session)
+    if last is None or last.end is None or last.end.reason != "taken_over":
+        return None
+    return IdentityLost(last.id, last.end, board.display(last.end.by))
 
 
 def _new_identity(board: Board, newcomer: Newcomer, last: Identity | None) -> Identity:
