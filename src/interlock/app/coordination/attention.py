@@ -13,10 +13,10 @@ import msgspec
 
 from interlock.app.callers.caller import ancestor_conversation
 from interlock.app.context import App, Attention
+from interlock.app.coordination.board_reading import make_board
 from interlock.app.coordination.participants import SEEN_EVERY_MS, record_seen
 from interlock.app.coordination.project_desk import (
     ProjectDesk,
-    make_board,
     open_desk,
     read_board,
 )
@@ -60,7 +60,7 @@ def _attend(app: App, session: SessionId) -> tuple[str, ...]:
         return ()
     desk = open_desk(app, Path(seen.workspace))
     rows = app.log.project_rows(desk.project, (*BOARD_KINDS, CURSOR))
-    board = make_board(app, desk, rows)
+    board = make_board(app, rows, desk.thresholds)
     identity = board.identity_of(session)
     if identity and is_due:
         record_seen(app, desk, identity, every_ms=SEEN_EVERY_MS)

@@ -6,7 +6,6 @@ nowhere here is shown with the usual thresholds.
 """
 
 import os
-import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -14,9 +13,10 @@ from pathlib import Path
 import msgspec
 
 from interlock.app.context import App
+from interlock.app.coordination.board_reading import make_board, utc_offset_s
 from interlock.app.coordination.local_facts import is_on_this_machine, with_local_activity
 from interlock.app.coordination.project_desk import ProjectDesk, is_case_folding, open_desk
-from interlock.core.coordination.board import BOARD_KINDS, Board, Thresholds, board_of
+from interlock.core.coordination.board import BOARD_KINDS, Board, Thresholds
 from interlock.core.coordination.conflicts import ReservationOverlap, reservation_overlaps
 from interlock.core.coordination.records import (
     ACKNOWLEDGED,
@@ -89,10 +89,10 @@ def waiting_messages(app: App) -> list[WaitingMessage]:
     if not rows:
         return []
     names = {
-        project: project_name(project, _root(_identities(_board(app, own))))
+        project: project_name(project, _root(_identities(make_board(app, own, Thresholds()))))
         for project, own in app.reader.rows_of_projects((IDENTITY,)).items()
     }
-    board = Board(0, app.store_clock.now_ms(), utc_offset_s=_utc_offset_s())
+    board = Board(0, app.store_clock.now_ms(), utc_offset_s=utc_offset_s())
     messages = [(project, msgspec.json.decode(row.content, type=Message)) for project, row in rows]
     return [
         WaitingMessage(
@@ -115,7 +115,7 @@ def waiting_conflicts(app: App) -> list[WaitingConflict]:
     """The reservations that overlap, of all projects."""
     found: list[WaitingConflict] = []
     for project, rows in app.reader.rows_of_projects((IDENTITY, RESERVATION)).items():
-        board = _board(app, rows)
+        board = make_board(app, rows, Thresholds())
         if len({one.holder for one in board.live_reservations()}) < 2:  # noqa: PLR2004 (a pair)
             continue
         identities = _identities(board)
@@ -136,7 +136,7 @@ def project_name(project: ProjectId, root: str) -> str:
 
 
 def _project_board(app: App, project: ProjectId, rows: ProjectRows) -> ProjectBoard:
-    board = _board(app, rows)
+    board = make_board(app, rows, Thresholds())
     identities = _identities(board)
     desk = _desk(app, project, identities)
     board = with_local_activity(app, msgspec.structs.replace(board, thresholds=desk.thresholds))
@@ -145,16 +145,6 @@ def _project_board(app: App, project: ProjectId, rows: ProjectRows) -> ProjectBo
     changes = (one.value.updated_ms for one in board.work.values())
     active_ms = max((*board.seen_ms.values(), *ends, *changes), default=0)
     return ProjectBoard(desk, project_name(project, root), root, board, active_ms)
-
-
-def _board(app: App, rows: ProjectRows) -> Board:
-    return board_of(
-        rows.rows,
-        seq=rows.seq,
-        now_ms=app.store_clock.now_ms(),
-        thresholds=Thresholds(),
-        utc_offset_s=_utc_offset_s(),
-    )
 
 
 def _identities(board: Board) -> list[Identity]:
@@ -184,7 +174,3 @@ def _root(identities: list[Identity]) -> str:
     worktree = next((one.worktree for one in identities if one.worktree), "")
     main = main_checkout(Path(worktree)) if worktree else None
     return str(main or worktree)
-
-
-def _utc_offset_s() -> int:
-    return time.localtime().tm_gmtoff

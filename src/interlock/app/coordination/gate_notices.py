@@ -1,10 +1,10 @@
 """Let the hooks of this machine know what a change in a project means for their conversations."""
 
-import time
 from contextlib import suppress
 
 from interlock.app.context import App
-from interlock.core.coordination.board import BOARD_KINDS, Board, Thresholds, board_of
+from interlock.app.coordination.board_reading import make_board
+from interlock.core.coordination.board import BOARD_KINDS, Board, Thresholds
 from interlock.core.coordination.foreign_reservation import ForeignReservation
 from interlock.core.coordination.messages import mailboxes_of
 from interlock.core.coordination.records import (
@@ -44,21 +44,14 @@ def publish_reservations(
         StoreFailure: it cannot be read or written.
     """
     rows = app.log.project_rows(project, BOARD_KINDS)
-    now_ms = app.store_clock.now_ms()
-    board = board_of(
-        rows.rows,
-        seq=rows.seq,
-        now_ms=now_ms,
-        thresholds=thresholds,
-        utc_offset_s=time.localtime().tm_gmtoff,
-    )
+    board = make_board(app, rows, thresholds)
     machine_ms = app.clock.now_ms()
     published = [
         ForeignReservation(
             board.identities[one.holder].value.session,
             board.display(one.holder),
             one.pattern,
-            machine_ms + one.until_ms - now_ms,
+            machine_ms + one.until_ms - board.now_ms,
             one.excluded,
             one.is_exclusive,
             one.worktree,

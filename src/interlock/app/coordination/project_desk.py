@@ -6,7 +6,6 @@ that fails means that somebody else got through.
 """
 
 import os
-import time
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from pathlib import Path
@@ -15,13 +14,13 @@ from typing import Generic, TypeVar
 import msgspec
 
 from interlock.app.context import App
+from interlock.app.coordination.board_reading import make_board
 from interlock.app.coordination.gate_notices import publish_change, publish_reservations
 from interlock.app.sessions.project_name import project_of
-from interlock.core.coordination.board import BOARD_KINDS, Board, Thresholds, board_of
+from interlock.core.coordination.board import BOARD_KINDS, Board, Thresholds
 from interlock.core.coordination.holdings import PathRules
 from interlock.core.coordination.records import ProjectChange, plan_change
 from interlock.core.ids import ProjectId
-from interlock.core.project_stream import ProjectRows
 from interlock.core.refusal import Refusal
 from interlock.store import gate_reservations
 from interlock.store.failures import RowsMoved, StoreBusy, StoreFailure
@@ -65,17 +64,8 @@ def open_desk(app: App, workspace: Path) -> ProjectDesk:
 
 
 def read_board(app: App, desk: ProjectDesk, reader: LogReader | None = None) -> Board:
-    return make_board(app, desk, (reader or app.reader).project_rows(desk.project, BOARD_KINDS))
-
-
-def make_board(app: App, desk: ProjectDesk, rows: ProjectRows) -> Board:
-    return board_of(
-        rows.rows,
-        seq=rows.seq,
-        now_ms=app.store_clock.now_ms(),
-        thresholds=desk.thresholds,
-        utc_offset_s=time.localtime().tm_gmtoff,
-    )
+    rows = (reader or app.reader).project_rows(desk.project, BOARD_KINDS)
+    return make_board(app, rows, desk.thresholds)
 
 
 def append_change(
