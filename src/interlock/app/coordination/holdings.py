@@ -22,6 +22,7 @@ from interlock.core.coordination.records import (
     OVERSEER,
     Identity,
     PathsReleased,
+    PathsReserved,
     ProjectChange,
     Reservation,
     WorkItem,
@@ -83,14 +84,14 @@ def reserve_paths(
         proceeds=request.proceeds,
     )
 
-    def act(board: Board, holder: Identity) -> PlannedChange[None] | PathsHeld:
+    def act(board: Board, holder: Identity) -> PlannedChange[ReservedPaths] | PathsHeld:
         outcome = holdings.reserve(board, holder, wish, desk.path_rules, at_ms=app.clock.now_ms())
-        return PlannedChange(outcome, None) if isinstance(outcome, ProjectChange) else outcome
+        if isinstance(outcome, PathsHeld):
+            return outcome
+        return PlannedChange(outcome, _holdings_with(board, holder, outcome))
 
     outcome = act_as(app, desk, who, act)
-    if isinstance(outcome, Refusal):
-        return outcome
-    return _holdings_of(app, desk, outcome[0])
+    return outcome if isinstance(outcome, Refusal) else outcome[1]
 
 
 def release_paths(
@@ -101,14 +102,14 @@ def release_paths(
     if isinstance(paths, PatternRefused):
         return paths
 
-    def act(board: Board, holder: Identity) -> PlannedChange[None] | NothingReserved:
+    def act(board: Board, holder: Identity) -> PlannedChange[ReservedPaths] | NothingReserved:
         outcome = holdings.release(board, holder, paths.patterns)
-        return outcome if isinstance(outcome, NothingReserved) else PlannedChange(outcome, None)
+        if isinstance(outcome, NothingReserved):
+            return outcome
+        return PlannedChange(outcome, _holdings_with(board, holder, outcome))
 
     outcome = act_as(app, desk, who, act)
-    if isinstance(outcome, Refusal):
-        return outcome
-    return _holdings_of(app, desk, outcome[0])
+    return outcome if isinstance(outcome, Refusal) else outcome[1]
 
 
 class ReleasedPaths(msgspec.Struct, frozen=True, rename="camel"):
@@ -137,9 +138,16 @@ def release_as_overseer(
     return append_change(app, desk, decide)
 
 
-def _holdings_of(app: App, desk: ProjectDesk, holder: Identity) -> ReservedPaths:
-    board = read_board(app, desk, app.log)
-    return ReservedPaths(holder, tuple(board.reservations_of(holder.id)), board.now_ms)
+def _holdings_with(board: Board, holder: Identity, change: ProjectChange | None) -> ReservedPaths:
+    """The reservations of somebody once a change of theirs is written, by their keys."""
+    held = {one.key: one for one in board.reservations_of(holder.id)}
+    for event in change.events if change else ():
+        if isinstance(event, PathsReserved):
+            held[event.reservation.key] = event.reservation
+        elif isinstance(event, PathsReleased):
+            held.pop(event.key, None)
+    reservations = tuple(held[key] for key in sorted(held))
+    return ReservedPaths(holder, reservations, board.now_ms)
 
 
 ClaimRefusal = UnknownWork | WorkHeld | WorkNotFree | IdentityLost
