@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from interlock.mcp.client import StdioClient
-from interlock.mcp.tools import TOOLSETS, USUAL_TOOLSETS
+from interlock.mcp.tools import TOOLSETS
 from tests.postgres import Cluster
 from tests.scenes import linear
 
@@ -43,9 +43,8 @@ def test_it_answers_and_its_tools_work_without_a_restart_once_the_store_is_there
 ) -> None:
     client = StdioClient(home, workspace=project)
     assert client.initialize()["serverInfo"]["name"] == "interlock"
-    assert len(client.request("tools/list")["tools"]) == sum(
-        len(TOOLSETS[name]) for name in USUAL_TOOLSETS
-    )
+    served = {tool["name"] for tool in client.request("tools/list")["tools"]}
+    assert served == {tool.name for toolset in TOOLSETS.values() for tool in toolset}
     refused = begun(client)
     assert refused["isError"]
     assert refused["structuredContent"]["code"] == "store_failed"

@@ -59,7 +59,7 @@ TOOLSETS: dict[str, Tools] = {
     ),
 }
 USUAL_TOOLSETS = ("workflow", "session", "notes")
-"""Those that are served everywhere; the other one where a project has opted in, or others are."""
+"""Those that are served everywhere; the other one where `is_coordinated` says so."""
 TOOLS: Tools = tuple(tool for tools in TOOLSETS.values() for tool in tools)
 
 

@@ -25,7 +25,7 @@ def is_coordinated(app: App, workspace: Path) -> bool:
         if (locate_project(app.home, workspace).root / CONFIG).exists():
             return True  # it has opted in; who is first must have the tools as well
         if store_url(app.home, app.environment):
-            return False  # a database is connected to when somebody needs it, not to list tools
+            return True  # a team shares it, and to list tools nothing is connected to
         desk = open_desk(app, workspace)
         if app.reader.project_end(desk.project)[0] == 0:
             return False
