@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from interlock.app.clock import Clock, SystemClock
+from interlock.app.node_cache import NodeCache
 from interlock.app.store_clock import StoreClock
 from interlock.core.ids import BlobRef, ProjectId, SessionId, WorkflowHash
 from interlock.core.protocol.gated_session import Conversation
@@ -82,6 +83,7 @@ class App(msgspec.Struct, frozen=True):
     notes: dict[Path, Any] = msgspec.field(default_factory=dict[Path, Any])
     """Opened notes (`app.notes.project_notes`), by their folder."""
     coordination: CoordinationCache = msgspec.field(default_factory=CoordinationCache)
+    node_cache: NodeCache = msgspec.field(default_factory=NodeCache)
 
     def pinned_workflow(self, workflow_hash: WorkflowHash) -> CompiledWorkflow:
         if workflow_hash not in self.workflow_cache:

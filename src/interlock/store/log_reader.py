@@ -142,6 +142,15 @@ class LogReader(SessionIndex, ProjectReader):
         )
         return [ChainLink(*row) for row in rows]
 
+    def links_between(self, session: SessionId, start: int, end: int) -> list[ChainLink]:
+        """The links of the stream from `start` to just before `end`."""
+        rows = self._database.read(
+            "SELECT e.seq, e.body, e.digest FROM stream s JOIN event e ON e.stream = s.id"
+            " WHERE s.session = ? AND e.seq >= ? AND e.seq < ? ORDER BY e.seq",
+            (session, start, end),
+        )
+        return [ChainLink(*row) for row in rows]
+
     def change_marker(self) -> int:
         """A number that changes whenever something was written."""
         return self._database.change_marker()

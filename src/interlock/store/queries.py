@@ -193,6 +193,16 @@ def events_with_prefixes(prefixes: Sequence[tuple[SessionId, str]]) -> Query[dic
     return Query(statements, _all_by_key)
 
 
+def node_bodies(session: SessionId) -> Query[list[bytes]]:
+    """The events that created the nodes of a session, as they are stored, in any order."""
+    statement = (
+        "SELECT e.body FROM stream s JOIN keyed_event e ON e.stream = s.id"
+        " WHERE s.session = ? AND e.key >= 'node:' AND e.key < 'node;'",
+        (session,),
+    )
+    return Query((statement,), lambda results: [body for (body,) in results[0]])
+
+
 def end_of_stream(session: SessionId, run: RunId | None = None) -> Query[Stream | None]:
     """The end of a session's stream, with the head of one of its runs if that is named."""
     statement = (

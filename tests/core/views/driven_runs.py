@@ -11,6 +11,7 @@ from interlock.app.runs.checkpoint import checkpoint
 from interlock.app.runs.rehydrate import rehydrate
 from interlock.app.runs.start import StartRequest, start
 from interlock.app.sessions.lookup import SessionView, show_session
+from interlock.app.sessions.session_views import ViewedSession, read_nodes, view_session
 from interlock.core.canonical import Json
 from interlock.core.ids import BlobRef, NodeId, SessionId, WorkflowId
 from interlock.core.session.answer import RenderedAnswer
@@ -18,6 +19,7 @@ from interlock.core.session.approve import ApprovalVerdict
 from interlock.core.session.events import Envelope
 from interlock.core.session.head import Head
 from interlock.core.session.run_head import RunHead
+from interlock.core.views.run_nodes import RunNodes
 from tests.scenes import output
 
 GAP = {"kind": "gap", "severity": "warning", "summary": "No tests yet"}
@@ -105,6 +107,12 @@ class Driven:
     def tip(self) -> NodeId:
         assert self.run.tip is not None
         return self.run.tip
+
+    @property
+    def nodes(self) -> RunNodes:
+        viewed = view_session(self.app, self.session)
+        assert isinstance(viewed, ViewedSession)
+        return read_nodes(self.app, viewed).of_run(self.run.run)
 
     def blobs(self, refs: tuple[BlobRef, ...]) -> dict[BlobRef, bytes]:
         return {ref: self.app.reader.blob(ref) for ref in refs}

@@ -14,10 +14,13 @@ from interlock.core.session.events import Envelope
 from interlock.core.views.node_panel import (
     Change,
     NodePanel,
+    NodeSurroundings,
     context_changes,
     node_surroundings,
     panel,
+    places_around,
 )
+from interlock.core.views.path import closed_gaps
 from tests.core.views.driven_runs import GAP, Driven, planned, step
 
 REPORT = {"kind": "report", "value": 1.5}
@@ -36,9 +39,20 @@ def run(app: App, tmp_path: Path) -> Driven:
     return Driven(app, tmp_path, step("one"), step("two"), step("three"))
 
 
+def around(driven: Driven, node: NodeId) -> NodeSurroundings:
+    """Of the events that are in the places around the node, and no others."""
+    nodes = driven.nodes
+    envelopes = [
+        driven.envelopes[place]
+        for start, end in places_around(nodes, node)
+        for place in range(start, min(end, len(driven.envelopes)))
+    ]
+    closed = closed_gaps(driven.envelopes)
+    return node_surroundings(nodes, envelopes, node, closed_gaps=closed)
+
+
 def panel_of(driven: Driven, node: NodeId) -> NodePanel:
-    found = node_surroundings(driven.run.run, driven.envelopes, node)
-    assert found is not None
+    found = around(driven, node)
     return panel(found, driven.blobs(found.blob_refs))
 
 
@@ -169,8 +183,7 @@ def test_an_approval_shows_the_question_and_the_answer(app: App, tmp_path: Path)
 def test_what_was_not_read_is_not_there(run: Driven) -> None:
     root = run.tip
     run.hand_in("done", REPORT, context={"a": 1})
-    found = node_surroundings(run.run.run, run.envelopes, root)
-    assert found
+    found = around(run, root)
 
     shown = panel(found, {})
 
@@ -182,18 +195,13 @@ def test_what_was_not_read_is_not_there(run: Driven) -> None:
 def test_content_that_is_no_json_is_shown_as_it_is(run: Driven) -> None:
     root = run.tip
     run.hand_in("done", REPORT)
-    found = node_surroundings(run.run.run, run.envelopes, root)
-    assert found
+    found = around(run, root)
     blobs = run.blobs(found.blob_refs)
     (artifact,) = panel(found, blobs).handed_in[0].artifacts
 
     shown = panel(found, {**blobs, artifact.ref: b"<not json> \xff"})
 
     assert shown.handed_in[0].artifacts[0].content == "<not json> \ufffd"
-
-
-def test_a_node_of_no_such_run_is_none(run: Driven) -> None:
-    assert node_surroundings(run.run.run, run.envelopes, NodeId("node_0000000000000000")) is None
 
 
 @given(contexts, contexts)

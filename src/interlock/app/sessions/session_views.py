@@ -3,7 +3,9 @@
 All is read as it is stored. Whether the chain is sound is checked in `lookup`.
 """
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Collection, Iterable, Sequence
+from functools import partial
 
 import msgspec
 
@@ -11,16 +13,36 @@ from interlock.app.context import App
 from interlock.app.refusals import NoSuchNode, NoSuchRun, NoSuchSession
 from interlock.app.sessions.lookup import find_session
 from interlock.core.canonical import Json
-from interlock.core.ids import BlobRef, NodeId, SessionId
-from interlock.core.session.events import Envelope, decode_envelope
+from interlock.core.ids import BlobRef, GapId, NodeId, SessionId
+from interlock.core.session import context as contexts
+from interlock.core.session.context import Context
+from interlock.core.session.events import Envelope, GapRecorded, TraceAppended, decode_envelope
+from interlock.core.session.fact_events import gap_resolved_key
 from interlock.core.session.head import Head
+from interlock.core.session.plan import Stream
 from interlock.core.session.run_head import RunHead
 from interlock.core.views import node_panel
+from interlock.core.views.activity import pass_text
 from interlock.core.views.decisions import titles_of
 from interlock.core.views.events import EventRow, event_row
-from interlock.core.views.node_panel import NodePanel
-from interlock.core.views.path import Path, path_of
+from interlock.core.views.folded_graph import FoldedGraph, fold_loops
+from interlock.core.views.graph import SkippedStep, skipped_steps
+from interlock.core.views.node_panel import NodePanel, places_around
+from interlock.core.views.outline import Outline, outline_of
+from interlock.core.views.outline_details import (
+    StepDetails,
+    detail_keys,
+    notes_to,
+    output_key_to,
+    step_details,
+)
+from interlock.core.views.path import Path, closed_gaps, path_of
+from interlock.core.views.run_nodes import PlacedRunNode, RunNodes, SessionNodes
+from interlock.core.views.sentences import first_sentence
 from interlock.core.views.status import Status, session_status
+from interlock.core.workflow import positions
+from interlock.core.workflow.compiled_workflow import CompiledLoop, CompiledWorkflow
+from interlock.store import queries
 from interlock.store.failures import StoreFailure
 
 SCANNED_EVENTS_MAX = 20_000  # events that a filter may pass over before a page comes back
@@ -32,7 +54,8 @@ class ViewedSession(msgspec.Struct, frozen=True):
 
     session: SessionId
     head: Head
-    version: int
+    stream: Stream
+    """The end of its stream."""
     runs: tuple[RunHead, ...]
     """All of its runs, in the order in which they were started."""
     run: RunHead | None
@@ -61,7 +84,7 @@ def view_session(
         return NoSuchRun(run, tuple(candidate.run for candidate in runs))
     run_head = run_head or (runs[-1] if runs else None)
     status = session_status(head, run_head)
-    return ViewedSession(session, head, stream.version, runs, run_head, status)
+    return ViewedSession(session, head, stream, runs, run_head, status)
 
 
 def history(app: App, viewed: ViewedSession) -> Sequence[Envelope]:
@@ -80,24 +103,112 @@ def path(app: App, viewed: ViewedSession, envelopes: Sequence[Envelope]) -> Path
     )
 
 
+def read_nodes(app: App, viewed: ViewedSession) -> SessionNodes:
+    """The nodes of all runs of a session."""
+    return app.node_cache.nodes(app.reader, viewed.stream)
+
+
+def outline(
+    app: App,
+    run: RunHead,
+    nodes: RunNodes,
+    *,
+    looked_at: NodeId | None,
+    opened: Collection[str],
+    closed: Collection[str],
+) -> Outline:
+    """The path of a run, with everything folded that is neither opened nor looked at."""
+    return outline_of(
+        run,
+        nodes,
+        _workflow(app, run),
+        looked_at=looked_at,
+        opened=opened,
+        closed=closed,
+        planned_passes=partial(_planned_passes, context_at(app, nodes.tip)),
+    )
+
+
+def pass_of(app: App, run: RunHead, nodes: SessionNodes) -> str:
+    """The pass of the loop in which a run stands, in words; empty if it stands in none."""
+    tip, workflow = nodes.by_id.get(run.tip) if run.tip else None, _workflow(app, run)
+    if tip is None or workflow is None or len(tip.created.position) < 2:  # noqa: PLR2004
+        return ""
+    return pass_text(workflow, tip.created.position, context_at(app, tip))
+
+
+def context_at(app: App, node: PlacedRunNode | None) -> Context:
+    try:
+        return contexts.decode(app.reader.blob(node.created.context)) if node else {}
+    except StoreFailure:
+        return {}
+
+
+def _planned_passes(context: Context, loop: CompiledLoop) -> int | None:
+    planned = positions.planned_passes(loop, context)
+    return planned if isinstance(planned, int) and planned > 0 else None
+
+
+def outline_details(
+    app: App, session: SessionId, run: RunHead, shown: Outline
+) -> dict[NodeId, StepDetails]:
+    """The notes and decisions of the steps that are shown, by the node where each was given."""
+    steps = shown.steps()
+    events = app.reader.events_with_keys(session, detail_keys(steps))
+    return step_details(steps, events, _step_titles(app, run))
+
+
+def folded_graph(
+    app: App,
+    run: RunHead,
+    nodes: RunNodes,
+    *,
+    opened: Collection[NodeId],
+    has_skipped: bool,
+) -> FoldedGraph:
+    """The graph of a run with long loops folded; with the steps that were skipped if asked for."""
+    skipped: dict[NodeId, tuple[SkippedStep, ...]] = {}
+    if has_skipped and nodes.nodes:
+        session = _session_of(app, run)
+        traces = app.reader.ask(queries.events_with_prefixes([(session, "trace:")])).values()
+        skipped = {
+            trace.node: skipped_steps(trace.event.entries)
+            for trace in traces
+            if trace.node and isinstance(trace.event, TraceAppended)
+        }
+    return fold_loops(nodes, _workflow(app, run), opened=opened, skipped=skipped)
+
+
+def _session_of(app: App, run: RunHead) -> SessionId:
+    return next(session for match, session in app.reader.find_run(run.run) if match == run.run)
+
+
+def sentences_to(app: App, session: str, nodes: Sequence[PlacedRunNode]) -> dict[NodeId, str]:
+    """The first sentence of what was handed in to get to each node."""
+    keys = [key for node in nodes if (key := output_key_to(node))]
+    events = app.reader.events_with_keys(SessionId(session), keys)
+    return {node.id: first_sentence(notes_to(node, events)) for node in nodes}
+
+
 def node(
-    app: App, viewed: ViewedSession, node_id: str, envelopes: Sequence[Envelope]
+    app: App, viewed: ViewedSession, node_id: str, session_nodes: SessionNodes
 ) -> NodePanel | NoSuchNode:
     """A node of any run of the session, with everything that was given and handed in there."""
-    run = next((e.run for e in envelopes if e.node == node_id and e.run is not None), None)
-    if run is None:
+    found = session_nodes.by_id.get(NodeId(node_id))
+    run = next((one for one in viewed.runs if found and one.run == found.run), None)
+    if found is None or run is None:
         return NoSuchNode(node_id, viewed.session)
-    surroundings = node_panel.node_surroundings(run, envelopes, NodeId(node_id))
-    if surroundings is None:
-        return NoSuchNode(node_id, viewed.session)
-    blobs: dict[BlobRef, bytes] = {}
-    for ref in surroundings.blob_refs:
-        try:
-            blobs[ref] = app.reader.blob(ref)
-        except StoreFailure:
-            continue  # the panel shows it as missing
-    run_head = next(candidate for candidate in viewed.runs if candidate.run == run)
-    return node_panel.panel(surroundings, blobs, titles=_step_titles(app, run_head))
+    nodes = session_nodes.of_run(found.run)
+    envelopes = [
+        decode_envelope(link.body)
+        for start, end in places_around(nodes, found.id)
+        for link in app.reader.links_between(viewed.session, start, end)
+    ]
+    surroundings = node_panel.node_surroundings(
+        nodes, envelopes, found.id, closed_gaps=_closed_gaps(app, viewed.session, envelopes)
+    )
+    blobs = read_blobs(app, surroundings.blob_refs)
+    return node_panel.panel(surroundings, blobs, titles=_step_titles(app, run))
 
 
 def events(
@@ -110,7 +221,7 @@ def events(
     words: str,
 ) -> EventRowPage:
     """A page of events, newest first. A filter may give fewer than `limit` and still go on."""
-    at = viewed.version if before is None else before
+    at = viewed.stream.version if before is None else before
     folded_words, rows, scanned = words.casefold(), list[EventRow](), 0
     while at > 0 and len(rows) < limit and scanned < SCANNED_EVENTS_MAX:
         links = app.reader.links_before(viewed.session, at, limit=CHUNK)
@@ -135,9 +246,31 @@ def event(app: App, viewed: ViewedSession, seq: int) -> Json:
     return msgspec.json.decode(links[0].body) if links and links[0].seq == seq else None
 
 
-def _step_titles(app: App, run: RunHead) -> dict[str, str]:
+def read_blobs(app: App, refs: Iterable[BlobRef]) -> dict[BlobRef, bytes]:
+    """The contents, without those that cannot be read: they are shown as missing."""
+    blobs: dict[BlobRef, bytes] = {}
+    for ref in dict.fromkeys(refs):
+        with contextlib.suppress(StoreFailure):
+            blobs[ref] = app.reader.blob(ref)
+    return blobs
+
+
+def _closed_gaps(app: App, session: SessionId, envelopes: Sequence[Envelope]) -> frozenset[GapId]:
+    """Those of the gaps recorded here that were closed since."""
+    events = (envelope.event for envelope in envelopes)
+    keys = [gap_resolved_key(event.gap) for event in events if isinstance(event, GapRecorded)]
+    resolved = app.reader.events_with_keys(session, keys).values()
+    return closed_gaps(resolved)
+
+
+def _workflow(app: App, run: RunHead) -> CompiledWorkflow | None:
+    """The workflow as it was when the run began; None where it cannot be read."""
     try:
-        workflow = app.pinned_workflow(run.workflow_hash)
+        return app.pinned_workflow(run.workflow_hash)
     except StoreFailure:
-        return {}
-    return titles_of(workflow)
+        return None
+
+
+def _step_titles(app: App, run: RunHead) -> dict[str, str]:
+    workflow = _workflow(app, run)
+    return titles_of(workflow) if workflow else {}

@@ -25,7 +25,7 @@ from collections.abc import Mapping
 import msgspec
 
 from interlock.core import ids
-from interlock.core.ids import AttemptId, BlobRef, GapId, NodeId, RunId, StepId
+from interlock.core.ids import AttemptId, BlobRef, GapId, StepId
 from interlock.core.session import context as contexts
 from interlock.core.session import judge as judges
 from interlock.core.session import next_step
@@ -42,7 +42,6 @@ from interlock.core.session.events import (
     RunCompleted,
     SessionEvent,
     StoredArtifact,
-    TraceAppended,
     ValidationPerformed,
 )
 from interlock.core.session.evidence import CommandRecord
@@ -58,6 +57,7 @@ from interlock.core.session.nodes import (
     approval_key,
     make_node,
     output_key,
+    trace_draft,
     validation_key,
 )
 from interlock.core.session.past import Past, with_done
@@ -206,10 +206,6 @@ def output_event(attempt: AttemptId, output: StepOutput) -> OutputAppended:
         for artifact in output.artifacts
     )
     return OutputAppended(attempt, output.notes, stored)
-
-
-def trace_draft(entries: tuple[Entry, ...], run: RunId, node: NodeId) -> EventDraft:
-    return EventDraft(f"trace:{node}", TraceAppended(entries), run, node)
 
 
 class _Advance(msgspec.Struct, frozen=True):

@@ -24,7 +24,13 @@ from interlock.core.session.answer import (
 )
 from interlock.core.session.blockers import Blocker
 from interlock.core.session.context import Context
-from interlock.core.session.events import ApprovalRequested, Envelope, NodeCreated, NodeKind
+from interlock.core.session.events import (
+    ApprovalRequested,
+    Envelope,
+    NodeCreated,
+    NodeKind,
+    TraceAppended,
+)
 from interlock.core.session.past import Past, presumed_past
 from interlock.core.session.plan import EventDraft
 from interlock.core.session.run_head import BLOCKED_IN_ROW_MAX, RunHead
@@ -33,6 +39,7 @@ from interlock.core.workflow import examples, positions
 from interlock.core.workflow import prompt as prompts
 from interlock.core.workflow.compiled_workflow import CompiledStep, CompiledWorkflow
 from interlock.core.workflow.examples import StepExample
+from interlock.core.workflow.interpret import Entry
 from interlock.core.workflow.placeholders import fill_placeholders
 from interlock.core.workflow.positions import Position
 
@@ -114,6 +121,15 @@ def output_key(node: NodeId, attempt: AttemptId) -> str:
 
 def validation_key(node: NodeId) -> str:
     return f"validation:{node}"
+
+
+def trace_key(node: NodeId) -> str:
+    return f"trace:{node}"
+
+
+def trace_draft(entries: tuple[Entry, ...], run: RunId, node: NodeId) -> EventDraft:
+    """The event that keeps the decisions that led to a node."""
+    return EventDraft(trace_key(node), TraceAppended(entries), run, node)
 
 
 def approval_key(approval: ApprovalId) -> str:

@@ -11,7 +11,7 @@ from interlock.core.preferences import Preferences, leniency_warnings
 from interlock.core.session import context as contexts
 from interlock.core.session.answer import AnswerGap
 from interlock.core.session.context import Context, MergedContext
-from interlock.core.session.decide import PlannedReply, trace_draft
+from interlock.core.session.decide import PlannedReply
 from interlock.core.session.events import (
     ContextSet,
     ObservationRecorded,
@@ -29,7 +29,7 @@ from interlock.core.session.next_step import (
     skipped_steps,
     unset_key_gaps,
 )
-from interlock.core.session.nodes import News, NodeSpec, make_node
+from interlock.core.session.nodes import News, NodeSpec, make_node, trace_draft
 from interlock.core.session.plan import EventDraft, Stream, plan
 from interlock.core.session.refusals import ContextUnset, InputRefused, RunCannotBegin, RunRefusal
 from interlock.core.session.run_head import RunHead

@@ -1,6 +1,6 @@
 """Arrivals: each node of a run with everything that the call that made it has recorded."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 import msgspec
@@ -53,7 +53,7 @@ class Arrival(msgspec.Struct, frozen=True):
     @property
     def routing_decisions(self) -> tuple[Entry, ...]:
         """The reasons why the run went here, apart from what was handed in."""
-        return tuple(entry for entry in self.decisions if entry.what not in _OUTPUT_DECISIONS)
+        return tuple(routing_entries(self.decisions))
 
     @property
     def output(self) -> OutputAppended | None:
@@ -80,6 +80,11 @@ def arrivals(run: RunId, envelopes: Iterable[Envelope]) -> dict[NodeId, Arrival]
         )
         for node, (envelope, created) in in_order
     }
+
+
+def routing_entries(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """The entries that say where the run goes, not what came of what was handed in."""
+    return (entry for entry in entries if entry.what not in _OUTPUT_DECISIONS)
 
 
 def _envelopes_by_node(run: RunId, envelopes: Iterable[Envelope]) -> dict[NodeId, list[Envelope]]:
@@ -122,12 +127,7 @@ def _decisions(
         or created_nodes[approval_node][1].node_kind != "approval"
     ):
         return own
-    routing = (
-        entry
-        for entry in _trace_entries(envelopes_by_node[approval_node])
-        if entry.what not in _OUTPUT_DECISIONS
-    )
-    return (*routing, *own)
+    return (*routing_entries(_trace_entries(envelopes_by_node[approval_node])), *own)
 
 
 def _trace_entries(envelopes: list[Envelope]) -> tuple[Entry, ...]:

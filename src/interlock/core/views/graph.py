@@ -7,6 +7,7 @@ import msgspec
 from interlock.core.ids import NodeId, RunId
 from interlock.core.session.events import Envelope, NodeCreated, NodeKind
 from interlock.core.views.arrivals import Arrival, arrivals
+from interlock.core.workflow.interpret import Entry
 
 
 class SkippedStep(msgspec.Struct, frozen=True, rename="camel"):
@@ -97,7 +98,7 @@ def graph_of(run: RunId, arrivals_by_node: dict[NodeId, Arrival]) -> RunGraph:
             node == tip,
             node in preferred,
             arrival.created.is_aside,
-            _skipped_steps(arrival),
+            skipped_steps(arrival.decisions),
         )
         for node, arrival in arrivals_by_node.items()
     )
@@ -116,9 +117,10 @@ def _path_to(tip: NodeId | None, parents: dict[NodeId, NodeId | None]) -> set[No
     return path
 
 
-def _skipped_steps(arrival: Arrival) -> tuple[SkippedStep, ...]:
+def skipped_steps(decisions: Iterable[Entry]) -> tuple[SkippedStep, ...]:
+    """The steps and loops that were passed over by these decisions."""
     return tuple(
         SkippedStep(entry.about, entry.why)
-        for entry in arrival.decisions
+        for entry in decisions
         if entry.what in ("skipped", "loop_skipped")
     )

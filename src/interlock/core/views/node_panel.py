@@ -1,10 +1,11 @@
 """A node in detail: what the agent was given there, and what came of it.
 
-Made in two passes, so that only the blobs that are needed get read: `node_surroundings` finds the
-node, its children and the blobs to read (`blob_refs`) from the events alone; `panel` turns these
-into what is shown.
+Made in three passes, so that only what is needed gets read: `places_around` says where the events
+of the node and its children are in the stream; `node_surroundings` finds the blobs to read in them
+(`blob_refs`); `panel` turns these into what is shown.
 """
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -18,20 +19,20 @@ from interlock.core.session.context import Context
 from interlock.core.session.events import Envelope, NodeKind, OutputAppended, StoredArtifact
 from interlock.core.views.arrivals import Arrival, arrivals
 from interlock.core.views.decisions import Titles, decisions_in_words
-from interlock.core.views.graph import GraphNode, RunGraph, graph_of
 from interlock.core.views.path import (
     Gap,
     PathApproval,
     approvals_in,
     blockers_of,
-    closed_gaps,
     facts_in,
     gaps_in,
 )
+from interlock.core.views.run_nodes import PlacedRunNode, RunNodes
 from interlock.core.workflow.interpret import Entry
 
 Blobs = Mapping[BlobRef, bytes]
 """The blobs that were read from the store. A missing one is shown as not there."""
+CALL_EVENTS_MAX = 500  # that one call records
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
@@ -97,10 +98,12 @@ class NodePanel(_NodeView, frozen=True):
     """The prompt as it was given; none where no step is pending, or where it was not read."""
     context: Context | None
     """The context at this node."""
+    context_changes: tuple[Change, ...]
+    """The changes since the node before."""
     notes: str
-    """The notes that were written into a checkpoint."""
+    """The notes that were written into a checkpoint, or are to be approved."""
     artifacts: tuple[Artifact, ...]
-    """The artifacts of a checkpoint."""
+    """The artifacts of a checkpoint, or those that are to be approved."""
     decisions: tuple[str, ...]
     """The reasons why the run came here, in words."""
     trace: tuple[Entry, ...]
@@ -117,12 +120,13 @@ class NodePanel(_NodeView, frozen=True):
 
 
 class NodeSurroundings(msgspec.Struct, frozen=True):
-    """A node with its children and the graph of its run."""
+    """A node with its children, among the nodes of its run."""
 
     arrival: Arrival
-    node: GraphNode
-    graph: RunGraph
-    children: tuple[tuple[GraphNode, Arrival], ...]
+    node: PlacedRunNode
+    nodes: RunNodes
+    parent: Arrival | None
+    children: tuple[tuple[PlacedRunNode, Arrival], ...]
     closed_gaps: frozenset[GapId]
     """Gaps that were closed since, here or elsewhere."""
 
@@ -134,30 +138,50 @@ class NodeSurroundings(msgspec.Struct, frozen=True):
         refs = [
             *([created.prompt] if created.prompt else []),
             created.context,
+            *([self.parent.created.context] if self.parent else []),
             *(arrival.created.context for _, arrival in self.children),
             *(artifact.ref for output in outputs if output for artifact in output.artifacts),
         ]
         return tuple(dict.fromkeys(refs))
 
+    def is_preferred(self, node: NodeId) -> bool:
+        return node in self.nodes.path_ids
+
+
+def places_around(nodes: RunNodes, node: NodeId) -> list[tuple[int, int]]:
+    """Return where the events of a node, its parent and its children are in the stream.
+
+    As pairs of the first place and the one after the last. What a call records is adjacent, so it
+    lies between the creations of the nodes before and after.
+    """
+    own = nodes.by_id[node]
+    wanted = {own.seq, *(child.seq for child in nodes.children.get(node, ()))}
+    parent = own.created.parent
+    if parent is not None and parent in nodes.by_id:
+        wanted.add(nodes.by_id[parent].seq)
+    seqs = [one.seq for one in nodes.nodes]
+    places: list[tuple[int, int]] = []
+    for index in sorted(bisect_left(seqs, seq) for seq in wanted):
+        before = seqs[index - 1] + 1 if index else 0
+        after = seqs[index + 1] if index + 1 < len(seqs) else seqs[index] + CALL_EVENTS_MAX
+        start = max(before, seqs[index] - CALL_EVENTS_MAX, places[-1][1] if places else 0)
+        places.append((start, min(after, seqs[index] + CALL_EVENTS_MAX)))
+    return places
+
 
 def node_surroundings(
-    run: RunId, envelopes: Sequence[Envelope], node: NodeId
-) -> NodeSurroundings | None:
-    """Return a node's surroundings; None where the run has no such node.
-
-    `envelopes` are all of the session.
-    """
-    arrivals_by_node = arrivals(run, envelopes)
-    if node not in arrivals_by_node:
-        return None
-    graph = graph_of(run, arrivals_by_node)
-    nodes = {graph_node.id: graph_node for graph_node in graph.nodes}
-    children = tuple(
-        (child, arrivals_by_node[child.id]) for child in graph.children().get(node, ())
-    )
-    return NodeSurroundings(
-        arrivals_by_node[node], nodes[node], graph, children, closed_gaps(envelopes)
-    )
+    nodes: RunNodes,
+    envelopes: Sequence[Envelope],
+    node: NodeId,
+    *,
+    closed_gaps: frozenset[GapId],
+) -> NodeSurroundings:
+    """Return the surroundings of a node of the run. `envelopes` are at least those around it."""
+    arrivals_by_node = arrivals(nodes.run, envelopes)
+    children = tuple((child, arrivals_by_node[child.id]) for child in nodes.children.get(node, ()))
+    own = arrivals_by_node[node]
+    parent = arrivals_by_node.get(own.created.parent) if own.created.parent else None
+    return NodeSurroundings(own, nodes.by_id[node], nodes, parent, children, closed_gaps)
 
 
 def panel(
@@ -165,22 +189,25 @@ def panel(
 ) -> NodePanel:
     """Return a node as it is shown. `blobs` are its `blob_refs`, as far as they could be read."""
     arrival, node, created = surroundings.arrival, surroundings.node, surroundings.arrival.created
-    own = arrival.output if node.kind == "checkpoint" else None
+    own = arrival.output if node.kind in ("checkpoint", "approval") else None
     prompt = blobs.get(created.prompt) if created.prompt else None
+    parent = surroundings.parent
+    before = _read_context(parent.created.context, blobs) if parent else None
     return NodePanel(
         id=node.id,
-        run=surroundings.graph.run,
+        run=surroundings.nodes.run,
         kind=node.kind,
-        step_id=node.step_id,
-        title=node.title or "",
+        step_id=created.step_id,
+        title=created.step_title or "",
         number=created.number,
         at_ms=node.at_ms,
-        is_tip=node.is_tip,
-        is_preferred=node.is_preferred,
-        before=node.parent,
+        is_tip=node is surroundings.nodes.tip,
+        is_preferred=surroundings.is_preferred(node.id),
+        before=created.parent if created.parent in surroundings.nodes.by_id else None,
         after=_following_node(surroundings),
         prompt=prompt.decode() if prompt is not None else None,
-        context=_read_context(created.context, blobs),
+        context=(context := _read_context(created.context, blobs)),
+        context_changes=context_changes(before or {}, context or {}),
         notes=own.notes if own else "",
         artifacts=_artifact_views(own, blobs),
         decisions=decisions_in_words(arrival.decisions, titles),
@@ -222,13 +249,13 @@ def _approval_at_node(surroundings: NodeSurroundings) -> PathApproval | None:
 
 def _following_node(surroundings: NodeSurroundings) -> NodeId | None:
     successors = [child for child, _ in surroundings.children if child.kind != "checkpoint"]
-    if surroundings.node.is_preferred:
-        successors = [child for child in successors if child.is_preferred]
+    if surroundings.is_preferred(surroundings.node.id):
+        successors = [child for child in successors if surroundings.is_preferred(child.id)]
     return successors[0].id if successors else None
 
 
 def _attempt_view(
-    surroundings: NodeSurroundings, child: GraphNode, arrival: Arrival, blobs: Blobs
+    surroundings: NodeSurroundings, child: PlacedRunNode, arrival: Arrival, blobs: Blobs
 ) -> HandedIn:
     output, own_arrival = arrival.output, surroundings.arrival
     before = _read_context(own_arrival.created.context, blobs)
@@ -237,7 +264,7 @@ def _attempt_view(
         attempt=arrival.created.attempt,
         to=child.id,
         kind=child.kind,
-        is_preferred=child.is_preferred,
+        is_preferred=surroundings.is_preferred(child.id),
         at_ms=child.at_ms,
         notes=output.notes if output else "",
         artifacts=_artifact_views(output, blobs),
@@ -255,14 +282,21 @@ def _read_context(ref: BlobRef, blobs: Blobs) -> Context | None:
 def _artifact_views(output: OutputAppended | None, blobs: Blobs) -> tuple[Artifact, ...]:
     stored: tuple[StoredArtifact, ...] = output.artifacts if output else ()
     return tuple(
-        Artifact(artifact.kind, artifact.ref, artifact.size, _pretty_json(blobs.get(artifact.ref)))
+        Artifact(
+            artifact.kind,
+            artifact.ref,
+            artifact.size,
+            shown_json(content) if content is not None else None,
+        )
         for artifact in stored
+        for content in (blobs.get(artifact.ref),)
     )
 
 
-def _pretty_json(content: bytes | None) -> str | None:
+def shown_json(content: bytes) -> str:
+    """JSON on several lines; what is none is shown as it is."""
     try:
-        return msgspec.json.format(content, indent=2).decode() if content is not None else None
+        return msgspec.json.format(content, indent=2).decode()
     except msgspec.DecodeError:
-        # A bundle from elsewhere may contain anything; it is shown as it is.
-        return content.decode(errors="replace") if content is not None else None
+        # A bundle from elsewhere may contain anything.
+        return content.decode(errors="replace")

@@ -232,7 +232,9 @@ def _path_step(
         title=first.created.step_title or "",
         number=first.created.number,
         passes=tuple(frame.iteration for frame in first.created.position[:-1]),
-        result="done" if next_step_nodes else _result_at_tip(inputs, step_nodes[-1]),
+        result="done"
+        if next_step_nodes
+        else result_at_tip(inputs.run, step_nodes[-1].kind, step_nodes[-1].step_id),
         at_ms=first.envelope.at_ms,
         until_ms=next_step_nodes[0].at_ms if next_step_nodes else None,
         notes=excerpt(_latest_notes(led_to)),
@@ -266,17 +268,17 @@ def _is_off_path(node: GraphNode) -> bool:
     return not node.is_preferred
 
 
-def _result_at_tip(inputs: _PathInputs, tip: GraphNode) -> StepResult:
-    run = inputs.run
+def result_at_tip(run: RunHead, kind: NodeKind, step_id: str | None) -> StepResult:
+    """The result of the last step of a run, whose tip is a node of this kind."""
     if run.status == "abandoned":
         return "abandoned"
-    if tip.kind == "approval":
+    if kind == "approval":
         return "waits_for_approval"
-    if tip.step_id is None:
+    if step_id is None:
         return "complete_with_gaps" if run.status == "complete_with_gaps" else "complete"
     if run.is_waiting:
         return "waits_for_you"
-    if tip.kind == "blocked":
+    if kind == "blocked":
         return "blocked"
     return "asks_you" if run.asks_user else "pending"
 

@@ -97,6 +97,15 @@ def scope(
     return with_loop_variables(context, enclosing_loops(workflow, position))
 
 
+def planned_passes(loop: CompiledLoop, outside: Mapping[str, Json]) -> Json:
+    """Return the passes of a loop over a count or a list, by the variables outside of it.
+
+    Nothing, or what else stands there, where they do not say.
+    """
+    value = conditions.look_up(outside, loop.items or str(loop.count))
+    return len(value) if isinstance(value, list) else value or loop.count
+
+
 def controlled_loop_names(workflow: CompiledWorkflow) -> tuple[str, ...]:
     """Return the names of the loops that the agent may decide about."""
     loops = {id(loop): loop for _, enclosing in workflow.steps_with_loops() for loop in enclosing}

@@ -253,7 +253,7 @@ def _loop_banners(
         title = fill_placeholders(loop.title, scope)
         if loop.kind in ("for", "forEach"):
             value = conditions.look_up(scope, loop.items or str(loop.count))
-            total = len(value) if isinstance(value, list) else value or loop.count
+            total = positions.planned_passes(loop, scope)
             of = f" of {total}" if total else ""
             item = value[number - 1] if isinstance(value, list) and number <= len(value) else None
             yield f"“{title}”: number {number}{of}.{_item_text(loop.item_var, item, shown_paths)}"
