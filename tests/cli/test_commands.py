@@ -13,6 +13,7 @@ from inline_snapshot import snapshot
 
 from interlock import __version__
 from interlock.app.context import App
+from interlock.app.runs import user_actions
 from interlock.app.sessions.lookup import list_sessions
 from tests.cli.conftest import Said, Terminal
 from tests.scenes import handed_in, started
@@ -103,6 +104,22 @@ def test_a_session_is_listed_and_shown(app: App, typed: Terminal, tmp_path: Path
     assert ["1", "Step", "1", "done", *["Looked", "at", "it.", "And", "more."]] in lines
     assert ["2", "Step", "2", "pending"] in lines
     assert json.loads(typed("session", "show", session, "--json").out)["session"] == session
+
+
+def test_a_list_is_narrowed_to_sessions_with_words(
+    app: App, typed: Terminal, tmp_path: Path
+) -> None:
+    wanted = handed_in(app, started(app, tmp_path), "A needle, long ago").session
+    user_actions.set_archived(
+        app, handed_in(app, started(app, tmp_path), "A needle too").session, is_archived=True
+    )
+    started(app, tmp_path)
+
+    (row,) = json.loads(typed("session", "list", "--search", "NEEDLE", "--json").out)
+    assert row["session"] == wanted
+    both = typed("session", "list", "--search", "needle", "--all", "--json").out
+    assert len(json.loads(both)) == 2
+    assert typed("session", "list", "--search", "absent").out == "No session has these words.\n"
 
 
 def test_a_session_that_is_not_there_is_refused(typed: Terminal) -> None:

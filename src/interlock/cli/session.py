@@ -17,6 +17,7 @@ from interlock.app.refusals import BundleBroken, NoSuchRun, NoSuchSession
 from interlock.app.runs import user_actions
 from interlock.app.sessions import bundle
 from interlock.app.sessions.lookup import SessionView, find_session, list_sessions, show_session
+from interlock.app.sessions.search import sessions_with_words
 from interlock.cli.authority import require_user
 from interlock.cli.session_end import end
 from interlock.cli.session_log import log_command
@@ -134,14 +135,19 @@ def stats(session_id: str | None, *, as_json: bool) -> None:
     help="How many, newest first",
 )
 @click.option("--all", "archived", is_flag=True, help="Those that were archived too")
+@click.option("--search", "words", help="Only those with these words, in handed-in notes too")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
-def list_command(limit: int, *, archived: bool, as_json: bool) -> None:
+def list_command(limit: int, words: str | None, *, archived: bool, as_json: bool) -> None:
     """List sessions, newest first"""
     app = open_app(data_home())
     end_departed_sessions(app)
-    rows = list_sessions(app, limit=limit, archived=archived)
+    found = sessions_with_words(app, words, limit=limit) if words else None
+    rows = list_sessions(app, limit=limit, archived=archived, sessions=found)
     if as_json:
         print_json(rows)
+        return
+    if not rows and words:
+        print_lines("No session has these words.")
         return
     if not rows:
         print_lines("No sessions yet. `interlock demo` plays one, and `interlock install HOST`")

@@ -94,6 +94,10 @@ class SessionFilter(msgspec.Struct, frozen=True):
     workspace: str = ""
     is_archived: bool | None = False
     """None: both archived sessions and others."""
+    needs_user: bool | None = None
+    """Whether something in it waits for the user; None: either way."""
+    sessions: tuple[SessionId, ...] | None = None
+    """No others than these."""
 
 
 class ListedSession(msgspec.Struct, frozen=True, rename="camel"):
@@ -111,6 +115,18 @@ class SessionList(msgspec.Struct, frozen=True):
     sessions: tuple[ListedSession, ...]
     next: tuple[int, int] | None
     """The position after which the next part begins; None if this is the last."""
+
+
+class SessionGroup(msgspec.Struct, frozen=True):
+    """The number of sessions that agree in what lists are filtered by."""
+
+    status: str
+    needs_user: bool
+    is_archived: bool
+    workspace: str
+    count: int
+    updated_ms: int
+    """The time at which one of them was changed last."""
 
 
 class AttendedSession(msgspec.Struct, frozen=True):

@@ -14,6 +14,7 @@ from interlock.store.records import (
     ResumeRow,
     RunSearch,
     SessionFilter,
+    SessionGroup,
     SessionList,
     WaitingRunRow,
     WorkflowUsage,
@@ -22,6 +23,7 @@ from interlock.store.sql import Numbers, SqlDatabase, Texts, Value
 
 FOUND_BY_PREFIX_MAX = 10
 _LAST_CHARACTER = "\U0010ffff"
+_NEEDS_USER = "(waiting > 0 OR id IN (SELECT stream FROM run WHERE waiting > 0))"
 _RESUME_ROWS = "SELECT s.session, s.head, r.head FROM run r JOIN stream s ON s.id = r.stream "
 
 
@@ -33,29 +35,13 @@ class SessionIndex:
         self, session_filter: SessionFilter, *, before: tuple[int, int] | None, limit: int
     ) -> SessionList:
         """Sessions with or without runs, newest first, beginning after the position `before`."""
-        conditions, values = ["true"], list[Value]()
-        if session_filter.is_archived is not None:
-            conditions.append("is_archived = ?")
-            values.append(session_filter.is_archived)
-        if session_filter.workspace:
-            conditions.append("workspace = ?")
-            values.append(session_filter.workspace)
-        if session_filter.workflow:
-            conditions.append("id IN (SELECT stream FROM run WHERE workflow = ?)")
-            values.append(session_filter.workflow)
-        if session_filter.statuses:
-            conditions.append("status = ANY (?)")
-            values.append(Texts(session_filter.statuses))
-        if session_filter.words:
-            matching = self._database.runs_with_words(session_filter.words, all_of=True)
-            conditions.append(f"id IN (SELECT stream FROM run WHERE id IN ({matching[0]}))")
-            values += matching[1]
+        condition, values = self._filter_condition(session_filter)
         if before:
-            conditions.append("(updated_ms, id) < (?, ?)")
+            condition += " AND (updated_ms, id) < (?, ?)"
             values += before
         rows = list(
             self._database.read(
-                f"SELECT session, head, updated_ms, id FROM stream WHERE {' AND '.join(conditions)}"
+                f"SELECT session, head, updated_ms, id FROM stream WHERE {condition}"
                 " ORDER BY updated_ms DESC, id DESC LIMIT ?",
                 (*values, limit + 1),
             )
@@ -72,6 +58,44 @@ class SessionIndex:
             for session, content, _, id_ in rows
         )
         return SessionList(sessions, None if is_last else rows[-1][2:])
+
+    def group_sessions(self, session_filter: SessionFilter) -> list[SessionGroup]:
+        """Count the sessions that match, by what lists are filtered by."""
+        condition, values = self._filter_condition(session_filter)
+        rows = self._database.read(
+            f"SELECT status, {_NEEDS_USER}, is_archived, workspace, count(*), max(updated_ms)"
+            f" FROM stream WHERE {condition} GROUP BY 1, 2, 3, 4",
+            values,
+        )
+        return [
+            SessionGroup(status, bool(needs_user), bool(is_archived), workspace, count, updated_ms)
+            for status, needs_user, is_archived, workspace, count, updated_ms in rows
+        ]
+
+    def _filter_condition(self, session_filter: SessionFilter) -> tuple[str, list[Value]]:
+        conditions, values = ["true"], list[Value]()
+        if session_filter.is_archived is not None:
+            conditions.append("is_archived = ?")
+            values.append(session_filter.is_archived)
+        if session_filter.workspace:
+            conditions.append("workspace = ?")
+            values.append(session_filter.workspace)
+        if session_filter.workflow:
+            conditions.append("id IN (SELECT stream FROM run WHERE workflow = ?)")
+            values.append(session_filter.workflow)
+        if session_filter.statuses:
+            conditions.append("status = ANY (?)")
+            values.append(Texts(session_filter.statuses))
+        if session_filter.needs_user is not None:
+            conditions.append(f"{'' if session_filter.needs_user else 'NOT '}{_NEEDS_USER}")
+        if session_filter.sessions is not None:
+            conditions.append("session = ANY (?)")
+            values.append(Texts(session_filter.sessions))
+        if session_filter.words:
+            matching = self._database.runs_with_words(session_filter.words, all_of=True)
+            conditions.append(f"id IN (SELECT stream FROM run WHERE id IN ({matching[0]}))")
+            values += matching[1]
+        return " AND ".join(conditions), values
 
     def _listed_runs(self, streams: Sequence[int]) -> dict[int, dict[RunId, RunHead]]:
         """The runs that a list of sessions tells of: the latest of each, and those that wait."""
@@ -166,6 +190,20 @@ class SessionIndex:
             (key, key + _LAST_CHARACTER, FOUND_BY_PREFIX_MAX),
         )
         return [decode_envelope(body) for (body,) in rows]
+
+    def events_by_prefixes(self, prefixes: Sequence[str], *, sessions_max: int) -> list[Envelope]:
+        """The events whose keys begin so, in any order, of the sessions that changed last."""
+        statements = [
+            (
+                "SELECT k.body FROM (SELECT id FROM stream WHERE is_archived = ?"
+                " ORDER BY updated_ms DESC, id DESC LIMIT ?) s"
+                " JOIN keyed_event k ON k.stream = s.id AND k.key >= ? AND k.key < ?",
+                (False, sessions_max, prefix, prefix + _LAST_CHARACTER),
+            )
+            for prefix in prefixes
+        ]
+        results = self._database.read_all(statements)
+        return [decode_envelope(body) for rows in results for (body,) in rows]
 
     def sessions_with_gaps(self, *, limit: int) -> list[SessionId]:
         """The newest sessions that are not archived and have a run with an open gap."""

@@ -20,7 +20,7 @@ from interlock.core.views.status import QUIET, session_status
 from interlock.core.views.step_notes import StepNotes, step_notes
 from interlock.store.failures import StoreFailure
 from interlock.store.log_reader import LogReader
-from interlock.store.records import ListedSession, ResumeRow, SessionFilter, Stats
+from interlock.store.records import ListedSession, ResumeRow, SessionFilter, SessionGroup, Stats
 from interlock.workspace.git import state
 from interlock.workspace.machine.clients import look_for_clients
 from interlock.workspace.projects import project
@@ -64,9 +64,18 @@ class SessionRow(msgspec.Struct, frozen=True):
     """The session that it is a copy of; empty if it began here."""
 
 
-def list_sessions(app: App, *, limit: int, archived: bool = False) -> list[SessionRow]:
-    """Return the rows of a list of sessions, newest first; archived ones too if requested."""
-    session_filter = SessionFilter(is_archived=None if archived else False)
+def list_sessions(
+    app: App,
+    *,
+    limit: int,
+    archived: bool = False,
+    sessions: tuple[SessionId, ...] | None = None,
+) -> list[SessionRow]:
+    """Return the rows of a list of sessions, newest first; archived ones too if requested.
+
+    `sessions`: no others than these.
+    """
+    session_filter = SessionFilter(is_archived=None if archived else False, sessions=sessions)
     page = session_page(app, session_filter, after="", limit=limit)
     presence, now_ms = look_for_clients(app.home), app.clock.now_ms()
     return [
@@ -135,6 +144,11 @@ def session_page(app: App, session_filter: SessionFilter, *, after: str, limit: 
     before = (int(cursor[1]), int(cursor[2])) if cursor else None
     listed = app.reader.list_sessions(session_filter, before=before, limit=limit)
     return SessionPage(listed.sessions, f"{listed.next[0]}-{listed.next[1]}" if listed.next else "")
+
+
+def session_groups(app: App, session_filter: SessionFilter) -> list[SessionGroup]:
+    """Return the numbers of sessions that match, by what lists are filtered by."""
+    return app.reader.group_sessions(session_filter)
 
 
 def is_workspace(app: App, directory: str) -> bool:

@@ -12,7 +12,7 @@ from interlock.app.context import App
 from interlock.core.answers import answer_json
 from interlock.core.explanation import Explanation
 from interlock.core.refusal import Refusal
-from interlock.server.api import coordination, jobs, runs, sessions, system, workflows
+from interlock.server.api import coordination, jobs, runs, search, sessions, system, workflows
 from interlock.server.api.document import PREFIX, build_document
 from interlock.server.api.operation import (
     FileAnswer,
@@ -36,6 +36,7 @@ def _show_document(_app: App, _at: NoParameters) -> dict[str, Any]:
 
 OPERATIONS: tuple[Operation, ...] = (
     *sessions.OPERATIONS,
+    *search.OPERATIONS,
     *runs.OPERATIONS,
     *jobs.OPERATIONS,
     *coordination.OPERATIONS,

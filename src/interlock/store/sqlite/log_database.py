@@ -24,6 +24,7 @@ from interlock.store.sqlite.database import SqliteDatabase
 
 _LIST = re.compile(r"= ANY \(\?\)")
 _HEX = re.compile(r"encode\((\S+), 'hex'\)")
+_LIKE = re.compile(r"convert_from\((\S+), 'UTF8'\) COLLATE \"C\" ILIKE")
 _ITEMS = {
     Texts: "IN (SELECT value FROM json_each(?))",
     Numbers: "IN (SELECT value FROM json_each(?))",
@@ -174,6 +175,7 @@ def _sqlite_form(sql: str, kinds: tuple[type, ...]) -> str:
     """Return the statement in the form of SQLite, which takes lists of these kinds."""
     kinds_left = iter(kinds)
     sql = sql.replace(LEFT_FIRST, "CROSS JOIN").removesuffix(" FOR UPDATE")
+    sql = _LIKE.sub(r"CAST(\1 AS TEXT) LIKE", sql)
     return _HEX.sub(r"lower(hex(\1))", _LIST.sub(lambda _: _ITEMS[next(kinds_left)], sql))
 
 
