@@ -25,6 +25,7 @@ from interlock.core.session.nodes import Node, approval_key, approval_resolved_k
 from interlock.core.session.plan import Plan
 from interlock.core.session.run_head import RunHead
 from interlock.core.session.session_approvals import TIMEOUT
+from interlock.core.views.node_panel import Change, context_changes
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow
 from interlock.store.log_reader import LogReader
 
@@ -65,6 +66,8 @@ class PendingApproval(msgspec.Struct, frozen=True, rename="camel"):
     shown: str = ""
     """The digest of what is to be approved. An answer that sends it is to exactly this."""
     subject: Literal["step", "tool_call", "request"] = "step"
+    changes: tuple[Change, ...] = ()
+    """The values that were handed in with the step and are not what they were before."""
 
 
 class ApprovalAnswer(msgspec.Struct, frozen=True, rename="camel"):
@@ -306,6 +309,7 @@ def _pending_approval(reader: LogReader, approval: _OpenApproval) -> PendingAppr
     assert created.parent is not None, "an approval comes after a step"
     assert created.attempt is not None, "a step that was handed in"
     step = stored_node.load_node(reader, created.parent)
+    values = past_outputs.values_at(reader, approval.node)
     pending = PendingApproval(
         request.approval,
         approval.node.session,
@@ -317,12 +321,13 @@ def _pending_approval(reader: LogReader, approval: _OpenApproval) -> PendingAppr
         request.question,
         stored_node.notes_at(reader, step, created.attempt),
         past_outputs.artifacts_at(reader, step, created.attempt),
-        past_outputs.values_at(reader, approval.node),
+        values,
         approval.run.self_attested,
         approval.asked_ms,
         request.deadline_ms,
         request.on_timeout,
         approval.run.tip != approval.node.id,
+        changes=context_changes(past_outputs.values_at(reader, step), values),
     )
     return msgspec.structs.replace(pending, shown=_content_digest(pending))
 

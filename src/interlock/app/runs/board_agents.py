@@ -10,6 +10,7 @@ import msgspec
 
 from interlock.app.context import App
 from interlock.app.coordination.local_facts import is_on_this_machine, process_states
+from interlock.app.sessions.lookup import title_of
 from interlock.core.coordination.board import AgentPresence, AgentStatus, Board
 from interlock.core.coordination.records import Identity, Reservation, WorkItem
 from interlock.core.coordination.refusals import span_text
@@ -17,6 +18,7 @@ from interlock.core.ids import SessionId
 from interlock.core.session.head import Head
 from interlock.core.views.status import Status, session_status
 
+SESSION_PREFIX = "ses_"
 AgentWord = Literal["working", "waiting", "stuck", "done"]
 
 _WAITING = ("asks_you", "waits_for_approval", "paused")
@@ -47,11 +49,20 @@ class BoardAgent(msgspec.Struct, frozen=True, rename="camel"):
     reservations: tuple[Reservation, ...]
     """The ones that end first come first."""
     claims: tuple[WorkItem, ...]
+    goal: str
+    """The goal of its session's newest run; empty if it has none."""
+    is_finished: bool
+    """Whether its session is done, or is gone without anybody who is seen there."""
 
     @property
     def session(self) -> str:
         """Its session; empty for a person."""
-        return self.identity.session if self.identity.session.startswith("ses_") else ""
+        return self.identity.session if self.identity.session.startswith(SESSION_PREFIX) else ""
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether nothing of it concerns others any more."""
+        return self.is_finished and not self.claims and not self.reservations
 
     @property
     def is_left_behind(self) -> bool:
@@ -73,6 +84,7 @@ def _agent(app: App, board: Board, identity: Identity, *, is_alive: bool | None)
     head = stream.head if stream else None
     latest = app.reader.runs(SessionId(identity.session), latest=1) if head else []
     status = session_status(head, latest[-1] if latest else None) if head else None
+    has_session = identity.session.startswith(SESSION_PREFIX)
     seen_ms = board.seen_ms.get(identity.id, identity.registered_ms)
     reservations = sorted(board.reservations_of(identity.id), key=lambda one: one.until_ms)
     return BoardAgent(
@@ -86,6 +98,8 @@ def _agent(app: App, board: Board, identity: Identity, *, is_alive: bool | None)
         is_on_this_machine(app, identity),
         tuple(reservations),
         tuple(board.claims_of(identity.id)),
+        title_of(latest[-1]) if latest else "",
+        status.code in _DONE if status else has_session and presence.status != "active",
     )
 
 
