@@ -106,7 +106,7 @@ class Vault:
     def __init__(self, root: Path) -> None:
         self.home, self.shop, self.site = root / "home", root / "shop", root / "site"
         self.unknown, self.empty = root / "unknown", root / "empty"
-        self.session = self.node = ""
+        self.session = self.run = self.node = ""
 
     @property
     def notes(self) -> Path:
@@ -124,7 +124,8 @@ class Vault:
         app = open_app(self.home)
         for project in (self.empty, self.site, self.shop):
             self.session = started(app, "hello", f"Goal in {project.name}", project)
-        self.node = app.reader.runs(SessionId(self.session))[-1].tip or ""
+        run = app.reader.runs(SessionId(self.session))[-1]
+        self.run, self.node = run.run, run.tip or ""
         app.close()
         for path, text in NOTES.items():
             filled = text.replace("{session}", self.session).replace("{node}", self.node)

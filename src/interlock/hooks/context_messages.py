@@ -2,11 +2,9 @@
 
 import hashlib
 import os
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from interlock.agents.hosts.claude_code_shell import CONFINED_TOOL, is_confined
 from interlock.agents.hosts.hook_payload import HookPayload
 from interlock.agents.hosts.host import Host
 from interlock.app.callers import session_record
@@ -23,6 +21,7 @@ from interlock.app.hosts.transcript import count_marks
 from interlock.app.protocol import delegations, gated_sessions
 from interlock.app.protocol.bootstrap import (
     MODE_MEANINGS,
+    describe_shell,
     forget_what_was_told,
     notice_cuts,
     tell_conversation,
@@ -55,7 +54,7 @@ def begin_session(
         )
         if host.tells_at_prompt:
             return "", remarks
-        shell = _describe_shell(host, app.environment, home)
+        shell = describe_shell(host, app.environment, home)
         text = tell_conversation(app, started.state, (shell, *remarks), conversation)
         news = _news_text(app, started.session) if started.state.version else ""
         return "\n\n".join(filter(None, (text, news))), remarks
@@ -84,7 +83,7 @@ def tell_what_is_new(home: Path, root: Path, host: Host, payload: HookPayload) -
             path = Path(payload.transcript_path)
             notice_cuts(home, conversation, count_marks(path, host.cut_mark))
         started = gated_sessions.begin(app, root, conversation)
-        shell = _describe_shell(host, app.environment, home)
+        shell = describe_shell(host, app.environment, home)
         remarks = policy_remarks(home, root, at_ms=app.clock.now_ms())
         text = tell_conversation(app, started.state, (shell, *remarks), conversation)
         news = _news_text(app, started.session) if started.state.version else ""
@@ -118,7 +117,7 @@ def brief_subagent(home: Path, host: Host, payload: HookPayload) -> str:
     state = bound_conversations.state_of(home, host.name, payload.session_id)
     if state is None:
         return ""
-    shell = _describe_shell(host, os.environ, home)
+    shell = describe_shell(host, os.environ, home)
     text = (
         f"You work for the Interlock session {state.session}. Its mode is {state.mode}"
         f" ({MODE_MEANINGS[state.mode]}), and a subagent does not change it. {shell}"
@@ -169,20 +168,6 @@ def accept_plan(home: Path, host: Host, payload: HookPayload) -> str:
         return f"The user has approved the plan: the mode is now {result.current_mode}."
     explanation = result.explain()
     return f"The mode was not changed. {explanation.error}. {explanation.hint}"
-
-
-def _describe_shell(host: Host, environment: Mapping[str, str], home: Path) -> str:
-    """Tell what becomes of shell commands before coding, which depends on client and machine."""
-    if is_confined(environment, CONFINED_TOOL, str(home)):
-        return (
-            "Before coding, shell commands run read-only: they can write to $TMPDIR alone, and only"
-            " those that surely read a remote or a daemon reach a network."
-        )
-    what = "the user is asked about each" if host.asks else "none may be run"
-    return (
-        "Shell commands are not confined in this client on this machine: before coding,"
-        f" {what} that does not surely read."
-    )
 
 
 def change_typed_mode(

@@ -8,10 +8,11 @@ import pytest
 from interlock.app.context import App, open_app
 from interlock.app.failures import SettingsBroken
 from interlock.app.gate.opt_in import opt_in
+from interlock.app.notes.all_projects import with_notes
 from interlock.app.notes.browse import notes_of_session
 from interlock.app.notes.polling import notes_state, poll_files
 from interlock.app.notes.project_notes import open_notes
-from interlock.app.notes.projects import known_projects, newest_project
+from interlock.app.notes.projects import known_projects
 from interlock.app.protocol import gated_sessions
 from interlock.app.refusals import NoProject, NoSuchDirectory
 from interlock.app.sessions.known_workspaces import known_workspace, known_workspaces
@@ -53,7 +54,7 @@ def test_what_is_shown_is_what_can_be_looked_into(shut: Closed) -> None:
     app = shut.app
 
     assert str(shut.open) in known_workspaces(app)
-    assert newest_project(app, known_projects(app)) == str(shut.open)
+    assert with_notes(app, known_projects(app)) == [str(shut.open)]
     assert known_workspace(app, str(shut.open)) == shut.open
     asked = known_workspace(app, str(shut.closed))
     assert isinstance(asked, Explanation) == (str(shut.closed) not in known_workspaces(app))

@@ -8,12 +8,12 @@ import pytest
 
 from interlock.app.context import App
 from interlock.app.gate.trust import trust_checkout
+from interlock.app.notes.all_projects import with_notes
 from interlock.app.notes.project_notes import INDEX_DIRECTORY, OpenedNotes, open_notes
 from interlock.app.notes.projects import (
     REMEMBERED_PROJECTS_MAX,
     known_project,
     known_projects,
-    newest_project,
 )
 from interlock.app.sessions.known_workspaces import known_workspaces
 from interlock.core.explanation import Explanation
@@ -96,17 +96,21 @@ def test_of_those_whose_notes_were_used_the_last_comes_first(
     assert known_projects(app) == before[::-1]
 
 
-def test_one_with_notes_is_shown_before_one_without(app: App, desk: Desk, other: Desk) -> None:
+def test_only_those_with_a_folder_of_notes_have_notes_and_each_folder_counts_once(
+    app: App, desk: Desk, other: Desk
+) -> None:
     desk.written("One", "text")
     started(app, other.root)
+    (desk.root / "src").mkdir()
+    started(app, desk.root / "src")
 
     known = known_projects(app)
 
-    assert known == (str(other.root), str(desk.root))
-    assert newest_project(app, known) == str(desk.root)
+    assert known == (str(desk.root / "src"), str(other.root))
+    assert with_notes(app, known) == [str(desk.root / "src")]
+    assert with_notes(app, (*known, str(desk.root))) == [str(desk.root / "src")]
     other.written("Two", "text")
-    assert newest_project(app, known) == str(other.root)
-    assert newest_project(app, ()) == ""
+    assert with_notes(app, known) == list(known)
 
 
 @pytest.mark.invariant("notes-stay-apart")

@@ -1,5 +1,6 @@
 """The budget: never exceeded, the same for the same, and silent about what was told."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -180,9 +181,17 @@ def test_an_item_cannot_forge_a_heading() -> None:
 
 def test_where_nothing_fits_nothing_is_said() -> None:
     assert assemble_briefing([many("Decisions", 3)], budget=5) == Briefing(
-        "", (), (("Decisions", 3),)
+        "", (), (("Decisions", 3),), budget=5
     )
-    assert assemble_briefing([], budget=100) == Briefing("", (), ())
+    assert assemble_briefing([], budget=100) == Briefing("", (), (), budget=100)
+
+
+def test_what_nobody_fetched_is_told_from_what_had_no_room() -> None:
+    parts = [msgspec.structs.replace(many("Decisions", 3), unfetched_count=7), many("Notes", 2)]
+    made = assemble_briefing(parts, budget=5)
+
+    assert made.left_out == (("Decisions", 10), ("Notes", 2))
+    assert made.unfetched == (("Decisions", 7),)
 
 
 def test_tokens_are_estimated_rather_too_high() -> None:

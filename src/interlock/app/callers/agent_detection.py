@@ -10,7 +10,7 @@ from pathlib import Path
 
 from interlock.agents.hosts import recognition
 from interlock.agents.hosts.host import Host
-from interlock.agents.hosts.registry import NAMES, host_named
+from interlock.agents.hosts.registry import NAMES, all_hosts, host_named
 from interlock.workspace.machine import clients, processes
 from interlock.workspace.machine.processes import Process, ancestors
 
@@ -83,6 +83,18 @@ def client_among(lineage: Sequence[Process]) -> Process | None:
     # A login shell has a dash before its name.
     client = next((p for p in lineage if p.name.lstrip("-") not in _LAUNCHERS), None)
     return None if client is None or client.name in _INIT_PROGRAMS else client
+
+
+def client_title(home: Path, process: int) -> str:
+    """The client that a process works for, for people; its program if it is none that is known."""
+    client = client_among(ancestors(process))
+    if client is None:
+        return ""
+    name = _client_name(home, client)
+    titles = (
+        host.title for host in all_hosts() if name in (host.name, host.program, *host.packages)
+    )
+    return next(titles, client.name)
 
 
 def _other_client(home: Path, lineage: Sequence[Process], client: Process | None) -> str:

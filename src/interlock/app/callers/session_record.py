@@ -19,7 +19,7 @@ from interlock.app.gate.policy import EffectivePolicy
 from interlock.app.sessions.project_name import project_of
 from interlock.app.sessions.workspace_snapshot import observe_workspace
 from interlock.core import ids
-from interlock.core.gate.state import GateRow
+from interlock.core.gate.state import GateRow, Mode
 from interlock.core.ids import SessionId
 from interlock.core.protocol import gated_session
 from interlock.core.protocol.gated_session import Conversation
@@ -68,14 +68,21 @@ def announce(
     gate_rows.publish_rows(
         app.home, [PublishedRow(conversation.host, conversation.id, row, is_simple)]
     )
+    announced = unrecorded_state(app, root, conversation, SessionId(row.session), row.mode)
+    return StartedSession(SessionId(row.session), known is None, announced)
+
+
+def unrecorded_state(
+    app: App, root: Path, conversation: Conversation, session: SessionId, mode: Mode
+) -> SessionState:
+    """The state of a session that has just begun, of which nothing is recorded yet."""
     at = state.timestamp(app.clock.now_ms())
-    announced = SessionState(
-        *(row.session, root.name, str(root), at, at, 0),
-        current_mode=row.mode,
+    return SessionState(
+        *(session, root.name, str(root), at, at, 0),
+        current_mode=mode,
         host_sessions=(HostSession(conversation.host, conversation.id),),
         protocol_start_complete=True,
     )
-    return StartedSession(SessionId(row.session), known is None, announced)
 
 
 def _announced_row(app: App, conversation: Conversation) -> GateRow | None:

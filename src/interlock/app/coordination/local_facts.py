@@ -58,7 +58,7 @@ def with_local_activity(app: App, board: Board) -> Board:
     ]
     if not silent:
         return board
-    latest = _latest_lines(app)
+    latest = latest_hook_lines(app)
     now_ms, seen_ms = app.clock.now_ms(), dict(board.seen_ms)
     for identity in silent:
         at_ms = max((latest.get(key, 0) for key in _conversations(app, identity)), default=0)
@@ -68,7 +68,7 @@ def with_local_activity(app: App, board: Board) -> Board:
     return msgspec.structs.replace(board, seen_ms=seen_ms)
 
 
-def _latest_lines(app: App) -> dict[tuple[str, str], int]:
+def latest_hook_lines(app: App) -> dict[tuple[str, str], int]:
     """When the hooks of each conversation last wrote a line."""
     latest: dict[tuple[str, str], int] = {}
     try:

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import astuple
 
 from interlock.app.context import App
 from interlock.app.failures import StoreFailure
@@ -38,6 +39,13 @@ class NoteListPage(msgspec.Struct, frozen=True):
     """Paths that could not be scanned; an empty path is the folder itself."""
 
 
+class SessionNote(NoteSummary, frozen=True):
+    """A note that was written in a session."""
+
+    node: str = ""
+    """The node that was pending then, as the note names it: anybody may have written that."""
+
+
 @refuse_on_disk_failure
 def browse_notes(app: App, notes: OpenedNotes, query: NoteQuery) -> NoteListPage | Refusal:
     result = search(app, notes, query)
@@ -55,7 +63,7 @@ def browse_notes(app: App, notes: OpenedNotes, query: NoteQuery) -> NoteListPage
     )
 
 
-def notes_of_session(app: App, workspace: str, session: SessionId) -> tuple[NoteSummary, ...]:
+def notes_of_session(app: App, workspace: str, session: SessionId) -> tuple[SessionNote, ...]:
     """Return the notes whose frontmatter names the session, as far as they are indexed already.
 
     The files are not scanned: the page of a session is rendered at every step of it. For the same
@@ -71,4 +79,7 @@ def notes_of_session(app: App, workspace: str, session: SessionId) -> tuple[Note
         rows = notes.index.find_by_frontmatter("session", session, limit=SESSION_NOTES_MAX)
     except (StoreFailure, OSError):
         return ()
-    return tuple(note_summary(row) for row in rows)
+    return tuple(
+        SessionNote(*astuple(note_summary(row)), node=str(row.front.get("node") or ""))
+        for row in rows
+    )

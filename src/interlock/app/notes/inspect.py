@@ -17,6 +17,7 @@ from interlock.core.notes.fts_query import label, one_line
 from interlock.core.notes.note import Frontmatter, Metadata
 from interlock.core.notes.versions import version_of
 from interlock.core.refusal import Refusal
+from interlock.core.session.nodes import node_of
 from interlock.store import queries
 from interlock.store.notes.rows import LinkRow, NoteRow, ObservationRow
 
@@ -26,13 +27,18 @@ OUTGOING_MAX = 200
 
 
 class NoteOrigin(msgspec.Struct, frozen=True):
-    """The session that a note names as the one it was written in."""
+    """The session that a note names as the one it was written in, and the step there."""
 
     session: str
-    node: str
-    """Empty if the note names none, or none of that session."""
     is_known: bool
     """Whether the session is in this store."""
+    goal: str = ""
+    """The goal of the run; empty if the note names no step."""
+    run: str = ""
+    node: str = ""
+    """Empty if the note names none, or none of that session."""
+    step_number: int = 0
+    step_title: str = ""
 
 
 class InspectedLink(msgspec.Struct, frozen=True):
@@ -111,18 +117,25 @@ def _origin(app: App, values: Metadata) -> NoteOrigin | None:
     # The frontmatter may hold any text; what cannot be a session id is not looked up.
     is_possible_id = session.isascii() and session.isprintable()
     if not is_possible_id or app.reader.stream(SessionId(session)) is None:
-        return NoteOrigin(session, "", is_known=False)
-    is_node_of_session = (
-        isinstance(node, str)
-        and is_node_id(node)
-        and _belongs_to_session(app, NodeId(node), session)
+        return NoteOrigin(session, is_known=False)
+    created = (
+        app.reader.ask(queries.creation_event(NodeId(node)))
+        if isinstance(node, str) and is_node_id(node)
+        else None
     )
-    return NoteOrigin(session, str(node) if is_node_of_session else "", is_known=True)
-
-
-def _belongs_to_session(app: App, node: NodeId, session: str) -> bool:
-    created = app.reader.ask(queries.creation_event(node))
-    return created is not None and created.session == session
+    if created is None or created.session != session:
+        return NoteOrigin(session, is_known=True)
+    at = node_of(created)
+    goals = {run.run: run.goal for run in app.reader.runs(SessionId(session))}
+    return NoteOrigin(
+        session,
+        is_known=True,
+        goal=goals.get(at.run, ""),
+        run=at.run,
+        node=at.id,
+        step_number=at.created.number,
+        step_title=at.created.step_title or "",
+    )
 
 
 def _outgoing_links(notes: OpenedNotes, links: Sequence[LinkRow]) -> Iterator[InspectedLink]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -31,7 +32,12 @@ def notes_state(app: App, workspace: Path) -> str:
         parts = str(notes.folder.root), str(notes.index.change_mark()), *notes.last_sync.unreadable
     else:
         parts = type(notes).__name__, *map(str, msgspec.structs.astuple(notes))
-    return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:STATE_CHARS]
+    return _digest(parts)
+
+
+def combine_states(states: Sequence[str]) -> str:
+    """Return the state of several projects together; of one it is its own."""
+    return states[0] if len(states) == 1 else _digest(states)
 
 
 def poll_files(app: App, workspace: Path) -> NotesPoll:
@@ -41,3 +47,7 @@ def poll_files(app: App, workspace: Path) -> NotesPoll:
     is_behind = isinstance(notes, OpenedNotes) and notes.refresh(app).pending > 0
     state = notes_state(app, workspace)
     return NotesPoll(state, time.thread_time() - started, is_behind)
+
+
+def _digest(parts: Sequence[str]) -> str:
+    return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:STATE_CHARS]

@@ -6,7 +6,7 @@ whether it still is a project with a usable notes folder is checked every time.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -44,18 +44,6 @@ def known_project(app: App, path: str) -> Path | Explanation:
         "Choose one of the projects that are listed. Others become known when an agent starts work"
         " there, and when you use their notes: `interlock note check`, in the project.",
     )
-
-
-def newest_project(app: App, projects: Sequence[str]) -> str:
-    """Return the first project that has notes; else the first that could; else the first."""
-    possible = ""
-    for project in projects:
-        location = notes_location(app.home, Path(project))
-        if isinstance(location, NotesLocation):
-            if os.path.isdir(location.folder):
-                return project
-            possible = possible or project
-    return possible or next(iter(projects), "")
 
 
 def _other_projects(app: App) -> Iterator[str]:

@@ -3,7 +3,7 @@
 import msgspec
 
 from interlock.app.context import App
-from interlock.app.notes.project_notes import OpenedNotes
+from interlock.app.notes.project_notes import SYNC_SECONDS_MAX, OpenedNotes
 from interlock.app.notes.refusals import TooManyFilterValues
 from interlock.app.notes.results import (
     NoteSearchHit,
@@ -36,6 +36,8 @@ class NoteQuery(msgspec.Struct, frozen=True):
     limit: int = 10
     page: int = 1
     is_explained: bool = False
+    seconds_max: float = SYNC_SECONDS_MAX
+    """The time in which changed files are read first; what takes longer is pending."""
 
 
 @refuse_on_disk_failure
@@ -46,7 +48,7 @@ def search(app: App, notes: OpenedNotes, query: NoteQuery) -> NoteSearchResult |
     """
     if (refusal := _check_filter_size(query.filter)) is not None:
         return refusal
-    synced = notes.refresh(app)
+    synced = notes.refresh(app, seconds_max=query.seconds_max)
     limit = min(max(query.limit, 1), LIMIT_MAX)
     first = (min(max(query.page, 1), PAGE_MAX) - 1) * limit
     end = first + limit

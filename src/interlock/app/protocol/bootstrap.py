@@ -4,22 +4,28 @@ It stays within a budget and says what was left out. What a conversation was tol
 repeated, as long as it still remembers: after it was cleared or compacted, all is new to it again.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
+from interlock.agents.hosts.claude_code_shell import CONFINED_TOOL, is_confined
+from interlock.agents.hosts.host import Host
 from interlock.app.callers import session_record
 from interlock.app.context import App
 from interlock.app.coordination.presence_lines import others_here, own_holdings
 from interlock.app.failures import SettingsBroken
+from interlock.app.gate import integrity
 from interlock.app.gate.notes_location import BUDGET_TOKENS_DEFAULT
+from interlock.app.gate.policy import policy_remarks
 from interlock.app.protocol.feature_reviews import settle_if_overdue
 from interlock.app.protocol.left_handoffs import left_handoffs
+from interlock.app.refusals import ProjectNotOptedIn
 from interlock.app.sessions.quiet import is_quiet
 from interlock.app.sessions.resume_check import changes_to_verify
 from interlock.app.sessions.workspace_snapshot import observe_workspace
+from interlock.core import ids
 from interlock.core.ids import SessionId
 from interlock.core.notes.budget import Briefing, BriefingPart, assemble_briefing
 from interlock.core.protocol.gated_session import Conversation
@@ -39,6 +45,10 @@ from interlock.workspace.machine import clients, disclosure_log
 RECENT_RUNS_MAX = 50
 EARLIER_SESSIONS_MAX = 5
 SUMMARY_TOKENS_MAX = 1_000
+CONFINED_SHELL = (
+    "Before coding, shell commands run read-only: they can write to $TMPDIR alone, and only"
+    " those that surely read a remote or a daemon reach a network."
+)
 FORGETTING_SOURCES = ("startup", "clear", "compact")
 """Sources after which a conversation has forgotten everything it was told."""
 
@@ -84,6 +94,37 @@ def assemble_bootstrap(
     parts.append(BriefingPart("Left by the session before", tuple(_left_lines(app, state))))
     parts.append(BriefingPart("Who else is here", tuple(_other_session_lines(app, state))))
     return assemble_briefing(parts, budget=budget, told_digests=already_told)
+
+
+def preview_bootstrap(app: App, workspace: Path, host: Host) -> Briefing | ProjectNotOptedIn:
+    """Return the briefing that a new session in a project would get; nothing is recorded or told.
+
+    Its own id is made when it begins: here it is one of zeros. Whether its commands will be
+    confined depends on how the client is started, so it is told as if they were not.
+
+    Raises:
+        SettingsBroken: the project's config cannot be used.
+    """
+    root = integrity.governed_root(app.home, workspace)
+    if root is None:
+        return ProjectNotOptedIn(str(workspace))
+    state = session_record.unrecorded_state(
+        *(app, root, Conversation(host.name, ""), ids.session_id(bytes(ids.RANDOM_BYTES))),
+        session_record.effective_policy_in(app, root).policy.first_mode,
+    )
+    remarks = policy_remarks(app.home, root, at_ms=app.clock.now_ms())
+    return assemble_bootstrap(app, state, (describe_shell(host, {}, app.home), *remarks))
+
+
+def describe_shell(host: Host, environment: Mapping[str, str], home: Path) -> str:
+    """Tell what becomes of shell commands before coding, which depends on client and machine."""
+    if is_confined(environment, CONFINED_TOOL, str(home)):
+        return CONFINED_SHELL
+    what = "the user is asked about each" if host.asks else "none may be run"
+    return (
+        "Shell commands are not confined in this client on this machine: before coding,"
+        f" {what} that does not surely read."
+    )
 
 
 def session_summary(app: App, state: SessionState, remarks: Sequence[str] = ()) -> str:

@@ -33,6 +33,10 @@ class Briefing(msgspec.Struct, frozen=True):
     """Digests of the items in the text, to be passed as `told_digests` the next time."""
     left_out: tuple[tuple[str, int], ...]
     """Headings, each with the number of its items that have not been told at all."""
+    unfetched: tuple[tuple[str, int], ...] = ()
+    """The same for those that nobody has fetched; for the others there was no room."""
+    budget: int = 0
+    """The number of tokens that the text may have."""
 
 
 def estimate_tokens(text: str) -> int:
@@ -64,6 +68,11 @@ def assemble_briefing(
         budget,
     )
     left_out = _left_out_counts(selections)
+    unfetched = tuple(
+        (selection.heading, selection.unfetched_count)
+        for selection in selections
+        if selection.unfetched_count
+    )
     fresh_sections = [
         (
             selection.heading,
@@ -73,13 +82,14 @@ def assemble_briefing(
     ]
     shown_digests = tuple(digest for _, lines in fresh_sections for digest, _ in lines)
     if not shown_digests:
-        return Briefing("", (), left_out)
+        return Briefing("", (), left_out, unfetched, budget)
     blocks = [
         _section_text(heading, [line for _, line in lines])
         for heading, lines in fresh_sections
         if lines
     ]
-    return Briefing("\n\n".join([*blocks, *_left_out_line(left_out)]), shown_digests, left_out)
+    text = "\n\n".join([*blocks, *_left_out_line(left_out)])
+    return Briefing(text, shown_digests, left_out, unfetched, budget)
 
 
 class _PartSelection:
