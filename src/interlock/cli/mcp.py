@@ -7,10 +7,11 @@ from pathlib import Path
 from interlock.app.context import open_app
 from interlock.app.data_home import data_home
 from interlock.app.failures import SettingsBroken, StoreFailure
+from interlock.app.hosts.tool_servers import announce_server
 from interlock.app.hosts.toolsets import configured_toolsets, is_coordinated
 from interlock.cli.terminal import EXIT_DONE, EXIT_MISUSE, EXIT_REFUSED, print_error
 from interlock.mcp.stdio import serve as serve_stdio
-from interlock.mcp.tools import TOOLSETS, USUAL_TOOLSETS, NoSuchToolset, Tools, tools_of
+from interlock.mcp.tools import TOOLSETS, NoSuchToolset, Tools, default_toolsets, tools_of
 
 
 def serve(toolsets: str | None = None) -> int:
@@ -23,19 +24,21 @@ def serve(toolsets: str | None = None) -> int:
     home = data_home()
     try:
         names = split_toolsets(toolsets) if toolsets is not None else configured_toolsets(home)
-        tools = resolve_tools(names)
-        if tools is None:
+        if resolve_tools(names or ()) is None:
             return EXIT_MISUSE
         app = open_app(home)
-        if names is None and not is_coordinated(app, Path.cwd()):
-            tools = resolve_tools(USUAL_TOOLSETS) or tools
+        if names is None:
+            names = default_toolsets(is_coordinated=is_coordinated(app, Path.cwd()))
     except SettingsBroken as broken:
         print_error(str(broken), "Correct the file, or move it away.")
         return EXIT_REFUSED
     except StoreFailure as failure:
         print_error(str(failure), failure.hint)
         return EXIT_REFUSED
-    serve_stdio(app, tools)
+    announcement = announce_server(app, tuple(names), is_chosen=toolsets is not None)
+    serve_stdio(app, resolve_tools(names) or ())
+    if announcement:
+        announcement.withdraw()
     app.close()
     return EXIT_DONE
 
@@ -44,9 +47,9 @@ def split_toolsets(toolsets: str) -> list[str]:
     return [name.strip() for name in toolsets.split(",")]
 
 
-def resolve_tools(names: Sequence[str] | None) -> Tools | None:
-    """The tools of these toolsets, or of all; None, and an error printed, if one does not exist."""
-    tools = tools_of(tuple(TOOLSETS) if names is None else names)
+def resolve_tools(names: Sequence[str]) -> Tools | None:
+    """The tools of these toolsets; None, and an error printed, if one does not exist."""
+    tools = tools_of(names)
     if not isinstance(tools, NoSuchToolset):
         return tools
     available = ", ".join(TOOLSETS)

@@ -59,12 +59,17 @@ TOOLSETS: dict[str, Tools] = {
     ),
 }
 USUAL_TOOLSETS = ("workflow", "session", "notes")
-"""Those that are served everywhere; the other one where `is_coordinated` says so."""
+"""Those that are served where several agents need not be coordinated."""
 TOOLS: Tools = tuple(tool for tools in TOOLSETS.values() for tool in tools)
 
 
 class NoSuchToolset(msgspec.Struct, frozen=True):
     name: str
+
+
+def default_toolsets(*, is_coordinated: bool) -> tuple[str, ...]:
+    """The toolsets that are served where nobody has named any."""
+    return tuple(TOOLSETS) if is_coordinated else USUAL_TOOLSETS
 
 
 def tools_of(names: Sequence[str]) -> Tools | NoSuchToolset:

@@ -80,10 +80,10 @@ DATA_KINDS = (
     ),
     DataKind(
         "Clients",
-        ("clients",),
-        "Which process of an agent client holds which conversation.",
+        ("clients", "tool-servers"),
+        "Which process of an agent client holds which conversation, and which tools it is served.",
         "It means nothing once the client has ended.",
-        "rm -r {home}/clients",
+        "rm -r {home}/clients {home}/tool-servers",
     ),
     DataKind(
         "Index of notes",
