@@ -30,7 +30,7 @@ class Visitor:
 
     def __enter__(self) -> Self:
         self.page.goto(self.server.login_address())
-        self.page.wait_for_url("**/sessions")
+        self.page.wait_for_url("**/now")
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -85,6 +85,12 @@ class SignedIn:
         return self.server.ask("POST", path, body=body, headers=headers, is_signed=False)
 
 
+def message_of(answer: Answer) -> str:
+    """The key of what the next page says."""
+    cookie = answer.headers.get("set-cookie", "")
+    return cookie.partition("=")[2].partition(";")[0] if "_said_" in cookie else ""
+
+
 def forms_on(page: Answer) -> list[Form]:
     reader = _Reader()
     reader.feed(page.text)

@@ -78,7 +78,8 @@ class Listener:
         before, found, after = self._read.partition(b"event: changed\nid: ")
         if not found or b"\n\n" not in after:
             return None
-        assert b"event" not in before, "there is no other event"
+        kinds = {line for line in before.split(b"\n") if line.startswith(b"event")}
+        assert kinds <= {b"event: waiting"}, "there is no other event"
         number, _, rest = after.partition(b"\n")
         self._read = rest.partition(b"\n\n")[2]
         return Told(int(number))

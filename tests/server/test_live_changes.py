@@ -240,14 +240,29 @@ def test_what_somebody_knows_already_is_no_news_to_them() -> None:
     listener = _SessionListener(mine)
     listener.cursor = StoreCursor(marker=7, position=13)
 
-    listener.notify(StoreChanges(StoreCursor(7, 13), has_changes=True))
+    listener.waiting_count = 2
+
+    listener.notify(StoreChanges(StoreCursor(7, 13), has_changes=True), 2)
     assert not listener.wake_event.is_set(), "it came when that was gone already"
     listener.notify(
-        StoreChanges(StoreCursor(8, 14), has_changes=True, sessions={mine: 11, other: 14})
+        StoreChanges(StoreCursor(8, 14), has_changes=True, sessions={mine: 11, other: 14}), 2
     )
     assert not listener.wake_event.is_set()
-    listener.notify(StoreChanges(StoreCursor(9, 15), has_changes=True, sessions={mine: 15}))
+    listener.notify(StoreChanges(StoreCursor(9, 15), has_changes=True, sessions={mine: 15}), 2)
     assert listener.wake_event.is_set()
+    assert listener.has_news
+
+
+@pytest.mark.parametrize("session", ["", "none", "ses_0123456789abcdef"])
+def test_how_much_waits_is_told_to_everybody(session: str) -> None:
+    listener = _SessionListener(session)
+    listener.cursor, listener.waiting_count = StoreCursor(marker=7, position=13), 2
+    elsewhere = {random_session(): 14}
+
+    listener.notify(StoreChanges(StoreCursor(8, 14), has_changes=True, sessions=elsewhere), 3)
+
+    assert listener.wake_event.is_set()
+    assert listener.has_news == (not session), "the page itself is about something else"
 
 
 def test_there_is_one_look_however_many_come_at_once(home: Path) -> None:

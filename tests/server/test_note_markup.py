@@ -1,5 +1,6 @@
 """Checkboxes and comments of a note, and that they bring nothing else onto a page."""
 
+import re
 import time
 
 import pytest
@@ -100,6 +101,16 @@ def test_what_is_no_comment_is_shown_as_text(text: str) -> None:
     assert "<!-" not in made
 
 
+def test_cells_are_aligned_by_a_class_since_no_style_passes_the_content_policy() -> None:
+    table = "| a | b | c |\n|:--|:-:|--:|\n| 1 | 2 | 3 |\n"
+
+    for made in (laid_out(table), markdown(table)):
+        assert "style=" not in made
+        for tag in ("th", "td"):
+            for side in ("left", "center", "right"):
+                assert f'<{tag} class="{side}">' in made
+
+
 def test_a_comment_in_what_an_agent_was_told_or_handed_in_is_shown() -> None:
     """Whoever grants an approval must see all of it."""
     for made in (markdown("<!-- hidden -->"), markdown("a <!-- hidden --> b")):
@@ -132,3 +143,21 @@ def test_what_never_ends_is_laid_out_in_time(text: str) -> None:
     laid_out(text)
 
     assert time.thread_time() - start < SHOWN_SECONDS_MAX
+
+
+@pytest.mark.parametrize(
+    ("levels", "expected"),
+    [
+        ((1, 2, 3), "234"),
+        ((2, 3, 2), "232"),
+        ((3, 1, 4), "223"),
+        ((2, 4, 3), "233"),
+        ((1, 2, 3, 4, 5, 6), "234566"),
+    ],
+)
+def test_headings_leave_out_no_level_below_the_title_of_the_page(
+    levels: tuple[int, ...], expected: str
+) -> None:
+    page = laid_out("\n\n".join(f"{'#' * level} It" for level in levels))
+
+    assert "".join(re.findall(r"<h(\d)>It</h\1>", page)) == expected

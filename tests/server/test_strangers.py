@@ -57,4 +57,4 @@ def test_a_link_from_elsewhere_leads_on_from_the_front_door(empty_server: Server
 
     answer = empty_server.ask("GET", "/", headers=visit)
 
-    assert (answer.status, 'content="0;url=/sessions"' in answer.text) == (200, True)
+    assert (answer.status, 'content="0;url=/now"' in answer.text) == (200, True)

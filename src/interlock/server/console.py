@@ -4,14 +4,15 @@ A page is a function from a `PageRequest` to a `Page`. It runs in a thread with 
 so it reads the store like any other use case. A new capability is a new module in `pages`.
 
 A page is rendered inside a snapshot of the store, and with the position of the newest event at that
-time: its live stream reports what has changed since. An action is a POST with the CSRF token of one
-of our pages; it ends in a redirect, whose message is named by a key, or in a page or an error.
+time: its live stream reports what has changed since, and it then fetches itself, part by part
+(`page_parts`). An action is a POST with the CSRF token of one of our pages; it ends in a redirect,
+whose message is named by a key in a cookie for the next page, or in a page or an error.
 Templates escape everything, and text on its way into a page is made visible (`formatting`).
 """
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -24,13 +25,17 @@ from starlette.routing import Route
 
 from interlock.app.admin.access import Secret
 from interlock.app.context import App
+from interlock.app.runs.waiting import count_waiting
 from interlock.core.explanation import Explanation
 from interlock.server import formatting
 from interlock.server.assets import ASSETS_DIGEST
 from interlock.server.guard import HttpCaller
 from interlock.server.http_refusals import status_of
+from interlock.server.live_changes import NO_SESSION
+from interlock.server.page_parts import PageParts, join_adjacent_stubs
 from interlock.server.worker import Worker
 
+MESSAGE_SECONDS = 15
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]")
 
 
@@ -74,7 +79,7 @@ class PageRedirect(msgspec.Struct, frozen=True):
 
     path: str
     message_key: str = ""
-    """A key of `formatting.CHANGE_MESSAGES`: never text, which anybody could put into a link."""
+    """A key of `formatting.CHANGE_MESSAGES`."""
     fragment: str = ""
     """The id of the part of the page to show."""
 
@@ -95,8 +100,9 @@ class NavItem(msgspec.Struct, frozen=True):
     key: str
     """The key that, after `g`, goes there."""
     icon: str
-    count_waiting: Callable[[App], int] | None = None
-    """Counts the things that wait for the user there."""
+    group: Literal["main", "foot"] = "main"
+    counts_waiting: bool = False
+    """Whether it says how much waits for the user."""
 
 
 class Console:
@@ -149,13 +155,9 @@ class Console:
     def _action_route(self, path: str, handler: ActionHandler, worker: Worker) -> Route:
         async def endpoint(request: Request) -> Response:
             form = await request.form()
-            caller: HttpCaller = request.scope["caller"]
-            sent_csrf = form.get("csrf")
-            if caller.kind == "browser" and not (
-                isinstance(sent_csrf, str) and self._secret.is_csrf(sent_csrf, caller.cookie)
-            ):
-                hint = "Reload the page and try again."
-                return self.error_page(request, "The page's token is missing", hint, 403)
+            refusal = self.refuse_foreign_form(request, form)
+            if refusal is not None:
+                return refusal
             fields = await _form_fields(form)
             csrf = self._csrf(request)
 
@@ -167,6 +169,16 @@ class Console:
             return await worker.run(respond)
 
         return Route(path, endpoint, methods=["POST"])
+
+    def refuse_foreign_form(self, request: Request, form: FormData) -> Response | None:
+        """The answer to a form that a browser did not get from one of our pages; else None."""
+        caller: HttpCaller = request.scope["caller"]
+        csrf = form.get("csrf")
+        is_own = isinstance(csrf, str) and self._secret.is_csrf(csrf, caller.cookie)
+        if caller.kind != "browser" or is_own:
+            return None
+        hint = "Reload the page and try again."
+        return self.error_page(request, "The page's token is missing", hint, 403)
 
     def render_plain(self, template: str, **facts: Any) -> str:
         """The HTML of a page without the frame, for somebody who is not signed in."""
@@ -180,6 +192,7 @@ class Console:
             **self._frame_facts(request, self._csrf(request), app),
             title=error,
             stream="",
+            is_live=False,
             error=error,
             hint=hint,
         )
@@ -200,42 +213,53 @@ class Console:
                     request, result.error, result.hint, status_of(result.code), page_request.app
                 )
             case PageRedirect():
-                message_query = (
-                    f"{'&' if '?' in result.path else '?'}said={result.message_key}"
-                    if result.message_key
-                    else ""
-                )
                 fragment = f"#{result.fragment}" if result.fragment else ""
-                return RedirectResponse(result.path + message_query + fragment, status_code=303)
+                response = RedirectResponse(result.path + fragment, status_code=303)
+                if result.message_key:
+                    # Not in the address, where anybody could put it into a link.
+                    response.set_cookie(
+                        message_cookie(request),
+                        result.message_key,
+                        max_age=MESSAGE_SECONDS,
+                        httponly=True,
+                        samesite="strict",
+                    )
+                return response
             case Download():
                 name = _NOT_IN_NAMES.sub("_", result.name)
                 headers = {"content-disposition": f'attachment; filename="{name}"'}
                 return Response(result.content, media_type=result.media_type, headers=headers)
             case Page():
                 html = self._render_page(result, page_request.app, request, csrf, position=position)
-                return HTMLResponse(html, result.status)
+                response = HTMLResponse(html, result.status)
+                if message_cookie(request) in request.cookies and not _is_refresh(request):
+                    response.delete_cookie(message_cookie(request))
+                return response
 
     def _render_page(
         self, page: Page, app: App, request: Request, csrf: str, *, position: int
     ) -> str:
-        return self._templates.get_template(page.template).render(
+        html = self._templates.get_template(page.template).render(
             **self._frame_facts(request, csrf, app),
             title=page.title,
             stream=page.stream or _stream_url(page.live, position),
+            is_live=bool(page.stream) or page.live is not None,
             now_ms=app.clock.now_ms(),
             **page.facts,
         )
+        return join_adjacent_stubs(html)
 
     def _frame_facts(self, request: Request, csrf: str, app: App | None) -> dict[str, Any]:
         return {
             "nav": self._nav,
-            "badges": {i.path: i.count_waiting(app) for i in self._nav if i.count_waiting}
-            if app
-            else {},
+            "waiting_count": count_waiting(app) if app else 0,
             "path": request.url.path,
             "here": str(request.url.path) + (f"?{request.url.query}" if request.url.query else ""),
-            "said_key": request.query_params.get("said", ""),
-            "said": formatting.CHANGE_MESSAGES,
+            "is_partial": "hx-request" in request.headers,
+            "part": PageParts(request.headers).render,
+            "message": formatting.CHANGE_MESSAGES.get(
+                request.cookies.get(message_cookie(request), ""), ""
+            ),
             "csrf": csrf,
             "assets": ASSETS_DIGEST,
         }
@@ -257,10 +281,19 @@ class Console:
         )
 
 
+def message_cookie(request: Request) -> str:
+    """The name of the cookie with the message for the next page; ports share their cookies."""
+    return f"interlock_said_{request.url.port}"
+
+
+def _is_refresh(request: Request) -> bool:
+    """Whether a page fetches itself because something changed: nobody waits for a message."""
+    return request.headers.get("hx-source") == "main#main"
+
+
 def _stream_url(live: str | None, position: int) -> str:
-    if live is None:
-        return ""
-    return f"/live?since={position}" + (f"&session={quote(live)}" if live else "")
+    session = NO_SESSION if live is None else live
+    return f"/live?since={position}" + (f"&session={quote(session)}" if session else "")
 
 
 def _finalize_value(value: object) -> object:

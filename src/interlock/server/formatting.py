@@ -1,5 +1,6 @@
 """The formats in which pages show values."""
 
+import json
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -7,7 +8,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from interlock.core.views.ages import time_ago
+from interlock.core.canonical import Json
 from interlock.core.views.counting import progress_text
 from interlock.core.views.status import self_attested_text
 from interlock.core.visible_text import make_visible
@@ -15,6 +16,8 @@ from interlock.core.visible_text import make_visible
 CHANGE_MESSAGES = {
     "archived": "The session is archived. It is still here: filter for archived sessions.",
     "unarchived": "The session is back in the list.",
+    "several_archived": "The selected sessions are archived. They are still here: filter for them.",
+    "several_unarchived": "The selected sessions are back in the list.",
     "deleted": "The session and everything that only it held are deleted.",
     "imported": "The bundle was imported as a new session.",
     "granted": "Granted. The run goes on with the agent's next call.",
@@ -57,32 +60,13 @@ def show_on_page(text: str) -> str:
     return make_visible(_ANSI.sub("", text))
 
 
-def time_until(then_ms: int, now_ms: int) -> str:
-    """The time that is left until then, in words."""
-    minutes = -(-max(0, then_ms - now_ms) // 60_000)
-    for unit, size in (("d", 1_440), ("h", 60)):
-        if minutes >= 2 * size:
-            return f"in {minutes // size} {unit}"
-    return f"in {minutes} min"
-
-
-def countdown(left_ms: int) -> str:
-    """The time that is left, as `console.js` counts it down."""
-    seconds = max(0, left_ms) // 1_000
-    if not seconds:
-        return "ended"
-    hours, minutes = seconds // 3_600, seconds // 60 % 60
-    clock = f"{hours}:{minutes:02}" if hours else f"{minutes}"
-    return f"{clock}:{seconds % 60:02} left"
-
-
 def moment(at_ms: int) -> str:
     """A time for people, to the second."""
     return _time(at_ms).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def iso_time(at_ms: int) -> str:
-    return _time(at_ms).isoformat(timespec="milliseconds")
+    return _time(at_ms).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _time(at_ms: int) -> datetime:
@@ -118,10 +102,11 @@ def in_words(name: str) -> str:
 def format_duration(time_ms: int) -> str:
     if time_ms < 1000:  # noqa: PLR2004
         return f"{time_ms} ms"
-    seconds, minutes, hours = time_ms / 1000, time_ms // 60_000, time_ms // 3_600_000
+    # Cut, not rounded: there is no second 60 in a minute.
+    seconds, minutes, hours = time_ms // 1000, time_ms // 60_000, time_ms // 3_600_000
     if not minutes:
-        return f"{seconds:.1f} s"
-    return f"{minutes} min {seconds % 60:.0f} s" if not hours else f"{hours} h {minutes % 60} min"
+        return f"{time_ms // 100 / 10:.1f} s"
+    return f"{minutes} min {seconds % 60} s" if not hours else f"{hours} h {minutes % 60} min"
 
 
 def format_seconds(time_ms: int) -> str:
@@ -141,14 +126,24 @@ def pretty_json(value: object) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
+def format_json(text: str) -> str:
+    """A text as JSON that people can read, if it is JSON."""
+    try:
+        return msgspec.json.format(text, indent=2)
+    except msgspec.DecodeError:
+        return text
+
+
+def show_value(value: Json) -> str:
+    """A value of the context: a text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
 def format_progress(run: StepCounts) -> str:
     return progress_text(run.steps_done, run.steps_skipped, run.step_count)
 
 
 FILTERS: dict[str, Callable[..., Any]] = {
-    "ago": time_ago,
-    "until": time_until,
-    "countdown": countdown,
     "moment": moment,
     "iso": iso_time,
     "short": short_id,
@@ -159,6 +154,8 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "whole_seconds": format_seconds,
     "tail": path_tail,
     "pretty": pretty_json,
+    "value": show_value,
+    "json_text": format_json,
     "progress": format_progress,
     "self_attested": self_attested_text,
 }

@@ -6,6 +6,7 @@ has pointed here even read the answers. So the host name and the origin must be 
 
 from collections.abc import Callable, Iterable
 from typing import Literal
+from urllib.parse import quote
 
 import msgspec
 from python_multipart.multipart import parse_options_header
@@ -94,7 +95,7 @@ class Guard:
         port: int,
         secret: Secret,
         clock: Clock,
-        login_page: Callable[[], str],
+        login_page: Callable[[str], str],
     ) -> None:
         self._inner = inner
         suffixes = ("", f":{port}") if port == _HTTP_PORT else (f":{port}",)
@@ -132,7 +133,7 @@ class Guard:
         scope["caller"] = caller
         is_open = path in OPEN_PATHS or path.startswith(OPEN_PREFIXES)
         if caller.kind == "nobody" and not is_open:
-            return self._sign_in_response(path, headers)
+            return self._sign_in_response(scope, headers)
         if caller.kind == "agent" and path != "/mcp" and not is_open:
             return refusal_response(USER_ONLY, status=403)
         if caller.kind == "browser" and method not in _SAFE_METHODS and not is_open:
@@ -165,12 +166,13 @@ class Guard:
             return "program"
         return "agent" if self._secret.is_agent_bearer(bearer) else "nobody"
 
-    def _sign_in_response(self, path: str, headers: Headers) -> Response:
-        if is_for_programs(path) or "text/html" not in headers.get("accept", ""):
+    def _sign_in_response(self, scope: Scope, headers: Headers) -> Response:
+        if is_for_programs(str(scope["path"])) or "text/html" not in headers.get("accept", ""):
             refusal = refusal_response(NOT_SIGNED_IN)
             refusal.headers["www-authenticate"] = "Bearer"
             return refusal
-        return Response(self._login_page(), status_code=401, media_type="text/html")
+        target = _address(scope) if scope["method"] == "GET" else ""
+        return Response(self._login_page(target), status_code=401, media_type="text/html")
 
 
 def is_for_programs(path: str) -> bool:
@@ -181,6 +183,12 @@ def is_for_programs(path: str) -> bool:
 def cookie_name(port: int) -> str:
     """The name of our cookie. It has the port, because all ports of a host share their cookies."""
     return f"interlock_{port}"
+
+
+def _address(scope: Scope) -> str:
+    """The path and the query of a request, as they were sent."""
+    path, query = scope.get("raw_path") or quote(scope["path"]).encode(), scope["query_string"]
+    return (path + (b"?" + query if query else b"")).decode("ascii", "replace")
 
 
 def _limit_body(receive: Receive) -> Receive:

@@ -15,6 +15,21 @@ LISTENERS_MAX = 512
 class Listener:
     def __init__(self) -> None:
         self.wake_event = asyncio.Event()
+        self.has_news = False
+        """Whether what its page shows has changed."""
+        self.waiting_count = -1
+        """The number of things that wait for the user, as it was last told."""
+
+    def message(self, id_: str, waiting_count: int) -> bytes:
+        """Everything that it does not know yet."""
+        message = b""
+        if waiting_count != self.waiting_count:
+            self.waiting_count = waiting_count
+            message += b"event: waiting\ndata: %d\n\n" % waiting_count
+        if self.has_news:
+            self.has_news = False
+            message += changed_message(id_)
+        return message
 
 
 L = TypeVar("L", bound=Listener)

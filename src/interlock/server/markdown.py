@@ -16,7 +16,12 @@ from markupsafe import Markup, escape
 
 from interlock.core.notes.inline_markup import TARGET_CHARS_MAX, target_of
 from interlock.server.formatting import show_on_page
-from interlock.server.markdown_rules import block_comment, inline_comment, task_boxes
+from interlock.server.markdown_rules import (
+    align_by_class,
+    block_comment,
+    inline_comment,
+    task_boxes,
+)
 
 CHARS_MAX = 100_000
 BRACKETS_MAX = 5_000  # the parser looks for the end of each in all that follows
@@ -52,10 +57,21 @@ def note_markdown(text: str, *, title: str, links: Mapping[str, str]) -> Markup:
         and tokens[1].content == show_on_page(title)
     ):
         del tokens[:3]
-    for token in tokens:
-        if token.type in ("heading_open", "heading_close"):
-            token.tag = _LOWERED_HEADINGS[token.tag]
+    _nest_headings(tokens)
     return Markup(_NOTE_PARSER.renderer.render(tokens, _NOTE_PARSER.options, env))
+
+
+def _nest_headings(tokens: Iterable[Token]) -> None:
+    """Put the headings below the title of the page, which is its only one of the first level.
+
+    Each is one level below the one that it is in, whatever levels the note leaves out.
+    """
+    above: list[str] = []
+    for token in tokens:
+        if token.type == "heading_open":
+            above = [*(tag for tag in above if tag < token.tag), token.tag]
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(len(above) + 1, 6)}"
 
 
 def is_too_long(text: str) -> bool:
@@ -133,6 +149,7 @@ def _wiki_link_rule(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 (
 def _build_parser(renderer: type[_Renderer]) -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "linkify": False}, renderer_cls=renderer)
     parser.core.ruler.push("boxes", task_boxes)
+    parser.core.ruler.push("alignment", align_by_class)
     return parser.enable(["table", "strikethrough"])
 
 
@@ -144,5 +161,3 @@ _NOTE_PARSER.inline.ruler.before("link", "comment", inline_comment)
 _NOTE_PARSER.block.ruler.before(
     "paragraph", "comment", block_comment, {"alt": ["paragraph", "reference", "blockquote", "list"]}
 )
-_LOWERED_HEADINGS = {"h1": "h2", "h2": "h3", "h3": "h4", "h4": "h5", "h5": "h6", "h6": "h6"}
-"""One level lower each: the only first-level heading of a page is its title."""

@@ -1,4 +1,4 @@
-"""Our own rules for Markdown: task boxes are shown, comments in notes are not."""
+"""Our own rules for Markdown: boxes, the alignment of tables, and comments in notes."""
 
 import re
 
@@ -26,6 +26,13 @@ def task_boxes(state: StateCore) -> None:
             first.content = first.content[match.end() :]
             box = Token("box", "", 0, meta={"is_done": match[1] != " "})
             inline.children = [box, *(inline.children or [])]
+
+
+def align_by_class(state: StateCore) -> None:
+    """Align the cells of tables by a class: our content policy forbids the attribute `style`."""
+    for token in state.tokens:
+        if style := token.attrs.pop("style", ""):
+            token.attrSet("class", str(style).rpartition(":")[2])
 
 
 def inline_comment(state: StateInline, silent: bool) -> bool:  # noqa: ARG001, FBT001 (the signature of a rule)

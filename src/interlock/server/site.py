@@ -1,28 +1,27 @@
-"""The whole server as one ASGI application: routes, workers, login and error pages."""
+"""The whole server as one ASGI application: routes, workers and error pages."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from urllib.parse import parse_qs
 
 import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from interlock.app.admin.access import COOKIE_MS, Secret
+from interlock.app.admin.access import Secret
 from interlock.app.clock import Clock
 from interlock.app.context import App, open_app
 from interlock.app.failures import SettingsBroken, StoreBusy, StoreFailure
 from interlock.server import assets, pages
 from interlock.server.api import routes as api_routes
 from interlock.server.console import Console
-from interlock.server.guard import TOO_LARGE, Guard, cookie_name, is_for_programs
+from interlock.server.guard import TOO_LARGE, Guard, is_for_programs
 from interlock.server.http_refusals import (
     HttpRefusal,
     code_of,
@@ -33,9 +32,9 @@ from interlock.server.http_refusals import (
 from interlock.server.live_changes import LiveChanges
 from interlock.server.live_note_changes import LiveNoteChanges
 from interlock.server.mcp import McpEndpoint
+from interlock.server.sign_in import HOME_PATH, SignIn
 from interlock.server.worker import Worker
 
-LOGIN_BYTES_MAX = 4_096
 # A fetch may take minutes; ended in the middle, it has changed nothing.
 BACKGROUND_STOP_SECONDS = 1.0
 
@@ -61,7 +60,7 @@ def build_site(
     console = Console(reader, writer, secret, pages.NAV, background_worker=background)
     session_changes, note_changes = LiveChanges(reader), LiveNoteChanges(reader)
     mcp = McpEndpoint(writer, reader, background, entropy)
-    login = _Login(secret, clock, port, console)
+    sign_in = SignIn(secret, clock, port, console)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
@@ -85,8 +84,7 @@ def build_site(
             Route("/", _home),
             Route("/healthz", healthy),
             Route("/readyz", ready),
-            Route("/auth", login.show, methods=["GET"]),
-            Route("/auth", login.enter, methods=["POST"]),
+            *sign_in.routes(),
             Route("/mcp", mcp.answer, methods=["GET", "POST", "DELETE"]),
             Route("/live", session_changes.stream, methods=["GET"]),
             Route("/live/notes", note_changes.stream, methods=["GET"]),
@@ -110,7 +108,7 @@ def build_site(
         port=port,
         secret=secret,
         clock=clock,
-        login_page=lambda: console.render_plain("login.html", wrong=False),
+        login_page=sign_in.login_page,
     )
     return Site(guard, (session_changes, note_changes))
 
@@ -137,49 +135,9 @@ def open_writer_app(home: Path) -> App:
     return msgspec.structs.replace(app, reader=app.log)
 
 
-class _Login:
-    """Turns a code that was made on this machine a moment ago into a cookie, once."""
-
-    def __init__(self, secret: Secret, clock: Clock, port: int, console: Console) -> None:
-        self._secret, self._clock, self._port, self._console = secret, clock, port, console
-        self._since_ms = clock.now_ms()
-        """Older codes may have been used with the server before this one."""
-        self._used_codes: set[str] = set()
-
-    async def show(self, _: Request) -> Response:
-        return Response(
-            self._console.render_plain("login.html", wrong=False), media_type="text/html"
-        )
-
-    async def enter(self, request: Request) -> Response:
-        fields = parse_qs((await request.body())[:LOGIN_BYTES_MAX].decode("ascii", "replace"))
-        code = fields.get("code", [""])[0].strip()
-        now_ms = self._clock.now_ms()
-        if not self._is_valid(code, now_ms) or code in self._used_codes:
-            html = self._console.render_plain("login.html", wrong=True)
-            return Response(html, status_code=403, media_type="text/html")
-        # Codes are valid for minutes only, so this set stays small.
-        self._used_codes = {
-            code,
-            *(used for used in self._used_codes if self._is_valid(used, now_ms)),
-        }
-        response = RedirectResponse("/sessions", status_code=303)
-        response.set_cookie(
-            cookie_name(self._port),
-            self._secret.cookie(now_ms=now_ms),
-            max_age=COOKIE_MS // 1000,
-            httponly=True,
-            samesite="strict",
-        )
-        return response
-
-    def _is_valid(self, code: str, now_ms: int) -> bool:
-        return self._secret.is_login_code(code, now_ms=now_ms, since_ms=self._since_ms)
-
-
 async def _home(_: Request) -> Response:
     # Not a redirect: after a link on another site, that would still count as cross-site.
-    link = '<meta http-equiv="refresh" content="0;url=/sessions"><a href="/sessions">Sessions</a>'
+    link = f'<meta http-equiv="refresh" content="0;url={HOME_PATH}"><a href="{HOME_PATH}">Now</a>'
     page = f'<!doctype html><html lang="en"><title>Interlock</title>{link}</html>'
     return Response(page, media_type="text/html")
 

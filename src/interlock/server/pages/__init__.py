@@ -2,21 +2,24 @@
 
 from starlette.routing import Route
 
-from interlock.app.runs.waiting import count_waiting
 from interlock.server.console import Console, NavItem
 from interlock.server.pages import (
-    absent,
     board,
+    briefing,
     bundles,
+    home,
+    inbox,
     jobs,
     note,
     notes,
+    palette,
     session,
     session_actions,
+    session_compare,
+    session_graph,
     sessions,
     settings,
     takeover,
-    waiting,
     workflow,
     workflow_sources,
     workflow_start,
@@ -24,33 +27,36 @@ from interlock.server.pages import (
 )
 
 NAV = (
+    NavItem("Now", "/now", "h", "pulse"),
+    NavItem("Inbox", "/inbox", "i", "hand", counts_waiting=True),
     NavItem("Sessions", "/sessions", "s", "list"),
-    NavItem("Live", "/live-work", "l", "pulse"),
-    NavItem("Waiting for you", "/waiting", "a", "hand", count_waiting),
     NavItem("Board", "/board", "b", "board"),
     NavItem("Notes", "/notes", "n", "note"),
     NavItem("Workflows", "/workflows", "w", "flow"),
-    NavItem("Triggers", "/triggers", "t", "bolt"),
     NavItem("Jobs", "/jobs", "j", "gear"),
-    NavItem("Import", "/import", "i", "box"),
-    NavItem("Settings", "/settings", "h", "dial"),
+    NavItem("Import", "/import", "m", "box", "foot"),
+    NavItem("Settings", "/settings", "e", "dial", "foot"),
 )
 
 
 def routes(console: Console) -> list[Route]:
     return [
+        *home.routes(console),
+        *inbox.routes(console),
         *sessions.routes(console),
+        *palette.routes(console),
         *session.routes(console),
+        *session_graph.routes(console),
+        *session_compare.routes(console),
         *session_actions.routes(console),
-        *waiting.routes(console),
         *board.routes(console),
         *takeover.routes(console),
         *bundles.routes(console),
         *notes.routes(console),
         *note.routes(console),
+        *briefing.routes(console),
         *jobs.routes(console),
         *settings.routes(console),
-        *absent.routes(console),
         *workflows.routes(console),
         *workflow_sources.routes(console),
         *workflow_start.routes(console),

@@ -1,0 +1,175 @@
+"""Signing in and out: a code lets one browser in, once, and to nowhere else than this site."""
+
+import html
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+from interlock.app.admin.access import COOKIE_MS, LOGIN_CODE_MS, Secret, load_secret
+from interlock.app.failures import StoreFailure
+from interlock.server.sign_in import HOME_PATH
+from tests.server.process import Process, wired
+from tests.server.server_process import Answer
+from tests.server.test_security import now_ms
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    with Process(tmp_path_factory.mktemp("signing") / "interlock") as started:
+        yield started
+
+
+def entered(server: Process, code: str, target: str = "") -> Answer:
+    headers = {"content-type": "application/x-www-form-urlencoded", "origin": server.url}
+    body = f"code={code}" + (f"&{urlencode({'target': target})}" if target else "")
+    return server.plain("POST", "/auth", headers=headers, body=body.encode("latin-1"))
+
+
+def test_a_code_lets_one_browser_in_once(server: Process) -> None:
+    code = server.secret.login_code(now_ms=now_ms())
+    first, second = entered(server, code), entered(server, code)
+
+    assert (first.status, first.headers["location"]) == (303, HOME_PATH)
+    cookie = first.headers["set-cookie"]
+    assert cookie.startswith(f"interlock_{server.port}=")
+    for part in ("HttpOnly", "SameSite=strict", "Path=/", f"Max-Age={COOKIE_MS // 1000}"):
+        assert part in cookie
+    assert server.secret.bearer not in cookie
+    browser = {"cookie": cookie.partition(";")[0]}
+    assert server.plain("GET", "/sessions", headers=browser).status == 200
+    assert (second.status, "set-cookie" in second.headers) == (403, False)
+
+
+@pytest.mark.parametrize(
+    ("target", "location"),
+    [
+        ("/sessions/ses_1?run=r&node=n#node", "/sessions/ses_1?run=r&node=n#node"),
+        ("/notes?q=%D0%B6+a%26b", "/notes?q=%D0%B6+a%26b"),
+        ("", HOME_PATH),
+        ("sessions", HOME_PATH),
+        ("https://evil.example/", HOME_PATH),
+        ("//evil.example/", HOME_PATH),
+        ("/\\evil.example/", HOME_PATH),
+        ("/\t/evil.example/", HOME_PATH),
+        ("/\r\nset-cookie: a=b", HOME_PATH),
+        ("javascript:alert(1)", HOME_PATH),
+        (f"/notes?q={'x' * 5_000}", HOME_PATH),
+    ],
+)
+def test_whoever_signs_in_lands_where_they_were_going_and_never_on_another_site(
+    server: Process, target: str, location: str
+) -> None:
+    wrong = entered(server, "wrong", target)
+    right = entered(server, server.secret.login_code(now_ms=now_ms()), target)
+
+    assert (right.status, right.headers["location"]) == (303, location)
+    kept = html.escape(location) if location != HOME_PATH else ""
+    assert f'name="target" value="{kept}"' in wrong.body.decode(), "a second try goes there, too"
+
+
+def test_the_page_for_signing_in_remembers_the_address_that_it_stands_at(server: Process) -> None:
+    browser = {"accept": "text/html"}
+    for method, path, target in (
+        ("GET", "/notes?in=/a%20b&q=%D0%B6", "/notes?in=/a%20b&amp;q=%D0%B6"),
+        ("GET", "//evil.example/", ""),
+        ("POST", "/sessions/ses_1/archive", ""),
+    ):
+        page = server.plain(method, path, headers=browser).body.decode()
+        assert f'name="target" value="{target}"' in page, path
+
+
+def test_signing_out_takes_the_cookie_away_and_nobody_else_can_do_it(server: Process) -> None:
+    browser = server.cookie()
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    csrf = urlencode({"csrf": server.secret.csrf(browser["cookie"].partition("=")[2])}).encode()
+    forged = server.plain("POST", "/sign-out", headers={**browser, **form}, body=b"csrf=x")
+    by_link = server.plain("GET", "/sign-out", headers=browser)
+    out = server.plain("POST", "/sign-out", headers={**browser, **form}, body=csrf)
+
+    assert [(said.status, "set-cookie" in said.headers) for said in (forged, by_link)] == [
+        (403, False),
+        (405, False),
+    ]
+    assert out.status == 200
+    assert b"You are signed out" in out.body
+    assert out.headers["set-cookie"].startswith(f'interlock_{server.port}=""; ')
+    assert "Max-Age=0" in out.headers["set-cookie"]
+
+
+def test_a_code_is_used_once_however_many_try_at_the_same_time(server: Process) -> None:
+    code = server.secret.login_code(now_ms=now_ms())
+    said: list[int] = []
+    tries = [
+        threading.Thread(target=lambda: said.append(entered(server, code).status))
+        for _ in range(12)
+    ]
+    for one in tries:
+        one.start()
+    for one in tries:
+        one.join()
+
+    assert sorted(said) == [303, *[403] * 11]
+
+
+def test_codes_that_are_old_or_made_up_let_nobody_in(server: Process) -> None:
+    good = server.secret.login_code(now_ms=now_ms())
+    until, _, signature = good.partition(".")
+    for code in (
+        "",
+        "code",
+        server.secret.login_code(now_ms=now_ms() - LOGIN_CODE_MS - 1),
+        Secret(bytes(32)).login_code(now_ms=now_ms()),
+        f"{int(until) + 1}.{signature}",
+        good[:-1],
+        server.secret.cookie(now_ms=now_ms()),
+        server.secret.bearer,
+        "%00",
+        "9" * 4_000,
+        "%C2%B2." + signature,
+    ):
+        said = entered(server, code)
+        assert (said.status, "set-cookie" in said.headers) == (403, False), code
+    assert entered(server, good).status == 303
+
+
+def test_a_code_from_before_a_restart_lets_nobody_in(tmp_path: Path) -> None:
+    with Process(tmp_path / "interlock") as server:
+        code = server.secret.login_code(now_ms=now_ms())
+        assert entered(server, code).status == 303
+        cookie = server.cookie()
+    with Process(tmp_path / "interlock") as server:
+        assert entered(server, code).status == 403
+        assert entered(server, server.secret.login_code(now_ms=now_ms())).status == 303
+        # Nobody is logged out by a restart, though: on the same port the name would be the same.
+        renamed = cookie["cookie"].partition("=")[2]
+        browser = {"cookie": f"interlock_{server.port}={renamed}"}
+        assert server.plain("GET", "/sessions", headers=browser).status == 200
+
+
+def test_what_lets_in_is_in_no_log_and_in_no_address(server: Process) -> None:
+    code = server.secret.login_code(now_ms=now_ms())
+    shown = server.plain("GET", f"/auth?code={code}")
+    assert (shown.status, "set-cookie" in shown.headers) == (200, False)
+    said = entered(server, code)
+    cookie = said.headers["set-cookie"].partition(";")[0].partition("=")[2]
+    assert "code" not in said.headers["location"]
+    server.plain("GET", "/sessions", headers=server.signed())
+    wired(server, b"\x00\x01 nonsense\r\n\r\n")
+
+    kept = server.log + (server.home / "server.json").read_text()
+    for secret in (code, cookie, server.secret.bearer, code.partition(".")[2]):
+        assert secret not in kept
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o666])
+def test_a_secret_that_others_can_read_is_not_used(tmp_path: Path, mode: int) -> None:
+    load_secret(tmp_path)
+    path = tmp_path / "secret"
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.chmod(mode)
+
+    with pytest.raises(StoreFailure, match="can be read by others"):
+        load_secret(tmp_path)
