@@ -10,6 +10,7 @@ import msgspec
 from interlock.app.context import App
 from interlock.app.gate import opt_in
 from interlock.app.runs import user_actions
+from interlock.core.ids import SessionId
 from interlock.core.protocol.gated_session import Conversation
 from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
@@ -97,9 +98,13 @@ class Stage:
             **more,
         )
 
-    def go_on(self, answer: dict[str, Any], notes: str, **more: Any) -> dict[str, Any]:
-        output = {"notesMarkdown": notes, **more}
-        return self.call("continue_workflow", continueToken=answer["continueToken"], output=output)
+    def go_on(
+        self, answer: dict[str, Any], notes: str, context: Any = None, **more: Any
+    ) -> dict[str, Any]:
+        sent = {"output": {"notesMarkdown": notes, **more}} | (
+            {"context": context} if context else {}
+        )
+        return self.call("continue_workflow", continueToken=answer["continueToken"], **sent)
 
 
 def project_at(path: Path) -> Path:
@@ -113,7 +118,7 @@ def project_at(path: Path) -> Path:
 
 
 def perform(app: App, project: Path) -> dict[str, str]:
-    """Sessions by what is to be seen in them."""
+    """Sessions by what is to be seen in them; `branch` is a node."""
     stage = Stage(app, project)
     done = stage.start("hello", "Look around and improve one small thing")
     seen = {"done": done["introduction"]["session"]}
@@ -132,10 +137,15 @@ def perform(app: App, project: Path) -> dict[str, str]:
         waits,
         "The bundle is read whole in `app/sessions/bundle.py`. **Streaming** needs a reader"
         " that checks digests as it goes.\n\n1. `unpack` splits\n2. `adopt` takes an iterator",
+        context={"bottleneck": "size"},
     )
     stage.go_on(
-        first, "Another reading: the size is fine, the *time* is the problem. Start from a profile."
+        first,
+        "Another reading: the size is fine, the *time* is the problem. Start from a profile.",
+        artifacts=[{"kind": "custom", "text": "profile"}],
+        context={"bottleneck": "time"},
     )
+    seen["branch"] = app.reader.runs(SessionId(seen["waits"]))[-1].tip or ""
     waits = stage.go_on(waits, "Split `unpack` into header and parts.")
     stage.call(
         "checkpoint_workflow",

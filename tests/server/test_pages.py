@@ -29,7 +29,9 @@ def test_the_first_page_lists_what_there_is_but_not_what_is_archived(
 
     assert page.status == 200
     shown = set(SESSION.findall(page.text))
-    assert shown == set(stage.sessions.values()) - {stage.sessions["archived"]}
+    assert shown == set(stage.sessions.values()) - {
+        stage.sessions[name] for name in ("archived", "branch")
+    }
     assert len(page.body) < 150_000
 
 
@@ -94,15 +96,23 @@ def test_the_path_tells_what_was_done_decided_refused_and_kept(
 
     for told in (
         "Understand the task",
-        "1 other attempt",
-        "skipped Try the risky part",
-        "pass 2",
-        "not accepted",
-        "checkpoint",
+        "Other attempt</a>: Another reading: the size is fine",
+        "2 passes · 2 steps",
+        "1 refusal",
+        "Say `Tests:` and what they showed",
         "Merge this into main?",
         "waits for your answer",
+        "What is to be approved",
     ):
         assert told in page
+
+
+def test_a_fold_is_opened_by_its_address(server: Server, stage: Staged) -> None:
+    page = server.get(f"/sessions/{stage.sessions['waits']}?open=2").text
+
+    assert "skipped Try the risky part" in page
+    assert "pass 2" in page
+    assert "Checkpoint</a>" in page
 
 
 def test_a_node_shows_what_was_given_and_what_was_handed_in(server: Server, stage: Staged) -> None:
@@ -110,12 +120,16 @@ def test_a_node_shows_what_was_given_and_what_was_handed_in(server: Server, stag
     path = server.get(f"/sessions/{session}").text
     first = re.findall(r'<li id="(node_[0-9a-f]+)"', path)[0]
 
-    for address in (f"/sessions/{session}?node={first}", f"/sessions/{session}/nodes/{first}"):
-        page = server.get(address).text
-        assert "Prompt as it was given" in page
-        assert "<strong>Streaming</strong>" in page, "notes are rendered"
-        assert "Another reading" in page, "the other attempt is there too"
-        assert "Raw event" in page
+    tabs = {
+        tab: server.get(f"/sessions/{session}?node={first}&tab={tab}").text
+        for tab in ("", "prompt", "context", "trace")
+    }
+
+    assert "<strong>Streaming</strong>" in tabs[""], "notes are rendered"
+    assert "Another reading" in tabs[""], "the other attempt is there too"
+    assert "Read what matters for: Make the import" in tabs["prompt"]
+    assert '<span class="is">Make the import' in tabs["context"], "it was set at the start"
+    assert "Raw event" in tabs["trace"]
 
 
 def test_a_mode_that_no_hook_enforces_is_said_to_be_so(

@@ -180,7 +180,7 @@ def _list_events(
 def _show_node(app: App, session: SessionId, at: NodeParameters) -> NodePanel | NoSuchNode:
     viewed = session_views.view_session(app, session)
     assert isinstance(viewed, ViewedSession), "it was found in the same moment"
-    return session_views.node(app, viewed, at.node, session_views.history(app, viewed))
+    return session_views.node(app, viewed, at.node, session_views.read_nodes(app, viewed))
 
 
 def _show_state(

@@ -1,9 +1,9 @@
 """The place on a session's pages from which somebody opens a node or changes something.
 
-It is the view (path, graph, events or agents) with what its address says: the run, the open node,
-the open forks, the filter. Links to nodes, the panel of a node and every change carry it, so that
-each leads back to where it was asked for. Only known views and words are carried: an address cannot
-lead away.
+It is the view (path, graph, timeline, events or agents) with what its address says: the run, the
+open node and its tab, the open forks and folds, the filter. Links to nodes and every change carry
+it, so that each leads back to where it was asked for. Only known views and words are carried: an
+address cannot lead away.
 """
 
 from collections.abc import Mapping
@@ -14,9 +14,15 @@ import msgspec
 from interlock.core.ids import NodeId
 from interlock.server.console import PageRedirect, PageRequest
 
-VIEWS = {"path": "", "graph": "/graph", "events": "/events", "agents": "/agents"}
-WAITING = "/waiting"
-_CARRIED = ("run", "forks", "skipped", "draw", "before", "only", "q", "node")
+VIEWS = {
+    "path": "",
+    "graph": "/graph",
+    "timeline": "/timeline",
+    "events": "/events",
+    "agents": "/agents",
+}
+INBOX = "/inbox"
+_CARRIED = ("run", "forks", "skipped", "draw", "before", "only", "q", "node", "tab", "open", "shut")
 
 
 class SessionPlace(msgspec.Struct, frozen=True):
@@ -26,21 +32,31 @@ class SessionPlace(msgspec.Struct, frozen=True):
 
     def page(self, view: str = "", **changed: str) -> str:
         """The address of the page, with another query; or of another view of the same run."""
-        query = self.query if not view else {"run": self.query.get("run", "")}
+        query = self.query if not view else {n: self.query.get(n, "") for n in ("run", "node")}
         path = f"/sessions/{self.session}{VIEWS[view or self.view]}"
         return _address(path, {**query, **changed})
 
     def showing(self, node: NodeId) -> str:
         """The address of the page with a node open, at that node."""
-        return f"{self.page(node=node)}#node"
+        return f"{self.page(node=node, tab='')}#node"
 
     def without(self, node: NodeId) -> str:
         """The address of the page with no node open, at the row of one."""
-        return f"{self.page(node='')}#{node}"
+        return f"{self.page(node='', tab='')}#{node}"
 
-    def panel(self, node: NodeId) -> str:
-        """The address of the panel of a node alone, for this place."""
-        return _address(self._path("nodes", node), {**self.query, "node": "", "view": self.view})
+    def with_tab(self, tab: str, node: NodeId) -> str:
+        """The address of the page with another tab of an open node."""
+        return self.page(node=node, tab=tab)
+
+    def folds(self, name: str) -> frozenset[str]:
+        """The folds that are `open` or `shut` by the address."""
+        return frozenset(self.query[name].split())
+
+    def folding(self, key: str, *, is_open: bool) -> str:
+        """The address of the page with a fold opened or shut."""
+        opened, shut = self.folds("open") - {key}, self.folds("shut") - {key}
+        opened, shut = (opened, shut | {key}) if is_open else (opened | {key}, shut)
+        return self.page(open=" ".join(sorted(opened)), shut=" ".join(sorted(shut)))
 
     def change(self, *action: str) -> str:
         """The address of an action on the session, which leads back here."""
@@ -63,9 +79,9 @@ def place_of(request: PageRequest, session: str) -> SessionPlace:
 
 def redirect_back(request: PageRequest, session: str, message_key: str) -> PageRedirect:
     """Lead back to where a change was asked for."""
-    if request.query.get("view") == WAITING.strip("/"):
-        return PageRedirect(WAITING, message_key)
-    return PageRedirect(place_of(request, session).page(), message_key, "control")
+    if request.query.get("view") == INBOX.strip("/"):
+        return PageRedirect(INBOX, message_key)
+    return PageRedirect(place_of(request, session).page(), message_key)
 
 
 def _address(path: str, query: Mapping[str, str]) -> str:
