@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from itertools import count
@@ -12,6 +13,7 @@ import msgspec
 import pytest
 from playwright.sync_api import Dialog, expect
 
+from interlock.app.clock import SystemClock
 from interlock.app.context import App, open_app
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.runs import approvals
@@ -88,10 +90,10 @@ def signed_in(server: Server) -> SignedIn:
     return SignedIn(server)
 
 
-def test_a_card_has_the_question_what_was_handed_in_and_where_it_is_from(
+def test_a_card_has_the_goal_the_question_what_was_handed_in_and_where_it_is_from(
     signed_in: SignedIn, asked: dict[str, Any]
 ) -> None:
-    page = signed_in.get("/waiting")
+    page = signed_in.get("/inbox")
 
     session, text = asked["first"]["introduction"]["session"], page.text
     assert page.status == 200
@@ -100,7 +102,8 @@ def test_a_card_has_the_question_what_was_handed_in_and_where_it_is_from(
     run = asked["first"]["introduction"]["run"]
     assert f'href="/sessions/{session}?run={run}"' in text
     assert f'href="/sessions/{session}?run={run}&amp;node=node_' in text
-    assert "(in 7 d); then it counts as <strong>denied</strong>" in text
+    assert text.index("Build shed") < text.index("Is the plan good?"), "the goal is the headline"
+    assert ", then it counts as <strong>denied</strong>" in text
 
 
 def test_how_many_wait_is_said_beside_the_page_wherever_one_is(
@@ -108,19 +111,20 @@ def test_how_many_wait_is_said_beside_the_page_wherever_one_is(
 ) -> None:
     pages = [signed_in.get(path).text for path in ("/sessions", "/settings", "/sessions/ses_none")]
     signed_in.send(
-        form_for(signed_in.get("/waiting"), asked["approval"], signed_in), verdict="granted"
+        form_for(signed_in.get("/inbox"), asked["approval"], signed_in), verdict="granted"
     )
     after = signed_in.get("/sessions").text
 
-    badge = '<span class="badge warn">1<span class="hidden"> waiting</span></span>'
-    assert [page.count(badge) for page in pages] == [1, 1, 1]
-    assert "waiting</span>" not in after
+    badge = '<span class="badge warn" data-waiting>1<span class="hidden"> waiting</span></span>'
+    assert all(badge in page and "<title>(1) " in page for page in pages)
+    assert badge not in after
+    assert "<title>Sessions" in after
 
 
 def test_a_grant_lets_the_run_go_on_and_a_second_answer_is_told_of_it(
     signed_in: SignedIn, asked: dict[str, Any]
 ) -> None:
-    form = form_for(signed_in.get("/waiting"), asked["approval"], signed_in)
+    form = form_for(signed_in.get("/inbox"), asked["approval"], signed_in)
     done = signed_in.send(form, verdict="granted")
     page = signed_in.get(done.headers["location"])
     again = signed_in.send(form, verdict="denied", reason="On second thoughts")
@@ -128,7 +132,7 @@ def test_a_grant_lets_the_run_go_on_and_a_second_answer_is_told_of_it(
         signed_in.server, "continue_workflow", continueToken=asked["waits"]["continueToken"]
     )
 
-    assert (done.status, done.headers["location"]) == (303, "/waiting?said=granted")
+    assert (done.status, done.headers["location"]) == (303, "/inbox")
     assert "Nothing waits for you" in page.text
     assert again.status == 409
     assert (
@@ -141,7 +145,7 @@ def test_a_grant_lets_the_run_go_on_and_a_second_answer_is_told_of_it(
 def test_a_denial_needs_a_reason_which_the_agent_is_told(
     signed_in: SignedIn, asked: dict[str, Any]
 ) -> None:
-    form = form_for(signed_in.get("/waiting"), asked["approval"], signed_in)
+    form = form_for(signed_in.get("/inbox"), asked["approval"], signed_in)
     mute = signed_in.send(form, verdict="denied", reason="  ")
     done = signed_in.send(form, verdict="denied", reason="The plan has no tests")
     seen = call(
@@ -150,7 +154,7 @@ def test_a_denial_needs_a_reason_which_the_agent_is_told(
 
     assert mute.status == 400
     assert "Say why" in mute.text
-    assert done.headers["location"] == "/waiting?said=denied"
+    assert done.headers["location"] == "/inbox"
     assert seen["structuredContent"]["kind"] == "blocked"
     assert "The plan has no tests" in seen["content"][0]["text"]
 
@@ -158,7 +162,7 @@ def test_a_denial_needs_a_reason_which_the_agent_is_told(
 def test_what_changed_since_it_was_shown_is_not_answered_but_shown_again(
     signed_in: SignedIn, asked: dict[str, Any]
 ) -> None:
-    form = form_for(signed_in.get("/waiting"), asked["approval"], signed_in)
+    form = form_for(signed_in.get("/inbox"), asked["approval"], signed_in)
     token = asked["first"]["continueToken"]
     other = {"notesMarkdown": "Another plan altogether"}
     call(signed_in.server, "continue_workflow", continueToken=token, output=other)
@@ -179,10 +183,10 @@ def test_what_changed_since_it_was_shown_is_not_answered_but_shown_again(
 def test_an_answer_without_a_known_verdict_changes_nothing(
     signed_in: SignedIn, asked: dict[str, Any]
 ) -> None:
-    form = form_for(signed_in.get("/waiting"), asked["approval"], signed_in)
+    form = form_for(signed_in.get("/inbox"), asked["approval"], signed_in)
     refused = signed_in.send(form, verdict="maybe", reason="why")
     elsewhere = signed_in.post("/approvals/apr_0000000000", form.fields)
-    left = signed_in.get("/waiting").text
+    left = signed_in.get("/inbox").text
 
     assert refused.status == 400
     assert elsewhere.status == 404
@@ -196,13 +200,16 @@ def test_a_deadline_is_shown_with_what_happens_then_and_kept(
     _, soon = asking(home, project, "Soon", timeoutMinutes=90, onTimeout="grant")
     first, late = asking(home, project, "Late", behind_ms=2 * HOUR_MS, timeoutMinutes=1)
     late_name = late["approval"]["id"]
-    page = signed_in.get("/waiting")
+    page = signed_in.get("/inbox")
     form = form_for(page, soon["approval"]["id"], signed_in)
     stale = signed_in.post(
         f"/approvals/{late_name}", {**form.fields, "session": first["introduction"]["session"]}
     )
 
-    assert "(in 90 min); then it counts as <strong>granted</strong>" in page.text
+    (card,) = re.findall(rf'<article id="{soon["approval"]["id"]}".*?</article>', page.text, re.S)
+    (deadline_ms,) = re.findall(r'data-until="(\d+)"', card)
+    assert 89 * 60_000 < int(deadline_ms) - SystemClock().now_ms() <= 90 * 60_000
+    assert ", then it counts as <strong>granted</strong>" in card
     assert late_name not in page.text
     assert stale.status == 409
     assert f"Approval `{late_name}` was denied already, by timeout" in stale.text
@@ -210,7 +217,7 @@ def test_a_deadline_is_shown_with_what_happens_then_and_kept(
 
 def test_hostile_words_are_shown_as_words(signed_in: SignedIn, project: Path) -> None:
     asking(signed_in.server.home, project, f"Goal {HOSTILE}", question=f"Question {HOSTILE}")
-    text = signed_in.get("/waiting").text
+    text = signed_in.get("/inbox").text
 
     assert "Question &lt;script&gt;" in text
     assert "<script>window" not in text
@@ -221,7 +228,7 @@ def test_hostile_words_are_shown_as_words(signed_in: SignedIn, project: Path) ->
 
 
 def test_an_empty_page_says_what_it_is_for(empty_server: Server) -> None:
-    page = SignedIn(empty_server).get("/waiting").text
+    page = SignedIn(empty_server).get("/inbox").text
 
     assert "Nothing waits for you" in page
     assert "interlock approvals list" in page
@@ -237,16 +244,20 @@ def test_it_is_answered_with_the_keyboard_after_a_question(
         questions.append(dialog.message)
         dialog.dismiss()
 
-    page = visitor.go("/waiting")
+    page = visitor.go("/inbox")
+    page.keyboard.press("a")  # no card has the focus: nothing is asked
+    page.keyboard.press("r")
+    assert page.evaluate("document.activeElement === document.body")
+    page.keyboard.press("j")
     page.once("dialog", dismiss)
     page.keyboard.press("a")
     expect(page.locator(f"#{asked['approval']}")).to_be_visible()
-    page.keyboard.press("j")
     page.keyboard.press("j")
     page.once("dialog", lambda dialog: dialog.accept())
     page.keyboard.press("a")
     expect(page.get_by_role("status").filter(has_text="Granted")).to_be_visible()
     expect(page.locator(f"#{second['approval']['id']}")).to_have_count(0)
+    page.keyboard.press("j")  # after the last card the heading has the focus
     page.keyboard.press("r")
     page.keyboard.type("No tests")
     assert page.input_value(f"#reason-{asked['approval']}") == "No tests"
@@ -260,7 +271,7 @@ def test_it_is_answered_with_the_keyboard_after_a_question(
 def test_a_new_one_is_seen_without_losing_what_was_typed(
     visitor: Visitor, stage: Staged, project: Path, asked: dict[str, Any]
 ) -> None:
-    page = visitor.go("/waiting")
+    page = visitor.go("/inbox")
     page.fill(f"#reason-{asked['approval']}", "Half a thou")
     _, second = asking(stage.home, project, "Paint the fence")
 
@@ -304,7 +315,7 @@ def test_what_only_the_agent_says_has_passed_is_marked_wherever_it_is_approved(
         ).stdout
         for words in (("approvals", "list"), ("session", "show", session))
     ]
-    pages = [signed_in.get(path).text for path in ("/waiting", f"/sessions/{session}")]
+    pages = [signed_in.get(path).text for path in ("/inbox", f"/sessions/{session}")]
 
     for text in told:
         assert "only the agent says that this passed: `make <b>test</b>`" in text
@@ -324,7 +335,7 @@ def test_what_an_agent_asks_for_outside_of_a_run_is_shown_and_granted_too(
     assert isinstance(outcome, tuple)
     assert isinstance(plan, RequestStatus)
 
-    page = signed_in.get("/waiting")
+    page = signed_in.get("/inbox")
     granted = [
         signed_in.send(form_for(page, name, signed_in), verdict="granted").status
         for name in (outcome[0], plan.approval)
@@ -334,5 +345,5 @@ def test_what_an_agent_asks_for_outside_of_a_run_is_shown_and_granted_too(
     assert "<strong>Three</strong> slices" in page.text
     assert granted == [303, 303]
     assert permit_call(app, session, call_wish) == (outcome[0], f"{user_name()}, in the console")
-    assert plan.approval not in signed_in.get("/waiting").text
+    assert plan.approval not in signed_in.get("/inbox").text
     app.close()

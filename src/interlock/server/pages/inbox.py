@@ -1,4 +1,4 @@
-"""Waiting for you: approvals, questions, stopped runs and critical gaps, and the answers."""
+"""Inbox: everything that waits for a person in one queue, the answers, and what was answered."""
 
 import msgspec
 from starlette.routing import Route
@@ -7,11 +7,13 @@ from interlock.app.callers.user_answer import user_answer
 from interlock.app.refusals import ApprovalChanged
 from interlock.app.runs import approvals as use
 from interlock.app.runs.approvals import ApprovalAnswer, PendingApproval
-from interlock.app.runs.waiting import list_waiting
+from interlock.app.runs.inbox import list_cards, list_past_answers
 from interlock.core.explanation import Explanation
 from interlock.core.session.approve import REASON_CHARS_MAX
 from interlock.server.console import Console, Page, PageRedirect, PageRequest
-from interlock.server.pages.session_place import WAITING
+from interlock.server.pages.session_place import INBOX
+
+ANSWERS_MAX, ALL_ANSWERS_MAX = 20, 200
 
 
 class AnswerRetry(msgspec.Struct, frozen=True):
@@ -25,13 +27,13 @@ class AnswerRetry(msgspec.Struct, frozen=True):
 
 def routes(console: Console) -> list[Route]:
     return [
-        console.page(WAITING, waiting),
+        console.page(INBOX, inbox),
         console.action("/approvals/{approval}", answer),
     ]
 
 
-def waiting(request: PageRequest) -> Page:
-    return _waiting_page(request, None)
+def inbox(request: PageRequest) -> Page:
+    return _inbox_page(request, None)
 
 
 def answer(request: PageRequest) -> PageRedirect | Page | Explanation:
@@ -41,22 +43,30 @@ def answer(request: PageRequest) -> PageRedirect | Page | Explanation:
     reason, verdict = request.word("reason").strip(), request.word("verdict")
     if verdict not in ("granted", "denied"):
         why = "Choose one of the buttons. Nothing was answered."
-        return _waiting_page(request, AnswerRetry(approval.approval, why, reason), status=400)
+        return _inbox_page(request, AnswerRetry(approval.approval, why, reason), status=400)
     if verdict == "denied" and not reason:
         why = "Say why, so that the agent knows what to do differently. Nothing was answered."
-        return _waiting_page(request, AnswerRetry(approval.approval, why, ""), status=400)
+        return _inbox_page(request, AnswerRetry(approval.approval, why, ""), status=400)
     given = user_answer(verdict, reason, place="in the console")
     # The form has a digest; one without any answers something that nobody was shown.
     shown = request.word("shown") or "nothing"
     done = use.answer(request.app, approval.approval, given, shown=shown)
     if isinstance(done, ApprovalChanged):
         why = "This is not what you were shown before. Nothing was answered: look at it again."
-        return _waiting_page(request, AnswerRetry(approval.approval, why, reason), status=409)
-    return PageRedirect(WAITING, verdict) if isinstance(done, ApprovalAnswer) else done.explain()
+        return _inbox_page(request, AnswerRetry(approval.approval, why, reason), status=409)
+    return PageRedirect(INBOX, verdict) if isinstance(done, ApprovalAnswer) else done.explain()
 
 
-def _waiting_page(request: PageRequest, again: AnswerRetry | None, *, status: int = 200) -> Page:
-    waiting = list_waiting(request.app)
-    facts = {"waiting": waiting, "again": again, "reason_max": REASON_CHARS_MAX}
+def _inbox_page(request: PageRequest, again: AnswerRetry | None, *, status: int = 200) -> Page:
+    shows_all = request.query.get("answered") == "all"
+    limit = ALL_ANSWERS_MAX if shows_all else ANSWERS_MAX
+    answers = list_past_answers(request.app, limit=limit + 1)
+    facts = {
+        "cards": list_cards(request.app),
+        "answers": answers[:limit],
+        "more_answers": len(answers) > limit and not shows_all,
+        "again": again,
+        "reason_max": REASON_CHARS_MAX,
+    }
     # What came of a form is not asked for again by itself: it would be another request.
-    return Page("waiting.html", "Waiting for you", facts, live=None if again else "", status=status)
+    return Page("inbox.html", "Inbox", facts, live=None if again else "", status=status)

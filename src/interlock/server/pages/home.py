@@ -1,0 +1,26 @@
+"""Now, the home page: what needs a person, who works, who has gone quiet, and who has finished."""
+
+from starlette.routing import Route
+
+from interlock.app.runs.agent_activity import list_agents_now
+from interlock.app.runs.inbox import list_cards
+from interlock.core.views.activity import QUIET_AFTER_MS, QUIET_AT_MOST_MS
+from interlock.server.console import Console, Page, PageRequest
+
+CARDS_MAX = 5
+
+
+def routes(console: Console) -> list[Route]:
+    return [console.page("/now", home)]
+
+
+def home(request: PageRequest) -> Page:
+    cards = list_cards(request.app)
+    facts = {
+        "cards": cards[:CARDS_MAX],
+        "card_count": len(cards),
+        "agents": list_agents_now(request.app),
+        "quiet_minutes": QUIET_AFTER_MS // 60_000,
+        "quiet_days": QUIET_AT_MOST_MS // 86_400_000,
+    }
+    return Page("now.html", "Now", facts, live="")
