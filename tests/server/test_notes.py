@@ -5,11 +5,13 @@ import re
 import shutil
 import time
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
 from interlock.app.notes.project_notes import UNWATCHED_RESCAN_SECONDS
 from interlock.server.markdown import note_markdown
+from interlock.server.pages.notes import PER_PROJECT
 from tests.server.server_process import Server
 from tests.server.vault import Vault, server, vault
 
@@ -23,16 +25,59 @@ def titles(page: str) -> list[str]:
     return [html.unescape(title) for title in TITLES.findall(page)]
 
 
-def test_the_newest_project_is_shown_the_newest_note_first(server: Server, vault: Vault) -> None:
-    page = server.get("/notes")
+def test_a_project_is_shown_the_newest_note_first(server: Server, vault: Vault) -> None:
+    page = server.get(vault.at())
 
     assert page.status == 200
     shown = titles(page.text)
     assert len(shown) == len(list(vault.notes.rglob("*.md")))
     assert shown[:3] == ["binary", "broken-front", "Use SQLite"], "by age"
-    assert f'value="{vault.shop}" selected' in page.text
+    assert f'title="{vault.shop}" aria-current="true">shop</a>' in page.text
     assert "4 notes" in page.text, "link to Use SQLite"
     assert "cannot be read whole" in page.text
+
+
+def groups(page: str) -> dict[str, list[str]]:
+    """The titles of the notes on the page of all projects, by project."""
+    sections = page.split("<section aria-labelledby=")[1:]
+    return {re.findall(r'title="[^"]*">([^<]*)</a>', one)[0]: titles(one) for one in sections}
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("", {"site": ["The price list"], "shop": ["binary", "broken-front", "Use SQLite"]}),
+        ("q=sqlite", {"shop": ["Use SQLite"], "site": ["The price list"]}),
+        ("q=price+list", {"site": ["The price list"]}),
+        ("q=secret+digest", {"shop": ["The event log"], "site": ["The price list"]}),
+        ("type=design", {"shop": ["The event log"]}),
+        ("q=no-such-word-anywhere", {}),
+    ],
+    ids=["newest", "words", "all words beat some", "some words", "filter", "nothing"],
+)
+def test_all_projects_are_searched_at_once_and_each_has_its_own_list(
+    server: Server, query: str, found: dict[str, list[str]]
+) -> None:
+    page = server.get(f"/notes?{query}")
+
+    assert page.status == 200
+    shown = groups(page.text)
+    assert list(shown) == list(found), "the one with the best note first, without words the newest"
+    assert {name: notes[: len(found[name])] for name, notes in shown.items()} == found
+    assert all(len(notes) <= PER_PROJECT for notes in shown.values())
+    assert found or "No note fits" in page.text
+    assert "Nobody worked here" not in page.text, "only where somebody worked"
+
+
+def test_the_page_of_all_projects_leads_to_each_with_the_same_words(
+    server: Server, vault: Vault
+) -> None:
+    page = html.unescape(server.get("/notes?q=sqlite&type=decision").text)
+    site = urlencode({"q": "sqlite", "type": "decision", "in": str(vault.site)})
+
+    assert f'href="/notes?{site}" data-stay' in page
+    assert f'title="{vault.empty}">empty</a>' in page.partition("without notes</summary>")[2]
+    assert f'href="/notes/briefing?{urlencode({"in": str(vault.shop)})}"' in page
 
 
 @pytest.mark.parametrize(
@@ -95,11 +140,13 @@ def test_a_note_is_laid_out_with_what_it_says_and_what_lies_around_it(
     assert '<span class="unwritten" title="Not written yet">how it is kept</span>' in page
     assert f'<a href="{html.escape(vault.at("design/benchmarks.md"))}">the figures</a>' in page
     assert "<code>[[not a link]]</code>" in page
-    assert "<h3>Why</h3>" in page
+    assert "<h2>Why</h2>" in page
     for told in ("contradicts", "depends on", "One file for each data home", "measured"):
         assert told in page
     assert "{&#34;by&#34;: &#34;Ada&#34;" in page, "nested frontmatter"
-    assert f'href="/sessions/{vault.session}?node={vault.node}"' in page
+    step = f"/sessions/{vault.session}?run={vault.run}&amp;node={vault.node}"
+    assert f'by <a href="{step}">step 1, ' in page
+    assert f'of <a href="/sessions/{vault.session}">Goal in shop</a>' in page
     assert page.count('class="n ') == 1 + 2 + 4, "the note, what links to it, what it names"
 
 

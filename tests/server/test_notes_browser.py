@@ -5,8 +5,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
+from interlock.app.context import open_app
+from interlock.core.ids import SessionId
 from tests.server.browser_visitor import Visitor
 from tests.server.server_process import Server
+from tests.server.stage import Stage
 from tests.server.test_workflow_browser import serious
 from tests.server.vault import Vault, server, vault
 
@@ -16,14 +19,19 @@ SQLITE = "decisions/ADR-001-use-sqlite.md"
 NARROW = 390
 
 
-def test_from_the_list_by_a_search_to_a_note_and_along_its_links(
-    visitor: Visitor, vault: Vault
-) -> None:
+def test_from_all_projects_by_a_search_to_a_note_and_along_its_links(visitor: Visitor) -> None:
     page = visitor.go("/notes")
-    page.get_by_label("Project").select_option(str(vault.shop))
-    page.get_by_label("Text").fill("one machine writes")
-    page.get_by_role("button", name="Show").click()
+    expect(page.get_by_role("region")).to_have_count(2)
+    page.get_by_label("Search all notes").fill("one machine writes")
+    page.get_by_role("button", name="Search").click()
+    expect(page.get_by_role("region")).to_have_count(1)
+    projects = page.get_by_role("navigation", name="Projects")
+    projects.get_by_role("link", name="site").click()
+    expect(page.get_by_role("heading", name="No note fits")).to_be_visible()
+    projects.get_by_role("link", name="shop").click()
+    expect(projects.locator("[aria-current]")).to_have_text("shop")
     expect(page.locator("tbody tr")).to_have_count(1)
+    assert "q=one+machine+writes" in page.url, "the words go along"
     page.get_by_role("link", name="Say why").click()
     expect(page.locator("tbody")).to_contain_text("matches all")
     page.get_by_role("link", name="Use SQLite").click()
@@ -56,6 +64,8 @@ def test_hostile_notes_do_nothing_and_everybody_can_read_every_page(
     chromium: Browser, server: Server, vault: Vault, theme: Any
 ) -> None:
     paths = [
+        "/notes",
+        "/notes?q=pwned",
         vault.at(),
         vault.at(q="event", explain="yes"),
         vault.at(project=vault.empty),
@@ -77,6 +87,39 @@ def test_hostile_notes_do_nothing_and_everybody_can_read_every_page(
         told = [text for text in visitor.complaints if "404 (Not Found)" not in text]
         assert told == []
         assert {url for url in visitor.requests if not url.startswith(server.url)} == set()
+
+
+def test_a_note_that_is_written_in_any_project_is_seen_on_the_page_of_all(
+    visitor: Visitor, vault: Vault
+) -> None:
+    page = visitor.go("/notes")
+    file = vault.write(
+        "seen-at-once.md", "---\ntitle: Seen at once\n---\ntext\n", project=vault.site
+    )
+    expect(page.get_by_role("link", name="Seen at once")).to_be_visible(timeout=4_000)
+    file.unlink()
+    expect(page.get_by_role("link", name="Seen at once")).to_have_count(0, timeout=4_000)
+
+
+def test_the_columns_of_a_table_are_aligned_within_the_content_policy(
+    visitor: Visitor, vault: Vault
+) -> None:
+    table = "| what | ms |\n|:-----|---:|\n| advance | 3 |\n"
+    file = vault.write("table.md", table)
+    app = open_app(vault.home)
+    agent = Stage(app, vault.shop)
+    begun = agent.start("hello", "Measure it")
+    session = SessionId(begun["introduction"]["session"])
+    step = app.reader.runs(session)[-1].tip
+    agent.go_on(begun, f"## What I did\n\nMeasured.\n\n{table}")
+    app.close()
+    visitor.complaints.clear()
+
+    for path in (vault.at("table.md"), f"/sessions/{session}?node={step}"):
+        cell = visitor.go(path).get_by_role("cell", name="3", exact=True)
+        assert cell.evaluate("it => getComputedStyle(it).textAlign") == "right", path
+    assert visitor.complaints == []
+    file.unlink()
 
 
 def test_a_file_that_is_changed_by_hand_is_seen_without_a_reload(

@@ -3,7 +3,6 @@
 import html
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,14 +19,13 @@ from interlock.app.context import open_app
 from interlock.app.gate import gate_journal, overrides, trust
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.hosts import install
+from interlock.app.hosts.tool_servers import announce_server
 from interlock.core.protocol.gated_session import Conversation
-from interlock.server.pages.absent import ABSENT_FEATURES, AbsentFeature
+from interlock.mcp.client import StdioClient
 from tests.scenes import started
 from tests.server.forms import SignedIn
 from tests.server.server_process import Server
 from tests.sessions import begin_recorded
-
-PROMISES = re.compile(r"\b(soon|will|shall|coming|planned|roadmap|yet)\b")
 
 
 @pytest.fixture
@@ -98,6 +96,64 @@ def test_preferences_are_shown_with_where_they_are_set(served: SignedIn, home: P
     assert "No run can begin until" in broken.text
     assert "broken config.toml" in diagnostics_on(broken.text)
     assert "hunter2" not in diagnostics_on(broken.text)
+
+
+def served_row(page: str, pid: int) -> str:
+    return page.partition(f'<tr id="tools-{pid}"')[2].partition("</tr>")[0]
+
+
+def test_the_tools_of_each_running_client_are_compared_with_the_settings(
+    served: SignedIn, home: Path, tmp_path: Path
+) -> None:
+    project = tmp_path / "shop"
+    project.mkdir()
+    config = home / "config.toml"
+    config.write_text('[mcp]\ntoolsets = ["workflow", "session"]\n')
+    client, killed = (StdioClient(home, workspace=project) for _ in range(2))
+    for one in (client, killed):
+        one.initialize()
+    pid = client.server.pid
+    as_set = served.get("/settings").text
+    config.write_text('[mcp]\ntoolsets = ["notes"]\n')
+    changed = served.get("/settings").text
+    config.write_text("[mcp]\ntoolsets = 7\n")
+    broken = served.get("/settings")
+    config.unlink()
+    unset = served.get("/settings").text
+    killed.kill()
+    after_kill = served.get("/settings").text
+    files = list((home / "tool-servers").iterdir())
+    client.close()
+    after_end = served.get("/settings").text
+
+    for told in ("<td>workflow, session</td>", f'title="{project}">shop<', "yes</span>"):
+        assert told in served_row(as_set, pid)
+    assert served_row(as_set, killed.server.pid)
+    assert "differs: restart the client</span>" in served_row(changed, pid)
+    assert "It would serve notes." in served_row(changed, pid)
+    assert (broken.status, "No server of tools starts until" in broken.text) == (200, True)
+    assert "It would serve workflow, session, notes." in served_row(unset, pid)
+    assert (served_row(after_kill, killed.server.pid), served_row(after_kill, pid) != "") == (
+        "",
+        True,
+    )
+    assert [file.name.partition("-")[0] for file in files] == [str(pid)], "and no other is left"
+    assert {file.stat().st_mode & 0o777 for file in (home, home / "tool-servers")} == {0o700}
+    assert "No client has a server of tools running" in after_end
+    assert list((home / "tool-servers").iterdir()) == []
+
+
+def test_what_the_command_of_a_client_names_is_not_compared(served: SignedIn, home: Path) -> None:
+    (home / "config.toml").write_text('[mcp]\ntoolsets = ["notes"]\n')
+    app = open_app(home)
+    announcement = announce_server(app, ("session",), is_chosen=True)
+    app.close()
+    assert announcement is not None
+    row = served_row(served.get("/settings").text, os.getpid())
+    announcement.withdraw()
+
+    assert "as its command says" in row
+    assert "differs" not in row
 
 
 def test_a_gate_that_is_switched_off_is_said(served: SignedIn, home: Path) -> None:
@@ -208,16 +264,3 @@ def test_a_home_that_a_server_in_the_background_makes_is_the_users_alone(home: P
         assert home.stat().st_mode & 0o777 == 0o700
     finally:
         subprocess.run([*command, "stop"], check=True, capture_output=True, env=os.environ)
-
-
-@pytest.mark.parametrize("absent", ABSENT_FEATURES, ids=lambda absent: absent.name)
-def test_a_page_for_what_is_not_there_says_what_is_so_and_promises_nothing(
-    server: Server, absent: AbsentFeature
-) -> None:
-    page = SignedIn(server).get(absent.path)
-    said = page.text.partition('<section class="empty">')[2].partition("</section>")[0]
-
-    assert page.status == 200
-    assert said
-    assert not PROMISES.search(said)
-    assert re.search(r'href="/(sessions|workflows)', said)

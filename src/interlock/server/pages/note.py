@@ -3,11 +3,12 @@
 import json
 from functools import partial
 from typing import Any
+from urllib.parse import urlencode
 
 import msgspec
 from starlette.routing import Route
 
-from interlock.app.notes.inspect import NoteInspection, inspect_note
+from interlock.app.notes.inspect import NoteInspection, NoteOrigin, inspect_note
 from interlock.app.notes.read import pages_of
 from interlock.app.notes.results import NoteGraph, NoteSummary
 from interlock.core.canonical import Json
@@ -22,13 +23,8 @@ from interlock.core.views.neighbourhood import (
 from interlock.server.console import Console, Page, PageRequest
 from interlock.server.grid import LANE_PX, ROW_PX
 from interlock.server.http_refusals import status_of
-from interlock.server.pages.notes import (
-    STATUSES,
-    note_address,
-    notes_address,
-    open_project_notes,
-    page_number,
-)
+from interlock.server.pages.note_addresses import note_address, notes_address
+from interlock.server.pages.notes import STATUSES, open_project_notes, page_number
 
 DEPTH_MAX = 2
 UNWRITTEN_MAX = 20
@@ -68,6 +64,7 @@ def note(request: PageRequest) -> Page:
         "listed": partial(notes_address, project),
         "note_at": partial(note_address, project),
         "folders": _folders(path),
+        "origin_at": _origin_address(inspection.origin),
     }
     facts |= (
         _text(inspection, request, project)
@@ -75,6 +72,14 @@ def note(request: PageRequest) -> Page:
         else _rendered_note_facts(inspection, project, depth)
     )
     return Page("note.html", inspection.note.title, facts, stream=seen.stream)
+
+
+def _origin_address(origin: NoteOrigin | None) -> str:
+    """The address of the step that a note was written at, or of its session; else empty."""
+    if origin is None or not origin.is_known:
+        return ""
+    place = f"?{urlencode({'run': origin.run, 'node': origin.node})}" if origin.node else ""
+    return f"/sessions/{origin.session}{place}"
 
 
 def _problem(project: str, problem: Explanation, stream: str) -> Page:

@@ -3,6 +3,7 @@
 import shlex
 from pathlib import Path
 
+import msgspec
 from starlette.routing import Route
 
 from interlock.app.admin.access import COOKIE_MS
@@ -14,7 +15,11 @@ from interlock.app.admin.data_inventory import (
     list_stored_data,
 )
 from interlock.app.admin.diagnostics import diagnostics, installation_overview
+from interlock.app.failures import SettingsBroken
+from interlock.app.hosts.tool_servers import ListedToolServer, list_tool_servers
+from interlock.app.hosts.toolsets import configured_toolsets
 from interlock.core.preferences import AUTONOMIES, RISK_POLICIES
+from interlock.mcp.tools import TOOLSETS, default_toolsets
 from interlock.server.console import Console, Page, PageRequest
 
 
@@ -22,9 +27,28 @@ def routes(console: Console) -> list[Route]:
     return [console.page("/settings", settings), console.page("/settings/data", data)]
 
 
+class ServedToolsets(msgspec.Struct, frozen=True):
+    """A server of tools, and the toolsets that it would serve if it were started now."""
+
+    listed: ListedToolServer
+    due: tuple[str, ...]
+
+    @property
+    def differs(self) -> bool:
+        return set(self.due) != set(self.listed.server.toolsets)
+
+
 def settings(request: PageRequest) -> Page:
     overview = installation_overview(request.app)
+    try:
+        configured, fault = configured_toolsets(request.app.home), ""
+    except SettingsBroken as broken:
+        configured, fault = None, str(broken)
     facts = {
+        "toolsets": tuple(TOOLSETS),
+        "configured": configured,
+        "toolsets_fault": fault,
+        "served": [_compare(one, configured) for one in list_tool_servers(request.app)],
         "about": overview,
         "size": sum(entry.size for entry in overview.entries),
         "diagnostics": diagnostics(overview, Path.home()),
@@ -32,6 +56,14 @@ def settings(request: PageRequest) -> Page:
         "risk_policies": RISK_POLICIES,
     }
     return Page("settings.html", "Settings", facts)
+
+
+def _compare(listed: ListedToolServer, configured: tuple[str, ...] | None) -> ServedToolsets:
+    if listed.server.is_chosen:
+        return ServedToolsets(listed, listed.server.toolsets)
+    if configured is not None:
+        return ServedToolsets(listed, configured)
+    return ServedToolsets(listed, default_toolsets(is_coordinated=listed.is_coordinated))
 
 
 def data(request: PageRequest) -> Page:
