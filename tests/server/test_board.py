@@ -11,6 +11,7 @@ import pytest
 from interlock.app.coordination.holdings import ReserveRequest, reserve_paths
 from interlock.app.coordination.mail import read_inbox
 from interlock.app.coordination.participants import Participant
+from interlock.app.runs.user_actions import set_archived
 from interlock.app.sessions.session_approvals import permit_call
 from interlock.core.coordination.records import (
     OVERSEER,
@@ -21,10 +22,11 @@ from interlock.core.coordination.records import (
 )
 from interlock.core.coordination.refusals import IdentityLost
 from interlock.core.session.session_approvals import tool_call_wish
-from tests.server.forms import SignedIn, forms_on
+from tests import scenes
+from tests.server.forms import SignedIn, forms_on, message_of
 from tests.server.process import Process, refusal
 from tests.server.server_process import Answer
-from tests.server.stage import HOSTILE
+from tests.server.stage import HOSTILE, Stage
 from tests.server.team import MINUTE_MS, Team
 
 
@@ -89,7 +91,7 @@ def test_agents_are_shown_with_what_they_hold_and_their_state(
         in shown
     )
     assert "stuck stale Silent for 22 min" in shown
-    assert re.search(r"src/api/\*\* 59:\d\d left", shown)
+    assert re.search(r"src/api/\*\* \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", shown)
     assert shown.index("Fix the flaky test") < shown.index("Write the migration")
     assert re.search(r"claimed by BlueLake \(session \d\d:\d\d\)", shown)
     words = {name: (one["state"]["word"], one["presence"]) for name, one in agents.items()}
@@ -131,7 +133,7 @@ def test_a_conflict_stands_at_the_top_until_one_side_is_released(
     team.reserve(blue, "src/api/**")
     team.reserve(red, "src/api/users.py")
     visitor = SignedIn(server)
-    page, waiting = visitor.get("/board"), visitor.get("/waiting")
+    page, waiting = visitor.get("/board"), visitor.get("/inbox")
 
     shown = plain(page)
     assert shown.index("both hold src/api/users.py") < shown.index("It is stale after")
@@ -148,7 +150,7 @@ def test_a_conflict_stands_at_the_top_until_one_side_is_released(
     ]
     done = visitor.send(form)
 
-    assert (done.status, done.headers["location"]) == (303, "/waiting?said=paths_released")
+    assert (done.status, done.headers["location"]) == (303, "/inbox")
     assert "both hold" not in plain(visitor.get("/board"))
     assert server.look("/waiting")["conflicts"] == []
     (released,) = sent(team, PathsReleased)
@@ -169,17 +171,17 @@ def test_a_message_to_the_overseer_waits_until_it_is_acknowledged_in_either_plac
         return [one["message"]["id"] for one in server.look("/waiting")["messages"]]
 
     assert waiting() == [asked.id, other.id]
-    assert "Drop the table" in visitor.get("/waiting").text
-    for path, message in (("/board", asked), ("/waiting", other)):
+    assert "Drop the table" in visitor.get("/inbox").text
+    for path, message in (("/board", asked), ("/inbox", other)):
         (form,) = [
             form
             for form in forms_on(visitor.get(path))
             if form.action == "/board/acknowledge" and form.fields["message"] == message.id
         ]
-        assert visitor.send(form).headers["location"] == f"{path}?said=acknowledged"
+        assert visitor.send(form).headers["location"] == path
         assert message.id not in waiting()
 
-    assert "Nothing waits for you" in visitor.get("/waiting").text
+    assert "Nothing waits for you" in visitor.get("/inbox").text
     assert "Acknowledge" not in visitor.get("/board").text
     assert [one.by for one in sent(team, MessageAcknowledged)] == [OVERSEER, OVERSEER]
 
@@ -191,7 +193,7 @@ def test_the_person_writes_to_one_to_a_track_and_to_all(team: Team, server: Proc
     for to in (blue.id, "track:api", "all"):
         done = visitor.send(form, to=to, subject=f"For {to}", body="Stop at five")
         assert done.status == 303
-        assert "said=message_sent" in done.headers["location"]
+        assert message_of(done) == "message_sent"
     refused = visitor.send(form, to="all", subject=" ", body="What I <b>typed</b>")
 
     written = [one.message for one in sent(team, MessageSent) if one.message.sender == OVERSEER]
@@ -290,7 +292,7 @@ def test_hostile_text_is_shown_as_text_and_cut(team: Team, server: Process) -> N
     visitor = SignedIn(server)
     link = re.search(r'href="(/board/takeover\?[^"]*)"', visitor.get("/board").text)
     assert link
-    for path in ("/board", "/waiting", link[1].replace("&amp;", "&")):
+    for path in ("/board", "/inbox", link[1].replace("&amp;", "&")):
         page = visitor.get(path)
         assert page.status == 200
         found = [one for one in ("<script>window", "<img", "<svg onload") if one in page.text]
@@ -349,3 +351,41 @@ def test_rest_writes_acknowledges_releases_and_takes_over(team: Team, server: Pr
     assert refusal(again)[:2] == (409, "not_stale")
     unknown = server.send("/coordination/release", {"project": project, "identity": name})
     assert refusal(unknown)[:2] == (404, "unknown_identity")
+
+
+def test_projects_with_a_conflict_come_first(team: Team, server: Process, tmp_path: Path) -> None:
+    blue, red = team.join("BlueLake", ago_ms=MINUTE_MS), team.join("RedFox", ago_ms=MINUTE_MS)
+    for session in (blue, red):
+        team.reserve(session, "src/**", ago_ms=MINUTE_MS)
+    with Team(team.home, tmp_path / "busy") as other:
+        other.join("GreenOak")
+
+    names = re.findall(r'<h2 id="name-.*?<a [^>]*>(\w+)</a>', SignedIn(server).get("/board").text)
+
+    assert names == ["shop", "busy"]
+
+
+def test_an_agent_is_shown_with_its_goal_and_apart_once_it_is_done(
+    team: Team, server: Process
+) -> None:
+    scenes.install(team.app, team.project, scenes.linear(2))
+    done, holding, busy = (team.join(name) for name in ("PaleMoss", "RedFox", "BlueLake"))
+    Stage(team.app, team.project).start("line", "Make the cart quick", sessionId=busy)
+    team.reserve(holding, "src/**")
+    for session in (done, holding):
+        set_archived(team.app, session, is_archived=True)
+
+    page = SignedIn(server).get("/board").text
+    agents = {one["identity"]["base"]: one for one in board_of(server)["agents"]}
+    current, _, folded = page.partition('<details id="finished-')
+
+    assert {name: (one["goal"], one["isFinished"]) for name, one in agents.items()} == {
+        "PaleMoss": ("", True),
+        "RedFox": ("", True),
+        "BlueLake": ("Make the cart quick", False),
+    }
+    assert '<span class="aim" title="Make the cart quick">' in current
+    assert f"/sessions/{holding}" in current, "what it holds concerns others"
+    assert "1 who is done or gone" in folded
+    assert f"/sessions/{done}" in folded
+    assert f"/sessions/{done}" not in current

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from interlock.app.runs.user_actions import set_archived
 from interlock.core.coordination.records import OVERSEER, IdentityChanged, PathsReleased
 from tests.server.browser_visitor import Visitor
 from tests.server.server_process import Server
@@ -77,14 +78,14 @@ def test_a_conflict_is_decided_and_an_agent_taken_over_by_the_person(
         assert top
         assert agents
         assert top["y"] < agents["y"]
-        expect(page.locator("#pages .badge")).to_have_text("1 waiting")
+        expect(page.locator("#pages .badge:visible")).to_have_text("1 waiting")
 
         page.evaluate("window.isSamePage = true")
         page.once("dialog", lambda dialog: dialog.accept())
         conflict.locator("li", has_text="src/api/**").get_by_role("button").click()
         expect(page.get_by_role("status").filter(has_text="Released")).to_be_visible()
         expect(conflict).to_have_count(0)
-        expect(page.locator("#pages .badge")).to_have_count(0)
+        expect(page.locator("#pages .badge:visible")).to_have_count(0)
         assert page.evaluate("window.isSamePage")
 
         row(page, "RedFox").get_by_role("link", name="Take over…").click()
@@ -109,7 +110,7 @@ def test_the_page_follows_what_agents_do_and_keeps_what_is_being_typed(
     with Visitor(chromium, floor.server) as visitor:
         page = visitor.go("/board")
         page.get_by_text("Write to the agents").click()
-        page.get_by_label("To").select_option(label="Everybody")
+        page.locator("select[name=to]").select_option(label="Everybody")
         page.get_by_label("Subject").fill("Half a")
         page.get_by_role("textbox", name="Text").fill("sentence")
         floor.team.reserve(blue, "src/new/**")
@@ -147,7 +148,7 @@ def test_the_board_reads_the_same_without_scripts(chromium: Browser, floor: Floo
     context.add_cookies(cookies)  # pyright: ignore[reportArgumentType]
     page = context.new_page()
     page.goto(f"{floor.server.url}/board")
-    expect(row(page, "BlueLake")).to_contain_text("left")
+    expect(row(page, "BlueLake")).to_contain_text("UTC")
     assert row(page, "BlueLake").locator(".once-over").is_hidden()
     page.get_by_role("button", name="Release paths").click()
     expect(row(page, "BlueLake")).to_contain_text("nothing")
@@ -172,7 +173,7 @@ def test_nothing_serious_keeps_people_out_of_the_board(
     team.add(f"Now {HOSTILE}"[:200])
     team.write(blue, OVERSEER, subject=f"{HOSTILE}"[:200], body=HOSTILE * 9, thread="t" * 100)
     with Visitor(chromium, floor.server, color_scheme=theme) as visitor:
-        for path in ("/board", "/waiting"):
+        for path in ("/board", "/inbox"):
             page = visitor.go(path)
             for details in page.locator("details").all():
                 details.evaluate("one => { one.open = true }")
@@ -187,3 +188,18 @@ def test_nothing_serious_keeps_people_out_of_the_board(
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         assert page.evaluate("window.pwned") is None
         assert visitor.complaints == []
+
+
+def test_who_is_done_is_folded_and_stays_unfolded_while_the_page_follows(
+    chromium: Browser, floor: Floor
+) -> None:
+    set_archived(floor.team.app, floor.team.join("PaleMoss"), is_archived=True)
+    blue = floor.team.join("BlueLake")
+    with Visitor(chromium, floor.server) as visitor:
+        page = visitor.go("/board")
+        expect(row(page, "PaleMoss")).to_be_hidden()
+        page.get_by_text("1 who is done or gone").click()
+        expect(row(page, "PaleMoss")).to_be_visible()
+        floor.team.reserve(blue, "src/new/**")
+        expect(row(page, "BlueLake")).to_contain_text("src/new/**", timeout=10_000)
+        expect(row(page, "PaleMoss")).to_be_visible()

@@ -121,7 +121,7 @@ def test_a_failed_job_says_why_and_is_done_once_it_is_retried(notified: Notified
     done = visitor.send(visitor.form(page, f"/jobs/{job}/retry"))
 
     assert forged.status == 403
-    assert (done.status, done.headers["location"]) == (303, f"/jobs/{job}?said=job_retried")
+    assert (done.status, done.headers["location"]) == (303, f"/jobs/{job}")
     assert notified.wait_for(session, "done") == job
     assert notified.tries(approval) == TRIES_MAX + 1
 

@@ -42,7 +42,7 @@ def pinned_in(store: App, session: str) -> str:
 def test_the_catalogue_says_where_a_workflow_is_from_and_how_much_it_was_used(
     server: Server, flows: Flows
 ) -> None:
-    page = server.get("/workflows")
+    page = server.get(at("/workflows", project="none"))
     [row] = re.findall(r"<tr>(?:(?!</tr>).)*?/workflows/hello.*?</tr>", page.text, re.DOTALL)
 
     assert {"hello", "coding-task", "line"} <= set(listed(page))
@@ -291,3 +291,16 @@ def test_settings_that_cannot_be_used_are_named_on_a_page(tmp_path: Path) -> Non
         assert page.status == 409
         assert "sources.json` cannot be used" in page.text
         assert "Correct the file" in page.text
+
+
+def test_the_catalogue_opens_with_the_project_in_which_work_was_done_last(
+    server: Server, flows: Flows
+) -> None:
+    page = html.unescape(server.get("/workflows").text)
+    [chosen] = re.findall(r'<option value="(/[^"]*)" selected>', page)
+
+    assert chosen == re.findall(r'<option value="(/[^"]*)"', page)[0]
+    assert f"what an agent can start in {chosen}." in page
+    assert listed(server.get("/workflows")) == listed(server.get(at("/workflows", project=chosen)))
+    assert "choose the project above" in server.get(at("/workflows", project="none")).text
+    assert flows.sessions

@@ -36,7 +36,7 @@ from interlock.core.coordination.refusals import MessageRefused, UnknownProject
 from interlock.core.explanation import Explanation
 from interlock.core.refusal import Refusal
 from interlock.server.console import Console, Page, PageRedirect, PageRequest
-from interlock.server.pages.session_place import WAITING
+from interlock.server.pages.session_place import INBOX
 
 BOARD = "/board"
 PROJECTS_MAX, AGENTS_MAX, ITEMS_MAX, MESSAGES_MAX = 20, 100, 50, 30
@@ -156,8 +156,8 @@ def section_key(project: str) -> str:
 
 def _back(request: PageRequest, message_key: str) -> PageRedirect:
     """To the page whose form it was: what is answered on one is gone from the other."""
-    if request.word("view") == "waiting":
-        return PageRedirect(WAITING, message_key)
+    if request.word("view") == INBOX.strip("/"):
+        return PageRedirect(INBOX, message_key)
     return PageRedirect(
         board_address(request.word("only"), thread=request.word("thread")), message_key
     )
@@ -169,6 +169,7 @@ def _board_page(request: PageRequest, compose: Compose, *, status: int = 200) ->
     chosen = [one for one in boards if one.desk.project == only] if only else boards
     if only and not chosen:
         return UnknownProject(only).explain()
+    chosen.sort(key=lambda one: not _overlaps(one))
     facts = {
         "sections": [_section(request.app, one, compose) for one in chosen[:PROJECTS_MAX]],
         "more_projects": chosen[PROJECTS_MAX:],
@@ -176,7 +177,6 @@ def _board_page(request: PageRequest, compose: Compose, *, status: int = 200) ->
         "only": only,
         "compose": compose,
         "thread": compose.thread if only else "",
-        "clock_ms": request.app.store_clock.now_ms(),
         "agents_max": AGENTS_MAX,
         "items_max": ITEMS_MAX,
         "subject_max": SUBJECT_CHARS_MAX,
@@ -199,12 +199,16 @@ def _section(app: App, at: ProjectBoard, compose: Compose) -> BoardSection:
         at,
         section_key(project),
         agents,
-        reservation_overlaps(shown, folds_case=at.desk.path_rules.folds_case),
+        _overlaps(at),
         shared_tracks(shown),
         _work_rows(shown),
         [_message_row(project, shown, one, waiting) for one in messages[:MESSAGES_MAX]],
         _recipients(agents, compose.to if compose.project == project else ""),
     )
+
+
+def _overlaps(at: ProjectBoard) -> list[ReservationOverlap]:
+    return reservation_overlaps(at.board, folds_case=at.desk.path_rules.folds_case)
 
 
 def _work_rows(board: Board) -> list[WorkRow]:

@@ -31,6 +31,10 @@ OWN_PAGES = ("builtins", "sources")
 """Below /workflows these are no ids. A workflow that is called so is reached by its handle."""
 
 
+NO_PROJECT = "none"
+"""In the address of the list: only what is there in every project."""
+
+
 class WorkflowFileLink(msgspec.Struct, frozen=True):
     """A file by where it came from, and the page about it."""
 
@@ -63,7 +67,8 @@ def routes(console: Console) -> list[Route]:
 
 
 def workflows(request: PageRequest) -> Page | Explanation:
-    project = chosen_project(request)
+    projects = known_workspaces(request.app)
+    project = _listed_project(request, projects)
     if isinstance(project, Explanation):
         return project
     tag, source, query = request.word("tag"), request.word("source"), request.word("q")
@@ -81,7 +86,9 @@ def workflows(request: PageRequest) -> Page | Explanation:
             "broken": [_broken_row(file, project) for file in broken],
             "tags": listing.tags,
             "sources": _origins(request, project),
-            "projects": known_workspaces(request.app),
+            "projects": projects,
+            "project": str(project) if project else "",
+            "no_project": NO_PROJECT,
             "is_filtered": bool(tag or source or query),
         },
     )
@@ -109,6 +116,15 @@ def chosen_project(request: PageRequest) -> Path | Explanation | None:
     """The project whose workflows are shown. A URL cannot name just any directory."""
     project = request.word("project")
     return known_workspace(request.app, project) if project else None
+
+
+def _listed_project(request: PageRequest, projects: tuple[str, ...]) -> Path | Explanation | None:
+    """The one that was chosen, or else the one in which work was done last."""
+    if request.word("project") == NO_PROJECT:
+        return None
+    if request.word("project") or not projects:
+        return chosen_project(request)
+    return Path(projects[0])
 
 
 def address(workflow: str, project: Path | None, *, tab: str = "") -> str:
