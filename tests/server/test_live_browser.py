@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Response, expect
+from playwright.sync_api import Browser, Page, Response, Route, expect
 
 from interlock.app.context import open_app
 from tests.server.browser_visitor import Visitor
@@ -156,6 +156,32 @@ def test_nothing_jumps_while_an_agent_works(visitor: Visitor, migration: Migrati
     expect(notes).to_have_value("half a sen")
     expect(page.locator("#node details[open]")).to_have_count(1)
     expect(page.locator("#node h2")).to_have_text("Port the module")
+
+
+def test_an_answer_that_comes_late_takes_nobody_back(
+    visitor: Visitor, migration: Migration
+) -> None:
+    page = visitor.go(f"/sessions/{migration.session}")
+    held: list[Route] = []
+
+    def hold_first(route: Route) -> None:
+        is_refresh = route.request.headers.get("hx-source") == "main#main"
+        held.append(route) if is_refresh and not held else route.continue_()
+
+    page.route("**/sessions/**", hold_first)
+    with migration.working():
+        while not held:
+            page.wait_for_timeout(100)
+    page.get_by_role("link", name="Survey the modules").click()
+    expect(page.locator("#node h2")).to_have_text("Survey the modules")
+    page.get_by_role("link", name="Checkpoint…").click()
+    page.get_by_label("What to remember").fill("half a sen")
+    held[0].continue_()
+    page.wait_for_timeout(1_500)
+
+    expect(page.locator("#node h2")).to_have_text("Survey the modules")
+    expect(page.get_by_label("What to remember")).to_have_value("half a sen")
+    expect(page.locator("#outline .step.current")).to_contain_text("Survey the modules")
 
 
 def test_a_long_run_is_no_larger_on_the_first_screen_than_a_short_one(

@@ -41,23 +41,31 @@
   // A page fetches itself, as its address is by now, when it is told of a change or a link on it only
   // changes what it shows. It says which parts it has; those that are the same are left out of the
   // answer, and put back before it is merged into the page.
+  const here = () => location.pathname + location.search;
+  let wantsAll = false;
   document.addEventListener("htmx:config:request", (event) => {
     const { ctx } = event.detail;
     if (ctx.target?.id !== "main") return;
-    if (ctx.sourceElement?.id === "main") ctx.request.action = location.pathname + location.search;
-    const parts = [...document.querySelectorAll("[data-part]")];
+    if (ctx.sourceElement?.id === "main") ctx.request.action = ctx.askedFor = here();
+    const parts = wantsAll ? [] : [...document.querySelectorAll("[data-part]")];
+    wantsAll = false;
     ctx.request.headers["Interlock-Shown"] = parts.map((part) => part.dataset.part).join(" ");
   });
   document.addEventListener("htmx:before:swap", (event) => {
+    const { ctx, tasks = [] } = event.detail;
     const parts = new Map();
     for (const part of document.querySelectorAll("[data-part]")) parts.set(part.dataset.part, part);
-    for (const { fragment } of event.detail.tasks ?? []) {
-      for (const same of fragment.querySelectorAll("template[data-same]")) {
-        const own = same.dataset.same.split(" ").map((digest) => parts.get(digest));
-        if (own.includes(undefined)) return location.reload();
-        same.replaceWith(...own.map((part) => part.cloneNode(true)));
-      }
+    const left = tasks.flatMap(({ fragment }) => [...fragment.querySelectorAll("template[data-same]")]);
+    const own = left.map((same) => same.dataset.same.split(" ").map((digest) => parts.get(digest)));
+    // Somebody has gone on meanwhile: this answer is to another page, or leaves out what is gone.
+    if ((ctx.askedFor && ctx.askedFor !== here()) || own.flat().includes(undefined)) {
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      wantsAll = true;
+      htmx.ajax("GET", here(), { source: "#main", target: "#main", select: "#main", swap: "outerMorph", selectOOB: "#pages:outerMorph" });
+      return;
     }
+    left.forEach((same, at) => same.replaceWith(...own[at].map((part) => part.cloneNode(true))));
   });
   // What is looked at stays where it is: a list that changes keeps its order, and what is new comes on
   // top. Only who asks for the list again gets it sorted anew.
