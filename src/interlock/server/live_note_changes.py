@@ -14,6 +14,7 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from interlock.app.context import App
 from interlock.app.failures import StoreFailure
 from interlock.app.notes import polling
 from interlock.app.notes.all_projects import PROJECTS_MAX
@@ -52,6 +53,8 @@ class LiveNoteChanges:
         """The time at which the files of each project are read again."""
         self._poll_task: asyncio.Task[None] | None = None
         self._waiting_count = 0
+        self._marker = -1
+        """The state of the store when that was counted."""
 
     async def stream(self, request: Request) -> Response:
         """Answer with a stream for the projects `in`.
@@ -124,8 +127,14 @@ class LiveNoteChanges:
                     listener.notify(polling.combine_states(known))
 
     async def _count_waiting(self) -> None:
+        """Count what waits, if something was written since the last time."""
+
+        def look(app: App) -> tuple[int, int]:
+            marker = app.reader.change_marker()
+            return marker, self._waiting_count if marker == self._marker else count_waiting(app)
+
         with contextlib.suppress(StoreFailure):  # it is told once the store can be read again
-            self._waiting_count = await self._reader.run(count_waiting)
+            self._marker, self._waiting_count = await self._reader.run(look)
 
     async def _state(self, workspace: Path) -> str:
         """The state of the notes; empty while it cannot be read: listeners are told once it can."""
