@@ -25,7 +25,7 @@ boundary = confinement.Boundary(given["scratch"], (given["hidden"],), files=tupl
 if given["worktree"]:
     level = "workspace"
     boundary = worktree.worktree_boundary(Path(given["worktree"]), scratch=given["scratch"],
-        hidden=given["hidden"])
+        hidden=given["hidden"], branch=given["branch"])
 command.exit_as(
     command.run_command(given["words"], boundary, level, abi, closing_line=given["line"]))
 """
@@ -84,6 +84,7 @@ class Place:
         files: tuple[str, ...] = (),
         line: str = "",
         network: bool = False,
+        branch: str | None = None,
     ) -> list[str]:
         given = {
             "words": words,
@@ -95,5 +96,6 @@ class Place:
             "files": files,
             "line": line,
             "network": network,
+            "branch": branch,
         }
         return [sys.executable, "-c", _WRAPPER, json.dumps(given)]

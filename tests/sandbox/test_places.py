@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from interlock.sandbox import plain_files
 from interlock.sandbox.confinement import ABI_MIN, landlock_abi
 from interlock.sandbox.scratch import ScratchUnsafe, scratch_directory
+from interlock.sandbox.worktree import link_files, own_git_directory
 from tests.postgres import Cluster
 from tests.sandbox.sandboxed import Place
 from tests.unprivileged import NOBODY
@@ -91,10 +93,7 @@ def test_servers_on_this_machine_stay_unchanged(tmp_path: Path) -> None:
 def test_a_worktree_names_its_repository_and_nothing_else(tmp_path: Path) -> None:
     """What is written inside is not believed outside."""
     place = Place(tmp_path)
-    project, linked = tmp_path / "project", tmp_path / "linked"
-    subprocess.run(["git", "init", "-q", str(project)], check=True)
-    subprocess.run([*GIT, "commit", "-q", "--allow-empty", "-m", "one"], cwd=project, check=True)
-    subprocess.run([*GIT, "worktree", "add", "-q", str(linked)], cwd=project, check=True)
+    project, linked = _project_with_worktree(tmp_path, "linked")
 
     files = f"{project}/.git/hooks/post-checkout {project}/.git/config"
     text = f"for f in {files}; do echo x >> $f; done; git log --oneline"
@@ -102,13 +101,115 @@ def test_a_worktree_names_its_repository_and_nothing_else(tmp_path: Path) -> Non
     assert "one" in done.stdout
     assert done.stderr.count("Permission denied") == 2
     forged = (
-        "rm .git; mkdir -p fake/worktrees/n; echo / > fake/worktrees/n/commondir;"
-        " echo $PWD/.git > fake/worktrees/n/gitdir; echo 'gitdir: {}' > .git"
+        "rm -r .git; mkdir -p {base}/worktrees/n; echo / > {base}/worktrees/n/commondir;"
+        " echo $PWD/.git > {base}/worktrees/n/gitdir; echo 'gitdir: {link}' > .git;"
+        f" ln -sfn {place.outside} {{base}}/objects; ln -sfn {place.outside} {{base}}/refs"
     )
-    for link in ("fake/worktrees/n", "fake", "/", str(place.outside)):
-        place.run("/bin/sh", "-c", forged.format(link), worktree=linked, cwd=linked)
-        place.run("/bin/sh", "-c", f"echo x > {place.outside}/new", worktree=linked, cwd=linked)
-        assert list(place.outside.iterdir()) == [], link
+    for base in ("fake", f"{place.scratch}/fake", f"{project}/.git/objects/fake"):
+        for link in (f"{base}/worktrees/n", base, "/", str(place.outside)):
+            text = forged.format(base=base, link=link)
+            place.run("/bin/sh", "-c", text, worktree=linked, cwd=linked)
+            place.run("/bin/sh", "-c", f"echo x > {place.outside}/new", worktree=linked, cwd=linked)
+            assert list(place.outside.iterdir()) == [], text
+    for text in ("mkfifo", "ln -s /dev/zero", "ln -s .git", "printf '\\377\\0' >"):
+        place.run("/bin/sh", "-c", f"rm -rf .git; {text} .git", worktree=linked, cwd=linked)
+        assert own_git_directory(linked) is None, "it is neither believed nor waited for"
+
+
+def test_git_moves_only_the_branches_beside_the_one_that_is_given(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    branch, other = "interlock/one/work", "interlock/other/work"
+    project, linked = _project_with_worktree(tmp_path, branch)
+    subprocess.run(["git", "branch", other], cwd=project, check=True)
+    subprocess.run(["git", "pack-refs", "--all"], cwd=project, check=True)  # removes directories
+    before = _repository(project)
+
+    text = (
+        "git -c user.name=a -c user.email=a@b commit -q --allow-empty -m two || exit 1; "
+        f"for ref in heads/main heads/{other} heads/new tags/new remotes/origin/main stash; do"
+        " git update-ref refs/$ref HEAD; git update-ref -d refs/$ref; done;"
+        f" for file in HEAD index config packed-refs hooks/pre-commit; do"
+        f" echo x >> {project}/.git/$file; rm -f {project}/.git/$file; done"
+    )
+    done = place.run("/bin/sh", "-c", text, worktree=linked, cwd=linked, branch=branch)
+
+    log = subprocess.check_output(["git", "log", "--format=%s", branch], cwd=project)
+    assert log == b"two\none\n", done.stderr
+    assert _repository(project) == before
+    refused = place.run(
+        *(*GIT, "commit", "-q", "--allow-empty", "-m", "three"),
+        worktree=linked,
+        cwd=linked,
+        branch="alone",
+    )
+    assert refused.returncode != 0
+
+
+def test_the_files_by_which_git_finds_its_settings_are_put_back(tmp_path: Path) -> None:
+    """Git that is run outside would do what other settings say."""
+    place = Place(tmp_path)
+    _, linked = _project_with_worktree(tmp_path, "linked")
+    own = own_git_directory(linked)
+    assert own
+    for text in (
+        "rm .git; git init -q .; git config core.fsmonitor evil",
+        "rm .git; ln -s /etc/passwd .git; chmod 555 .",
+        f"echo {place.outside} > {own}/commondir; echo /nowhere > {own}/gitdir",
+        f"echo '[core] fsmonitor = evil' > {own}/config.worktree; rm {own}/commondir",
+    ):
+        kept = link_files(linked)
+        before = {path: plain_files.read_plain_file(path) for path in kept}
+        place.run("/bin/sh", "-c", text, worktree=linked, cwd=linked)
+
+        assert plain_files.put_back(kept), text
+        assert {path: plain_files.read_plain_file(path) for path in kept} == before
+        assert plain_files.put_back(kept) == []
+
+
+def test_what_the_user_signs_in_with_is_not_read_from_beside_a_tool_or_git(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even where the home is in a directory of the system, all of which is read."""
+    for base in (tmp_path, Path("/var/tmp") / f"interlock-home-{os.getpid()}"):
+        user = base / "user"
+        monkeypatch.setenv("HOME", str(user))
+        monkeypatch.setenv("PATH", f"{user}/.cargo/bin:{user}/.claude/local:/usr/bin:/bin")
+        secret = {
+            *(".cargo/credentials.toml", ".claude/.credentials.json", ".config/git/credentials"),
+            *(".netrc", ".ssh/id"),
+        }
+        plain = {".cargo/bin/tool", ".cargo/env", ".claude/local/tool", ".config/git/config"}
+        for name in secret | plain:
+            (user / name).parent.mkdir(parents=True, exist_ok=True)
+            (user / name).write_text(f"{name}\n")
+        place = Place(base)
+        place.scratch = base / "tmp" / "scratch"
+        place.scratch.mkdir(parents=True)
+        try:
+            paths = [str(user / name) for name in secret | plain]
+            done = place.run("/bin/cat", *paths, worktree=place.outside)
+            assert set(done.stdout.split()) == plain
+        finally:
+            shutil.rmtree(base)
+
+
+def _project_with_worktree(base: Path, branch: str) -> tuple[Path, Path]:
+    project, linked = base / "project", base / "linked"
+    subprocess.run(["git", "init", "-q", "-b", "main", str(project)], check=True)
+    subprocess.run([*GIT, "commit", "-q", "--allow-empty", "-m", "one"], cwd=project, check=True)
+    words = ["worktree", "add", "-q", "-b", branch, str(linked)]
+    subprocess.run([*GIT, *words], cwd=project, check=True)
+    return project, linked
+
+
+def _repository(project: Path) -> dict[str, bytes]:
+    """What git keeps for the main checkout and the branches of others."""
+    own = ("objects/", "worktrees/linked/", "refs/heads/interlock/one", "logs/refs/heads/interlock")
+    return {
+        name: path.read_bytes()
+        for path in (project / ".git").rglob("*")
+        if path.is_file() and not (name := str(path.relative_to(project / ".git"))).startswith(own)
+    }
 
 
 def test_no_level_reads_the_data_home_wherever_it_is(tmp_path: Path) -> None:

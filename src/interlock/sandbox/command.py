@@ -2,11 +2,14 @@
 
 The wrapper (this process) is not confined. It forks; the child confines itself and becomes the
 command. The wrapper hands signals on, adopts whatever the command leaves behind and ends it, says
-one line if the command failed, and ends as the command ended.
+one line if the command failed, and ends as the command ended. Who holds the other end of its
+lifeline can end it all by letting go, and does so by dying, too.
 """
 
+import _thread
 import os
 import sys
+import time
 
 from interlock.sandbox import confinement, metadata_broker
 from interlock.sandbox.confinement import Boundary, ConfinementFailed
@@ -15,16 +18,23 @@ from interlock.sandbox.metadata_broker import Channel
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as signals
+    from collections.abc import Callable
 else:
     import _signal as signals  # without the names of `enum`, which take long to import
 
+__import__("warnings")  # `execvpe` imports it, and inside it may not be readable any more
+
 LEVELS = ("read-only", "workspace")
+OFF = "off"
+"""Not confined, but ended like the others."""
 VARIABLE = "INTERLOCK_SANDBOX"
 """Set inside to the level."""
 EXIT_CANNOT_START, EXIT_NOT_FOUND, EXIT_SIGNAL_BASE = 126, 127, 128
 _FORWARDED = (signals.SIGHUP, signals.SIGTERM, signals.SIGUSR1, signals.SIGUSR2)
 _FROM_TERMINAL = (signals.SIGINT, signals.SIGQUIT)
 _GRACE_STEPS, _GRACE_STEP_SECONDS = 20, 0.01
+_END_SECONDS = 0.5
+"""How long a command that is ended has for it."""
 _SETTINGS = {
     "GIT_OPTIONAL_LOCKS": "0",
     "HISTFILE": "/dev/null",
@@ -57,11 +67,19 @@ _CACHES = {
 
 
 def run_command(
-    words: list[str], boundary: Boundary, level: str, abi: int, *, closing_line: str
+    words: list[str],
+    boundary: Boundary,
+    level: str,
+    abi: int,
+    *,
+    closing_line: str,
+    lifeline: int | None = None,
+    work: "Callable[[], int] | None" = None,
 ) -> int:
     """Run it to its end; the exit code, or the negative number of the signal that ended it.
 
-    The closing line is for a command that failed.
+    The closing line is for a command that failed. The lifeline is a pipe's end to read from. With
+    `work`, that is done in the child instead of a command: it returns the exit code.
     """
     for name in ("TMPDIR", "XDG_CACHE_HOME"):
         _ensure_folder(f"{boundary.scratch}/{_CACHES[name]}")
@@ -72,9 +90,12 @@ def run_command(
     child = os.fork()
     if child == 0:
         confinement.die_with_parent(wrapper)
-        _start_confined(words, environment, boundary, abi, other_end)
+        reach = None if level == OFF else boundary
+        _start_confined(words, environment, reach, abi, other_end, work=work)
     other_end.close()
     _hand_on_signals(child)
+    if lifeline is not None:
+        _thread.start_new_thread(_end_with, (lifeline,))
     metadata_broker.serve(own_end, boundary.writable)
     code = _wait(child)
     _end_descendants()
@@ -108,19 +129,25 @@ def exit_as(code: int) -> None:
 def _start_confined(
     words: list[str],
     environment: dict[str, str],
-    boundary: Boundary,
+    boundary: Boundary | None,
     abi: int,
     channel: Channel,
+    *,
+    work: "Callable[[], int] | None",
 ) -> None:
     """In the child: confine it and start the command. Never returns."""
     code = EXIT_CANNOT_START
     try:
         for number in (signals.SIGPIPE, signals.SIGXFSZ):
             signals.signal(number, signals.SIG_DFL)  # Python ignores them
-        listener = confinement.confine(boundary, abi, metadata_broker.BROKERED)
-        metadata_broker.send_listener(channel, listener)
+        if boundary is not None:
+            listener = confinement.confine(boundary, abi, metadata_broker.BROKERED)
+            metadata_broker.send_listener(channel, listener)
         confinement.close_descriptors(3)
-        os.execvpe(words[0], words, environment)
+        if work:
+            code = work()
+        else:
+            os.execvpe(words[0], words, environment)
     except ConfinementFailed as error:
         _say(f"this was not run, because the sandbox failed: {error}")
     except OSError as error:
@@ -137,13 +164,15 @@ def _say(text: str) -> None:
 
 
 def _environment(level: str, scratch: str, text: str) -> dict[str, str]:
-    if level == "workspace":
+    if level != "read-only":
         return {
             **os.environ,
             **dict.fromkeys(("TMPDIR", "TMP", "TEMP"), f"{scratch}/tmp"),
-            "GIT_CONFIG_COUNT": "1",  # a hook that was written inside must not run outside
+            "GIT_CONFIG_COUNT": "2",
             "GIT_CONFIG_KEY_0": "core.hooksPath",
-            "GIT_CONFIG_VALUE_0": "/dev/null",
+            "GIT_CONFIG_VALUE_0": "/dev/null",  # a hook that was written inside must not run
+            "GIT_CONFIG_KEY_1": "gc.auto",
+            "GIT_CONFIG_VALUE_1": "0",  # it would need what is not written here
         }
     caches = {name: f"{scratch}/{folder}" for name, folder in _CACHES.items()}
     # It reads its cache in the project, and warns that it cannot write there.
@@ -211,16 +240,41 @@ def _end_descendants() -> None:
         except ChildProcessError:
             return
     while True:
-        for process in _children():
-            _send(process, signals.SIGKILL)
+        _send_to_descendants(signals.SIGKILL)
         try:
             os.waitpid(-1, 0)
         except ChildProcessError:
             return
 
 
-def _children() -> list[int]:
-    file = os.open(f"/proc/self/task/{os.getpid()}/children", os.O_RDONLY)
-    content = b"".join(iter(lambda: os.read(file, 65536), b""))
-    os.close(file)
-    return [int(process) for process in content.split()]
+def _end_with(lifeline: int) -> None:
+    """In a thread: once nobody holds the other end of the lifeline, end all that was started.
+
+    Then `_wait` returns, and what is left is ended by `_end_descendants`.
+    """
+    while os.read(lifeline, 1):
+        continue
+    _send_to_descendants(signals.SIGTERM)
+    time.sleep(_END_SECONDS)
+    while True:
+        _send_to_descendants(signals.SIGKILL)
+        time.sleep(_GRACE_STEP_SECONDS)
+
+
+def _send_to_descendants(number: int) -> None:
+    processes = _children(os.getpid())
+    for process in processes:  # it grows
+        processes += _children(process)
+    for process in processes:
+        _send(process, number)
+
+
+def _children(process: int) -> list[int]:
+    children: list[int] = []
+    try:
+        for task in os.listdir(f"/proc/{process}/task"):
+            with open(f"/proc/{process}/task/{task}/children", "rb") as file:
+                children += map(int, file.read().split())
+    except (FileNotFoundError, ProcessLookupError):
+        pass  # it has ended
+    return children

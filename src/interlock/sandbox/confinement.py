@@ -59,7 +59,7 @@ class Boundary:
         self.writable = (scratch, *writable)
         self.readable = readable
         """None: everything but `hidden`."""
-        self.files = (*files, "/proc/self/fd/1", "/proc/self/fd/2")
+        self.files: tuple[str, ...] = (*files, "/proc/self/fd/1", "/proc/self/fd/2")
         """Single files that it may write."""
         self.socket_families = socket_families
 

@@ -1,15 +1,26 @@
-"""The level `workspace`: where a worktree may be written, and little of the home is read."""
+"""The level `workspace`: where a worktree may be written, and little of the home is read.
 
+Whatever is in the worktree, and in git's directory for it, may have been written inside. So a file
+there is read only if it is a plain one, and what it says is believed only where it grants nothing
+that was not granted already.
+"""
+
+import contextlib
 import os
 from pathlib import Path
 
 from interlock.sandbox.call_filter import AF_INET, AF_INET6
 from interlock.sandbox.confinement import Boundary
+from interlock.sandbox.plain_files import read_plain_file
 
 _SYSTEM_DIRECTORIES = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix"),
     *("/proc", "/sys", "/dev", "/run", "/var", "/snap"),
 )
+_SECRET_DIRECTORIES = ("/run/user", "/run/secrets", "/run/credentials")
+_PROGRAM_DIRECTORIES = {"bin", "sbin", "shims"}
+_SECRET_NAMES = ("credential", "token", "auth", "secret", "config", "netrc")
+"""Parts of the names of files beside a tool that may hold what the user signs in with."""
 
 
 class WorktreeUnsafe(Exception):
@@ -17,9 +28,18 @@ class WorktreeUnsafe(Exception):
 
 
 def worktree_boundary(
-    worktree: Path, *, scratch: str, hidden: str, has_network: bool = False
+    worktree: Path,
+    *,
+    scratch: str,
+    hidden: str,
+    has_network: bool = False,
+    is_written: bool = True,
+    branch: str | None = None,
 ) -> Boundary:
     """The reach of a command in a worktree.
+
+    With a branch, git can move only those beside it, as in `interlock/SESSION/…`; if it has no
+    slash, none at all.
 
     Raises:
         WorktreeUnsafe: the data home is in it.
@@ -27,35 +47,70 @@ def worktree_boundary(
     root, home = worktree.resolve(), Path.home()
     if Path(hidden).is_relative_to(root):
         raise WorktreeUnsafe(f"Interlock's own directory (`{hidden}`) is in `{root}`")
-    written, read = git_directories(root)
-    settings = (str(home / ".gitconfig"), str(home / ".config" / "git"))
+    written, read = git_directories(root, branch)
+    settings = (home / ".gitconfig", *(home / ".config" / "git" / x for x in ("config", "ignore")))
     tools = toolchains(os.environ.get("PATH", ""), home)
+    # Homes and scratch directories may be below one that is read: `/home` is often in `/var`.
+    aside = (str(home.resolve()), scratch.rpartition("/")[0], *_SECRET_DIRECTORIES)
+    places = (str(root), *written)
     return Boundary(
         scratch,
-        (hidden,),
-        writable=("/dev/shm", str(root), *written),
-        readable=(*_SYSTEM_DIRECTORIES, *read, *settings, *tools),
+        (hidden, *aside, *(path for tool in tools for path in secrets_beside(tool))),
+        writable=("/dev/shm", *(places if is_written else ())),
+        readable=(*_SYSTEM_DIRECTORIES, *places, *read, *map(str, settings), *tools),
         socket_families=(AF_INET, AF_INET6) if has_network else (),
     )
 
 
-def git_directories(worktree: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def git_directories(
+    worktree: Path, branch: str | None = None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The paths outside of a linked worktree that git writes for it, and those that it reads.
 
-    The file in the worktree that names them may have been written inside, so it is believed only
-    if the other end names this worktree. Hooks and settings of the repository are not written.
+    Hooks and settings of the repository are not written, and with a branch, only the directory in
+    which that is. It is made if it is missing: git removes it when it packs its refs.
     """
-    try:
-        link = (worktree / ".git").read_text(encoding="utf-8").removeprefix("gitdir:").strip()
-        own = (worktree / link).resolve()
-        back = (own / "gitdir").read_text(encoding="utf-8").strip()
-    except OSError:
-        return (), ()  # git's directory is in the worktree, or there is none
-    common = own.parent.parent
-    if own.parent.name != "worktrees" or Path(back).resolve() != worktree / ".git":
+    own = own_git_directory(worktree)
+    if own is None:
         return (), ()
-    shared = (str(common / name) for name in ("objects", "refs", "logs"))
-    return (str(own), *shared), (str(common),)
+    common, names = own.parent.parent, ["refs", "logs"]
+    if branch is not None:
+        folder = branch.rpartition("/")[0]
+        names = [f"refs/heads/{folder}", f"logs/refs/heads/{folder}"] if folder else []
+        for name in names:
+            with contextlib.suppress(OSError):
+                (common / name).mkdir(parents=True, exist_ok=True)
+    shared = (common / name for name in ("objects", *names))
+    # A link could have been made inside, and lead anywhere.
+    return (str(own), *(str(path) for path in shared if path.resolve() == path)), (str(common),)
+
+
+def own_git_directory(worktree: Path) -> Path | None:
+    """Git's directory for a linked worktree; None if there is none, or it is not a genuine one.
+
+    The file that names it is believed only if the other end, which is not in the worktree, names
+    this worktree.
+    """
+    link = read_plain_file(f"{worktree}/.git")
+    try:
+        own = (worktree / (link or b"").decode().removeprefix("gitdir:").strip()).resolve()
+        back = (read_plain_file(f"{own}/gitdir") or b"").decode().strip()
+        is_genuine = own.parent.name == "worktrees" and (own / back).resolve() == worktree / ".git"
+    except (OSError, ValueError, RuntimeError):  # a name that is none, or a circle of links
+        return None
+    return own if is_genuine and not own.is_relative_to(worktree) else None
+
+
+def link_files(worktree: Path) -> dict[str, bytes | None]:
+    """The files by which git finds its settings from a linked worktree, as they must stay.
+
+    They can be written inside. Whoever runs git outside would then run what they name.
+    """
+    own = own_git_directory(worktree.resolve())
+    if own is None:
+        return {}
+    paths = (f"{worktree.resolve()}/.git", f"{own}/gitdir", f"{own}/config.worktree")
+    return {f"{own}/commondir": b"../..\n", **{path: read_plain_file(path) for path in paths}}
 
 
 def toolchains(search_path: str, home: Path) -> tuple[str, ...]:
@@ -65,6 +120,17 @@ def toolchains(search_path: str, home: Path) -> tuple[str, ...]:
     for entry in search_path.split(os.pathsep):
         folder = Path(entry)
         if folder.is_absolute() and folder.is_relative_to(home):
-            parent = folder.parent
-            found.append(str((folder if parent in shared else parent).resolve()))
+            has_parts = folder.name in _PROGRAM_DIRECTORIES and folder.parent not in shared
+            found.append(str((folder.parent if has_parts else folder).resolve()))
     return tuple(dict.fromkeys(found))
+
+
+def secrets_beside(folder: str) -> list[str]:
+    """The files right in a tool's directory by whose names it may keep a password there."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return []
+    if not _PROGRAM_DIRECTORIES.intersection(names):
+        return []  # these are the programs themselves
+    return [f"{folder}/{name}" for name in names if any(x in name.lower() for x in _SECRET_NAMES)]
