@@ -14,6 +14,7 @@ JOB_TRAILER = "Interlock-Job"
 RECENT_MAX = 200
 END_SECONDS = 5.0
 SECONDS_MAX = 60.0  # the hooks of the repository run too
+OUTPUT_BYTES_MAX = 1_000_000
 
 
 class CommitOutcome(msgspec.Struct, frozen=True):
@@ -82,7 +83,11 @@ def is_reachable(workspace: Path, commit: str) -> bool | None:
 
 
 def run_bounded_git(
-    workspace: Path, *arguments: str, variables: Mapping[str, str] | None = None
+    workspace: Path,
+    *arguments: str,
+    variables: Mapping[str, str] | None = None,
+    seconds: float = SECONDS_MAX,
+    output_bytes_max: int = OUTPUT_BYTES_MAX,
 ) -> GitResult:
     """Run git as the user would: with their environment and the hooks of the repository."""
     environment = {name: text for name, text in os.environ.items() if not name.startswith("GIT_")}
@@ -101,14 +106,14 @@ def run_bounded_git(
         except OSError as failure:
             return GitResult(127, "", str(failure))
         try:
-            code = process.wait(SECONDS_MAX)
+            code = process.wait(seconds)
         except subprocess.TimeoutExpired:
             _end_group(process)
-            return GitResult(124, "", f"git took more than {SECONDS_MAX:.0f} seconds")
+            return GitResult(124, "", f"git took more than {seconds:.0f} seconds")
         texts: list[str] = []
         for file in (output, error):
             file.seek(0)
-            texts.append(file.read(1_000_000).decode("utf-8", "replace"))
+            texts.append(file.read(output_bytes_max).decode("utf-8", "replace"))
         return GitResult(code, *texts)
 
 
