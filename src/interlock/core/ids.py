@@ -30,6 +30,11 @@ def session_id(random: bytes) -> SessionId:
     return SessionId(f"ses_{random[:RANDOM_BYTES].hex()}")
 
 
+def child_session_id(parent: str, call: str) -> SessionId:
+    """Return the session that a tool call in another one spawns: made twice, it is the same."""
+    return session_id(_derive("child session", parent, call))
+
+
 def run_id(random: bytes) -> RunId:
     return RunId(f"run_{random[:RANDOM_BYTES].hex()}")
 

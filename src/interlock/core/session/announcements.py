@@ -19,6 +19,7 @@ from interlock.core.session.approval_events import (
 from interlock.core.session.events import ApprovalRequested, ApprovalResolved, Envelope
 from interlock.core.session.protocol_events import ProtocolEndRequested, SessionCompleted
 from interlock.core.session.review_events import FeatureReviewRequested
+from interlock.core.session.unattended_events import UnattendedMoved
 
 Topic = Literal[
     "session/protocol.end",
@@ -28,6 +29,9 @@ Topic = Literal[
     "approval/granted",
     "approval/denied",
     "feature/completion.requested",
+    "unattended/parked",
+    "unattended/limit-near",
+    "unattended/done",
 ]
 
 
@@ -93,5 +97,13 @@ def _announcements_of(envelope: Envelope) -> Iterator[Announcement]:
             yield Announcement(topic, session, event.approval, event.reason)
         case FeatureReviewRequested() as event:
             yield Announcement("feature/completion.requested", session, event.review, event.feature)
+        case UnattendedMoved(status="parked", reason=reason) if reason != "approval":
+            text = f"{reason}: {envelope.event.detail}"
+            yield Announcement("unattended/parked", session, reason or "", text)
+        case UnattendedMoved(status="done") as event:
+            text = event.detail or event.summary
+            yield Announcement("unattended/done", session, event.outcome or "", text)
+        case UnattendedMoved(status="working", detail=detail) if detail:
+            yield Announcement("unattended/limit-near", session, "limit", detail)
         case _:
             return

@@ -25,6 +25,7 @@ from interlock.core.session.event_struct import EventStruct
 from interlock.core.session.past import Past
 from interlock.core.session.protocol_events import ProtocolEvent
 from interlock.core.session.review_events import ReviewEvent
+from interlock.core.session.unattended_events import UnattendedEvent
 from interlock.core.workflow.interpret import Entry
 from interlock.core.workflow.packs import Capability, DivergenceReason, Severity
 from interlock.core.workflow.positions import Position
@@ -327,6 +328,7 @@ SessionEvent: TypeAlias = (
     | ReviewEvent
     | ProtocolEvent
     | SessionApprovalEvent
+    | UnattendedEvent
     | NoteWritten
     | SessionArchived
 )

@@ -46,6 +46,15 @@ from interlock.core.session.review_events import (
     FeatureReviewRequested,
     ReviewEvent,
 )
+from interlock.core.session.unattended_events import (
+    UnattendedControlled,
+    UnattendedLimitsRaised,
+    UnattendedMoved,
+    UnattendedRequested,
+    UnattendedSteered,
+    apply_unattended,
+)
+from interlock.core.unattended.order import UnattendedState
 
 
 class Attendance(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -94,6 +103,8 @@ class Head(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The session that it is a copy of; empty if it began here."""
     approvals: tuple[OpenApproval, ...] = ()
     """The session's own that are open; those of its runs are in their heads."""
+    unattended: UnattendedState | None = None
+    """Of a session in which a driver works, or has worked."""
 
     @property
     def waiting_count(self) -> int:
@@ -140,6 +151,14 @@ def apply_event(head: Head | None, envelope: Envelope) -> Head:
         case SessionApprovalRequested() | SessionApprovalResolved() | SessionApprovalUsed():
             approvals = open_approvals_after(head.approvals, event, envelope.at_ms)
             return change(head, approvals=approvals)
+        case (
+            UnattendedRequested()
+            | UnattendedControlled()
+            | UnattendedSteered()
+            | UnattendedLimitsRaised()
+            | UnattendedMoved()
+        ):
+            return change(head, unattended=apply_unattended(head.unattended, event, envelope.at_ms))
         case (
             AgentInvoked()
             | DecisionRecorded()

@@ -60,6 +60,13 @@ from interlock.core.session.protocol_events import (
     SessionCompleted,
 )
 from interlock.core.session.review_events import FeatureReviewed, FeatureReviewRequested
+from interlock.core.session.unattended_events import (
+    UnattendedControlled,
+    UnattendedLimitsRaised,
+    UnattendedMoved,
+    UnattendedRequested,
+    UnattendedSteered,
+)
 
 RECAP_CHARS_MAX = 800  # what resume searches and shows; the whole notes are in the events
 BLOCKED_IN_ROW_MAX = 10  # after so many blocked attempts the run waits for the user
@@ -183,6 +190,10 @@ def apply_run_event(run: RunHead, envelope: Envelope) -> RunHead:
         case HandoffReceived() | HandoffPassedOn():
             return run
         case SessionApprovalRequested() | SessionApprovalResolved() | SessionApprovalUsed():
+            return run
+        case UnattendedRequested() | UnattendedControlled() | UnattendedSteered():
+            return run
+        case UnattendedLimitsRaised() | UnattendedMoved():
             return run
         case EvidenceRecorded():
             return _with_evidence(run, event)

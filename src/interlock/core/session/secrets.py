@@ -32,6 +32,17 @@ def find_suspected_secrets(where: str, text: str) -> Iterator[SuspectedSecret]:
             yield SuspectedSecret(where, kind, match[0][:12] + "…")
 
 
+def redact_secrets(text: str) -> str:
+    """Return the text without what surely is a secret.
+
+    Assignments that only look like one stay: most are code, which somebody has to read and edit.
+    """
+    for kind, pattern in _compiled_patterns().items():
+        if kind != "password":
+            text = pattern.sub(f"[{kind} removed]", text)
+    return text
+
+
 @cache
 def _compiled_patterns() -> dict[str, Any]:
     """The patterns for a linear-time engine: the text is untrusted, and may be megabytes."""

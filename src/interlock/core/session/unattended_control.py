@@ -1,0 +1,160 @@
+"""Decide about unattended work: begin it, control it, and believe or refuse what a driver reports.
+
+Only one driver of a machine may report, the one that has the lease; the store refuses the others
+(`Plan.lease`). What is decided here is whether a change makes sense as the work stands.
+"""
+
+import msgspec
+
+from interlock.core.explanation import Explanation
+from interlock.core.ids import SessionId
+from interlock.core.refusal import Refusal
+from interlock.core.session.events import SessionCreated
+from interlock.core.session.plan import EventDraft, Plan, Stream, plan
+from interlock.core.session.unattended_events import (
+    Control,
+    UnattendedControlled,
+    UnattendedEvent,
+    UnattendedLimitsRaised,
+    UnattendedMoved,
+    UnattendedRequested,
+    UnattendedSteered,
+    apply_unattended,
+    steer_key,
+)
+from interlock.core.unattended.order import Limits, LimitsWish, UnattendedOrder, UnattendedState
+
+STEER_CHARS_MAX = 4_000
+STEERS_MAX = 20  # that wait: somebody who writes more is not heard anyway
+
+
+class NotUnattended(Refusal, frozen=True):
+    session: SessionId
+
+    def explain(self) -> Explanation:
+        return Explanation(
+            "not_unattended",
+            f"Nothing works unattended in session `{self.session}`",
+            "`interlock driver status` lists what does. To remove a session with all that only it"
+            f" holds: `POST /api/v2/sessions/{self.session}/delete`.",
+        )
+
+
+class UnattendedOver(Refusal, frozen=True):
+    session: SessionId
+    outcome: str
+
+    def explain(self) -> Explanation:
+        return Explanation(
+            "unattended_over",
+            f"The unattended work of session `{self.session}` is over ({self.outcome})",
+            f"`interlock session show {self.session}` shows what came of it. Start another run with"
+            " `interlock run start WORKFLOW --goal … --driver`.",
+        )
+
+
+class ControlNotPossible(Refusal, frozen=True):
+    why: str
+    hint: str
+
+    def explain(self) -> Explanation:
+        return Explanation("not_possible_now", self.why, self.hint)
+
+
+ControlRefusal = NotUnattended | UnattendedOver | ControlNotPossible
+
+
+def plan_order(
+    session: SessionId, order: UnattendedOrder, limits: Limits, *, who: str, at_ms: int
+) -> Plan:
+    """Record a new session with work that is to be done unattended."""
+    drafts = [
+        EventDraft("created", SessionCreated(order.repository)),
+        EventDraft("unattended", UnattendedRequested(order, limits, who)),
+    ]
+    return plan(Stream(session), drafts, blobs={}, at_ms=at_ms)
+
+
+def plan_control(
+    stream: Stream, control: Control, *, who: str, at_ms: int
+) -> Plan | ControlRefusal | None:
+    """Record what the user wants; None if that is so already."""
+    state = _state_of(stream)
+    if not isinstance(state, UnattendedState):
+        return state
+    if state.is_over:
+        return None if control == "cancel" else _over(stream, state)
+    if control == "resume" and state.status in ("queued", "working"):
+        if state.wish == "run":
+            return None
+        if state.wish == "cancel":
+            why = "It is being cancelled"
+            return ControlNotPossible(why, "Wait until it has ended, and start another run.")
+    is_wanted = state.wish == control or (state.status == "paused" and control == "pause")
+    if control != "resume" and is_wanted:
+        return None
+    return _plan_one(stream, UnattendedControlled(control, who), at_ms)
+
+
+def plan_steer(
+    stream: Stream, steer: str, text: str, *, who: str, at_ms: int
+) -> Plan | ControlRefusal:
+    """Record a message to the model. The caller looks for one with the same id first."""
+    state = _state_of(stream)
+    if not isinstance(state, UnattendedState):
+        return state
+    if state.is_over:
+        return _over(stream, state)
+    if not text.strip() or len(text) > STEER_CHARS_MAX:
+        why = f"A message has between 1 and {STEER_CHARS_MAX} characters"
+        return ControlNotPossible(why, "Nothing was sent. Write a shorter one.")
+    if len(state.steers) >= STEERS_MAX:
+        why = f"{STEERS_MAX} messages wait for the model already"
+        return ControlNotPossible(why, "It gets them before its next turn; then there is room.")
+    draft = EventDraft(steer_key(steer), UnattendedSteered(steer, text, who))
+    return plan(stream, [draft], blobs={}, at_ms=at_ms)
+
+
+def plan_limits(
+    stream: Stream, wish: LimitsWish, *, who: str, at_ms: int
+) -> Plan | ControlRefusal | None:
+    state = _state_of(stream)
+    if not isinstance(state, UnattendedState):
+        return state
+    if state.is_over:
+        return _over(stream, state)
+    limits = wish.apply(state.limits)
+    if limits == state.limits:
+        return None
+    return _plan_one(stream, UnattendedLimitsRaised(limits, who), at_ms)
+
+
+def plan_move(
+    stream: Stream, moved: UnattendedMoved, *, at_ms: int
+) -> Plan | ControlRefusal | None:
+    """Record what a driver reports; None if nothing has changed."""
+    state = _state_of(stream)
+    if not isinstance(state, UnattendedState):
+        return state
+    if state.is_over:
+        return _over(stream, state)
+    if moved.status == "working" and state.status == "paused":
+        # The user was faster: the driver is to look again before it begins.
+        return ControlNotPossible("It is paused", "Resume it first.")
+    before = msgspec.structs.replace(state, since_ms=0, started_ms=1)
+    if before == apply_unattended(before, moved, 0):
+        return None
+    return _plan_one(stream, moved, at_ms)
+
+
+def _plan_one(stream: Stream, event: UnattendedEvent, at_ms: int) -> Plan:
+    return plan(stream, [EventDraft(f"unattended:{stream.version}", event)], blobs={}, at_ms=at_ms)
+
+
+def _state_of(stream: Stream) -> UnattendedState | NotUnattended:
+    state = stream.head.unattended if stream.head else None
+    return state or NotUnattended(stream.session)
+
+
+def _over(stream: Stream, state: UnattendedState) -> UnattendedOver:
+    return UnattendedOver(stream.session, state.outcome or "over")

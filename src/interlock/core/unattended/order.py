@@ -1,0 +1,167 @@
+"""An order: what is to be done unattended, by whom, and within which limits.
+
+A limit that is reached never fails the work: it *parks*, with a reason, until somebody lets it go
+on. What was spent is counted from the journal of the driver, and told to the log with each change
+of state, so that a lost journal loses no count that mattered.
+"""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from interlock.core.canonical import Json
+from interlock.core.ids import SessionId, WorkflowId
+from interlock.core.unattended.conversation import Usage
+
+Runner = Literal["model", "claude-code"]
+"""Who does the steps: our own loop with a model, or an agent client without a person."""
+SandboxWish = Literal["auto", "require", "off"]
+UnattendedStatus = Literal["queued", "working", "parked", "paused", "done"]
+ParkReason = Literal[
+    "approval",
+    "question",
+    "limit",
+    "credentials",
+    "provider",
+    "stuck",
+    "sandbox",
+    "workspace",
+    "storage",
+    "failed",
+]
+"""Why work stands still until somebody does something about it."""
+Outcome = Literal["success", "cancelled", "failed", "gave_up"]
+StuckPolicy = Literal["park", "notify", "cancel"]
+
+_Count = Annotated[int, Meta(ge=1, le=1_000_000_000)]
+TURNS_DEFAULT, MINUTES_DEFAULT, TOKENS_DEFAULT = 200, 60, 5_000_000
+COST_MICROS_DEFAULT = 5_000_000
+NOTICE_SHARE = 0.8
+"""The share of a limit at which the user is told that it comes near."""
+
+
+class Limits(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    turns: _Count = TURNS_DEFAULT
+    minutes: _Count = MINUTES_DEFAULT
+    """Of work: time in which it was parked or waited for its turn does not count."""
+    tokens: _Count = TOKENS_DEFAULT
+    cost_micros: Annotated[int, Meta(ge=0, le=10**12)] | None = COST_MICROS_DEFAULT
+    """Millionths of a dollar; None: money is not limited."""
+
+
+class LimitsWish(
+    msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
+    """Limits of which some stay as they are."""
+
+    turns: _Count | None = None
+    minutes: _Count | None = None
+    tokens: _Count | None = None
+    cost_micros: Annotated[int, Meta(ge=0, le=10**12)] | None = None
+
+    def apply(self, limits: Limits) -> Limits:
+        wanted = {name: value for name in self.__struct_fields__ if (value := getattr(self, name))}
+        return msgspec.structs.replace(limits, **wanted)
+
+
+class Spent(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """All that the work has used so far."""
+
+    turns: int = 0
+    work_ms: int = 0
+    usage: Usage = Usage()
+
+
+LimitName = Literal["turns", "minutes", "tokens", "cost"]
+
+
+def limit_shares(
+    limits: Limits, spent: Spent, *, next_cost_micros: int = 0
+) -> dict[LimitName, float]:
+    """How much of each limit is used up. An unknown cost limits nothing: tokens still do.
+
+    `next_cost_micros`: what the next call is expected to cost, so that it is not made in vain.
+    """
+    shares: dict[LimitName, float] = {
+        "turns": spent.turns / limits.turns,
+        "minutes": spent.work_ms / (limits.minutes * 60_000),
+        "tokens": spent.usage.tokens / limits.tokens,
+    }
+    if limits.cost_micros is not None and spent.usage.cost_micros is not None:
+        expected = spent.usage.cost_micros + next_cost_micros
+        is_over = expected > limits.cost_micros or spent.usage.cost_micros >= limits.cost_micros
+        share = spent.usage.cost_micros / limits.cost_micros if limits.cost_micros else 1.0
+        shares["cost"] = max(share, 1.0) if is_over else share
+    return shares
+
+
+def limits_in_words(limits: Limits) -> dict[str, str]:
+    words = {
+        "turns": f"{limits.turns} turns",
+        "minutes": f"{limits.minutes} minutes of work",
+        "tokens": f"{limits.tokens:,} tokens",
+    }
+    if limits.cost_micros is not None:
+        words["cost"] = dollars(limits.cost_micros)
+    return words
+
+
+def dollars(micros: int) -> str:
+    """An amount of money as people read it, to the cent, or finer where it is less than one."""
+    amount = micros / 1_000_000
+    return f"${amount:.2f}" if amount == 0 or amount >= 0.01 else f"${amount:.4f}"  # noqa: PLR2004
+
+
+class UnattendedOrder(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    workflow: WorkflowId
+    goal: str
+    repository: str
+    """The checkout on whose repository the work is done, in a worktree of its own."""
+    machine: str
+    """The machine that has it: only a driver there does the work."""
+    runner: Runner = "model"
+    model: str = ""
+    """As in `anthropic:claude-…`; empty: the one in the settings, when the work begins."""
+    base: str = ""
+    """The commit to begin with; what was changed is what differs from it."""
+    is_read_only: bool = False
+    """Tools change nothing but the scratch directory: for reviews and audits."""
+    context: dict[str, Json] = {}
+    parent: SessionId | None = None
+    """The session whose model has spawned this one, in whose worktree it works."""
+    depth: int = 0
+
+
+class UnattendedState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """How unattended work stands, as far as the log knows. The journal has the details."""
+
+    order: UnattendedOrder
+    limits: Limits
+    status: UnattendedStatus
+    requested_ms: int
+    since_ms: int
+    """The time of the last change of the status."""
+    started_ms: int = 0
+    wish: Literal["run", "pause", "pause_now", "cancel"] = "run"
+    """What the user wants of work that goes on now; the driver sees to it."""
+    reason: ParkReason | None = None
+    detail: str = ""
+    outcome: Outcome | None = None
+    spent: Spent = Spent()
+    steers: tuple[str, ...] = ()
+    """The ids of messages to the model that it was not told yet."""
+    worktree: str = ""
+    branch: str = ""
+    level: str = ""
+    """The level of the sandbox that the tools run at."""
+    summary: str = ""
+
+    @property
+    def is_over(self) -> bool:
+        return self.status == "done"
+
+    @property
+    def needs_user(self) -> bool:
+        """Whether it stands still for something that is in no other list of what waits."""
+        return self.status == "parked" and self.reason not in ("approval", "question")

@@ -1,0 +1,145 @@
+"""The states of unattended work: which wishes and reports make sense when."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from interlock.core.ids import SessionId, WorkflowId
+from interlock.core.session.events import decode_envelope
+from interlock.core.session.plan import Plan, Stream, fold
+from interlock.core.session.unattended_control import (
+    ControlNotPossible,
+    NotUnattended,
+    UnattendedOver,
+    plan_control,
+    plan_limits,
+    plan_move,
+    plan_order,
+    plan_steer,
+)
+from interlock.core.session.unattended_events import Control, UnattendedMoved
+from interlock.core.unattended.order import (
+    Limits,
+    LimitsWish,
+    Spent,
+    UnattendedOrder,
+    UnattendedState,
+)
+
+SESSION = SessionId("ses_0000000000000001")
+ORDER = UnattendedOrder(WorkflowId("line"), "See to it", "/work", "here")
+WHO: dict[str, Any] = {"who": "Ana, in a test", "at_ms": 9}
+
+
+def append(stream: Stream, plan: object) -> Stream:
+    assert isinstance(plan, Plan), plan
+    envelopes = [decode_envelope(link.body) for link in plan.links]
+    head, _ = fold(stream, envelopes)
+    assert head == plan.head
+    return Stream(SESSION, stream.version + len(plan.links), plan.end, head)
+
+
+def ordered() -> Stream:
+    return append(Stream(SESSION), plan_order(SESSION, ORDER, Limits(), who="Ana", at_ms=1))
+
+
+def moved(stream: Stream, moved_to: UnattendedMoved) -> Stream:
+    return append(stream, plan_move(stream, moved_to, at_ms=5))
+
+
+def state(stream: Stream) -> UnattendedState:
+    assert stream.head is not None
+    assert stream.head.unattended is not None
+    return stream.head.unattended
+
+
+WORKING = UnattendedMoved("working", Spent())
+STREAMS = {
+    "queued": ordered(),
+    "working": moved(ordered(), WORKING),
+    "parked": moved(ordered(), UnattendedMoved("parked", Spent(turns=3), "limit", "10 turns")),
+    "paused": moved(ordered(), UnattendedMoved("paused", Spent())),
+    "done": moved(ordered(), UnattendedMoved("done", Spent(), outcome="success")),
+}
+
+
+@pytest.mark.parametrize(
+    ("before", "control", "status", "wish"),
+    [
+        ("queued", "pause", "paused", "pause"),
+        ("queued", "cancel", "done", "run"),
+        ("working", "pause", "working", "pause"),
+        ("working", "pause_now", "working", "pause_now"),
+        ("working", "cancel", "working", "cancel"),
+        ("parked", "resume", "queued", "run"),
+        ("parked", "cancel", "done", "run"),
+        ("parked", "pause", "paused", "pause"),
+        ("paused", "resume", "queued", "run"),
+        ("paused", "cancel", "done", "run"),
+    ],
+)
+def test_a_wish_is_followed_at_once_where_nobody_works(
+    before: str, control: Control, status: str, wish: str
+) -> None:
+    stream = STREAMS[before]
+    result = append(stream, plan_control(stream, control, **WHO))
+
+    assert (state(result).status, state(result).wish) == (status, wish)
+    if status == "done":
+        assert state(result).outcome == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("before", "control"),
+    [("queued", "resume"), ("working", "resume"), ("paused", "pause"), ("done", "cancel")],
+)
+def test_what_is_so_already_is_not_recorded_again(before: str, control: Control) -> None:
+    assert plan_control(STREAMS[before], control, **WHO) is None
+
+
+def test_what_is_over_stays_over() -> None:
+    stream = STREAMS["done"]
+    over = UnattendedOver(SESSION, "success")
+
+    assert plan_control(stream, "resume", **WHO) == over
+    assert plan_steer(stream, "s1", "Hello", **WHO) == over
+    assert plan_limits(stream, LimitsWish(turns=5), **WHO) == over
+    assert plan_move(stream, WORKING, at_ms=9) == over
+
+
+def test_a_session_of_a_person_is_not_controlled() -> None:
+    stream = ordered()
+    assert stream.head is not None
+    attended = msgspec.structs.replace(
+        stream, head=msgspec.structs.replace(stream.head, unattended=None)
+    )
+
+    assert plan_control(attended, "cancel", **WHO) == NotUnattended(SESSION)
+
+
+def test_raising_a_limit_lets_go_on_what_it_has_stopped_and_nothing_else() -> None:
+    raised = append(STREAMS["parked"], plan_limits(STREAMS["parked"], LimitsWish(turns=500), **WHO))
+    paused = append(STREAMS["paused"], plan_limits(STREAMS["paused"], LimitsWish(turns=500), **WHO))
+
+    assert (state(raised).status, state(raised).limits.turns) == ("queued", 500)
+    assert state(paused).status == "paused"
+    assert plan_limits(raised, LimitsWish(turns=500), **WHO) is None
+
+
+def test_a_driver_that_comes_too_late_does_not_begin_what_was_paused() -> None:
+    assert isinstance(plan_move(STREAMS["paused"], WORKING, at_ms=9), ControlNotPossible)
+    assert plan_move(STREAMS["working"], WORKING, at_ms=9) is None, "nothing has changed"
+
+
+def test_messages_wait_until_the_driver_says_that_they_were_told() -> None:
+    stream = STREAMS["working"]
+    for name in ("a", "b"):
+        stream = append(stream, plan_steer(stream, name, f"Word {name}", **WHO))
+    assert state(stream).steers == ("a", "b")
+
+    told = moved(stream, UnattendedMoved("working", Spent(turns=1), steered=("a",)))
+
+    assert state(told).steers == ("b",)
+    too_long = plan_steer(stream, "c", "x" * 4_001, **WHO)
+    assert isinstance(too_long, ControlNotPossible)

@@ -1,0 +1,1 @@
+"""Tests of unattended work, values in and values out."""
