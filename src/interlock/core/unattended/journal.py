@@ -1,0 +1,391 @@
+"""The journal of unattended work: everything a driver does, written down before or right after.
+
+The model's answer is recorded before any of its tools runs, the start of a tool before it runs and
+its result after, and what is handed in before it is sent. So whoever reads the journal knows where
+the work stands, and the driver itself knows nothing more: it folds the entries (`fold`), does the
+one thing that comes next (`next_action`), appends what came of it, and folds on. A driver that was
+killed goes on in the same way; the only difference it sees is a call or a tool that has a beginning
+and no end.
+
+The messages of one step form one conversation. The next step begins a new one, with a recap.
+"""
+
+from collections.abc import Iterable
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from interlock.core.unattended.conversation import (
+    Message,
+    ModelMessage,
+    StopReason,
+    ToolMessage,
+    ToolReply,
+    ToolRequest,
+    Usage,
+    UserMessage,
+)
+from interlock.core.unattended.order import Spent
+
+COMPLETE_STEP = "complete_step"
+INTERRUPTED = (
+    "Interrupted, effect unknown: the driver was ended while this ran. It was not run again. Look"
+    " at the state of things before you go on."
+)
+NO_TOOL = (
+    "Nobody reads this text alone. Go on with the step by calling a tool, and hand it in with"
+    f" `{COMPLETE_STEP}` when it is done."
+)
+
+
+class EntryStruct(
+    msgspec.Struct, frozen=True, tag_field="entry", rename="camel", omit_defaults=True
+):
+    """The form that all entries have in the file."""
+
+
+class JournalBegun(EntryStruct, frozen=True, tag="journal_begun"):
+    """The first entry of a journal that was lost before: what the log knows of the cost."""
+
+    spent: Spent
+
+
+class StepBegun(EntryStruct, frozen=True, tag="step_begun"):
+    """A conversation begins. What the model is told first is the same in each of its turns."""
+
+    run: str
+    step: str
+    title: str
+    number: int
+    token: str
+    """The token with which the step is handed in. The model never sees it."""
+    system: str
+    message: str
+    model: str
+    tools: tuple[str, ...]
+    level: str
+    node: str = ""
+
+
+class ModelCalled(EntryStruct, frozen=True, tag="model_called"):
+    digest: str
+    """Of the whole request."""
+    input_estimate: int
+    """Tokens: charged if the answer never comes."""
+
+
+class ModelAnswered(EntryStruct, frozen=True, tag="model_answered"):
+    message: ModelMessage
+    stop: StopReason
+    usage: Usage
+    ms: int
+
+
+class ModelFailed(EntryStruct, frozen=True, tag="model_failed"):
+    """A call that brought no answer. `wait_ms`: it is made again after that time."""
+
+    kind: str
+    text: str
+    wait_ms: int = 0
+    ms: int = 0
+
+
+class ToolStarted(EntryStruct, frozen=True, tag="tool_started"):
+    call: str
+    name: str
+
+
+class ToolEnded(EntryStruct, frozen=True, tag="tool_ended"):
+    result: ToolReply
+    ms: int = 0
+    exit_code: int | None = None
+    spent: Spent = Spent()
+    """What a spawned agent has used."""
+    is_malformed: bool = False
+    """The call made no sense, so nothing was run."""
+
+
+class MessageAdded(EntryStruct, frozen=True, tag="message_added"):
+    """Something is said to the model besides the results of its tools."""
+
+    text: str
+    source: Literal["steer", "driver"]
+    steer: str = ""
+
+
+class AdvanceIntended(EntryStruct, frozen=True, tag="advance_intended"):
+    """The call that hands a step in: sent again after a crash, it is the same call."""
+
+    call: str
+    token: str
+    arguments: str
+    """The arguments of `continue_workflow` besides the token, as JSON."""
+
+
+class AdvanceAnswered(EntryStruct, frozen=True, tag="advance_answered"):
+    outcome: Literal["advanced", "blocked", "refused"]
+    text: str
+    """The reason why it was not accepted, for the model."""
+    token: str = ""
+    """The token of the next attempt."""
+
+
+class ClientReported(EntryStruct, frozen=True, tag="client_reported"):
+    """A client that does the steps begins with a conversation, or tells what its turns have cost.
+
+    Their own entries cannot tell, because it says so only at its end.
+    """
+
+    conversation: str
+    cost_micros: int | None = None
+    """Of the turns since the last such entry; None: nobody will ever tell."""
+    total_micros: int = 0
+    """The cost of the whole conversation, as the client counts it."""
+    ms: int = 0
+    """The time since its last entry."""
+
+
+class JournalNote(EntryStruct, frozen=True, tag="noted"):
+    """Something worth showing: why it stands still, that it goes on, a sign, an approval."""
+
+    kind: Literal["parked", "resumed", "stuck", "limit", "approval", "issue", "end"]
+    text: str
+    call: str = ""
+    """The tool call that it is about."""
+
+
+Entry: TypeAlias = (
+    JournalBegun
+    | StepBegun
+    | ModelCalled
+    | ModelAnswered
+    | ModelFailed
+    | ToolStarted
+    | ToolEnded
+    | MessageAdded
+    | AdvanceIntended
+    | AdvanceAnswered
+    | ClientReported
+    | JournalNote
+)
+
+
+class JournalEntry(msgspec.Struct, frozen=True):
+    seq: int
+    at_ms: int
+    entry: Entry
+
+
+decode_entry = msgspec.json.Decoder(Entry).decode
+
+
+class WorkProgress(msgspec.Struct, frozen=True):
+    """Where the work stands by the journal."""
+
+    spent: Spent = Spent()
+    step: StepBegun | None = None
+    """The step whose conversation is open."""
+    messages: tuple[Message, ...] = ()
+    token: str = ""
+    open_call: ModelCalled | None = None
+    """A call to the model whose answer has not come."""
+    calls: tuple[ToolRequest, ...] = ()
+    """The calls of the last answer that have no result yet."""
+    results: tuple[ToolReply, ...] = ()
+    """The results of the others."""
+    started: str = ""
+    """The call whose tool was started."""
+    added: tuple[str, ...] = ()
+    """Messages that wait for the end of the tools."""
+    advance: AdvanceIntended | None = None
+    is_advanced: bool = False
+    """The step was accepted: a new one begins."""
+    history: tuple[tuple[str, str], ...] = ()
+    """The last calls of tools, oldest first: what was called, and what came of it."""
+    malformed_in_row: int = 0
+    silent_in_row: int = 0
+    """Answers without a call."""
+    turns_in_step: int = 0
+    last_cost_micros: int = 0
+    steered: tuple[str, ...] = ()
+    unheard: tuple[str, ...] = ()
+    """What a person has said to the model since its last answer."""
+    client: ClientReported | None = None
+    """The conversation of a client, as it was last told of."""
+    unpaid_tokens: int = 0
+    """The tokens of a client's turns whose cost was not told yet."""
+
+
+HISTORY_MAX = 24
+
+
+class BeginStep(msgspec.Struct, frozen=True):
+    pass
+
+
+class CallModel(msgspec.Struct, frozen=True):
+    messages: tuple[Message, ...]
+
+
+class RunTool(msgspec.Struct, frozen=True):
+    call: ToolRequest
+    was_started: bool
+    """It was, and nobody knows with which effect."""
+
+
+class SendAdvance(msgspec.Struct, frozen=True):
+    intended: AdvanceIntended
+
+
+Action: TypeAlias = BeginStep | CallModel | RunTool | SendAdvance
+
+
+def next_action(progress: WorkProgress) -> Action:
+    """The one thing to do next."""
+    if progress.step is None or progress.is_advanced:
+        return BeginStep()
+    if progress.advance:
+        return SendAdvance(progress.advance)
+    if progress.calls:
+        call = progress.calls[0]
+        return RunTool(call, was_started=progress.started == call.id)
+    return CallModel(progress.messages)
+
+
+def fold(entries: Iterable[Entry], progress: WorkProgress | None = None) -> WorkProgress:
+    for entry in entries:
+        progress = apply_entry(progress or WorkProgress(), entry)
+    return progress or WorkProgress()
+
+
+def apply_entry(before: WorkProgress, entry: Entry) -> WorkProgress:
+    change, spent = msgspec.structs.replace, before.spent
+    match entry:
+        case JournalBegun():
+            return change(before, spent=entry.spent)
+        case StepBegun():
+            kept = WorkProgress(
+                spent=spent,
+                last_cost_micros=before.last_cost_micros,
+                steered=before.steered,
+                unheard=before.unheard,
+                client=before.client,
+                unpaid_tokens=before.unpaid_tokens,
+            )
+            first = (UserMessage(entry.message),)
+            return change(kept, step=entry, messages=first, token=entry.token)
+        case ModelCalled():
+            # One that was open before has cost something, though nobody knows its answer.
+            return change(_charge_open_call(before), open_call=entry)
+        case ModelFailed():
+            work_ms = spent.work_ms + entry.ms
+            return change(before, open_call=None, spent=change(spent, work_ms=work_ms))
+        case ModelAnswered():
+            return _apply_answer(before, entry)
+        case ToolStarted():
+            return change(before, started=entry.call)
+        case ToolEnded():
+            return _tool_ended(before, entry)
+        case MessageAdded():
+            if entry.steer:
+                steered, unheard = (*before.steered, entry.steer), (*before.unheard, entry.text)
+                before = change(before, steered=steered, unheard=unheard)
+            if before.calls or before.advance:
+                return change(before, added=(*before.added, entry.text))
+            return change(before, messages=_with_text(before.messages, entry.text))
+        case AdvanceIntended():
+            return change(before, advance=entry)
+        case AdvanceAnswered(outcome="advanced"):
+            return change(before, advance=None, is_advanced=True)
+        case AdvanceAnswered():
+            assert before.advance is not None, "an answer follows what was sent"
+            result = ToolReply(before.advance.call, COMPLETE_STEP, entry.text, is_error=True)
+            before = change(before, advance=None, token=entry.token or before.token)
+            return _tool_ended(before, ToolEnded(result))
+        case ClientReported():
+            return _client_reported(before, entry)
+        case JournalNote(kind="resumed"):
+            # Whoever lets it go on has seen what it did: the same signs count anew.
+            return change(before, history=(), malformed_in_row=0, silent_in_row=0)
+        case JournalNote():
+            return before
+
+
+def _charge_open_call(before: WorkProgress) -> WorkProgress:
+    if before.open_call is None:
+        return before
+    lost = Usage(input=before.open_call.input_estimate, is_estimated=True)
+    if before.last_cost_micros:
+        lost = msgspec.structs.replace(lost, cost_micros=before.last_cost_micros)
+    spent = msgspec.structs.replace(before.spent, usage=before.spent.usage + lost)
+    return msgspec.structs.replace(before, spent=spent, open_call=None)
+
+
+def _client_reported(before: WorkProgress, entry: ClientReported) -> WorkProgress:
+    spent, cost, is_estimated = before.spent, entry.cost_micros, False
+    if cost is None:
+        # A client that was killed has told nothing: by what the others have cost.
+        paid_tokens = spent.usage.tokens - before.unpaid_tokens
+        price = (spent.usage.cost_micros or 0) / paid_tokens if paid_tokens else 0
+        cost, is_estimated = round(price * before.unpaid_tokens), before.unpaid_tokens > 0
+    usage = spent.usage + Usage(cost_micros=cost, is_estimated=is_estimated)
+    spent = Spent(spent.turns, spent.work_ms + entry.ms, usage)
+    return msgspec.structs.replace(before, spent=spent, client=entry, unpaid_tokens=0)
+
+
+def _apply_answer(before: WorkProgress, entry: ModelAnswered) -> WorkProgress:
+    spent, calls, usage = before.spent, entry.message.calls, entry.usage
+    if before.client:  # it tells the cost later
+        usage = msgspec.structs.replace(usage, cost_micros=0)
+    spent = Spent(spent.turns + 1, spent.work_ms + entry.ms, spent.usage + usage)
+    answered = msgspec.structs.replace(
+        before,
+        spent=spent,
+        messages=(*before.messages, entry.message),
+        open_call=None,
+        calls=calls,
+        results=(),
+        started="",
+        turns_in_step=before.turns_in_step + 1,
+        silent_in_row=0 if calls else before.silent_in_row + 1,
+        last_cost_micros=entry.usage.cost_micros or 0,
+        unheard=(),
+        unpaid_tokens=before.unpaid_tokens + entry.usage.tokens if before.client else 0,
+    )
+    if calls:
+        return answered
+    messages = _with_text(answered.messages, NO_TOOL)
+    return msgspec.structs.replace(answered, messages=messages)
+
+
+def _tool_ended(before: WorkProgress, entry: ToolEnded) -> WorkProgress:
+    change, spent = msgspec.structs.replace, before.spent
+    result = entry.result
+    call = next((one for one in before.calls if one.id == result.call), None)
+    assert call is not None, f"{result.call} was called"
+    calls = tuple(one for one in before.calls if one is not call)
+    outcome = f"{'error' if result.is_error else 'ok'}:{result.text}"
+    usage, turns = spent.usage + entry.spent.usage, spent.turns + entry.spent.turns
+    after = change(
+        before,
+        spent=Spent(turns, spent.work_ms + entry.ms + entry.spent.work_ms, usage),
+        calls=calls,
+        results=(*before.results, result),
+        started="",
+        history=(*before.history, (f"{call.name} {call.arguments}", outcome))[-HISTORY_MAX:],
+        malformed_in_row=before.malformed_in_row + 1 if entry.is_malformed else 0,
+    )
+    if calls:
+        return after
+    messages: tuple[Message, ...] = (*after.messages, ToolMessage(after.results))
+    for text in after.added:
+        messages = _with_text(messages, text)
+    return change(after, messages=messages, results=(), added=())
+
+
+def _with_text(messages: tuple[Message, ...], text: str) -> tuple[Message, ...]:
+    """Say one more thing: two messages of the user in a row are one."""
+    last = messages[-1] if messages else None
+    if isinstance(last, UserMessage) and len(messages) > 1:
+        return (*messages[:-1], UserMessage(f"{last.text}\n\n{text}"))
+    return (*messages, UserMessage(text))
