@@ -55,21 +55,36 @@ class CountingProxy:
 class _Link:
     def __init__(self, proxy: CountingProxy, client: socket.socket, server: socket.socket) -> None:
         self._proxy, self._client, self._server = proxy, client, server
-        self._is_answered = True
+        self._unread = b""
+        self._is_begun = False
         threading.Thread(target=self._answer, daemon=True).start()
 
     def send(self) -> None:
         with contextlib.suppress(OSError), self._client, self._server:
             while content := self._client.recv(65_536):
-                if self._is_answered and not content.startswith(b"X"):  # it says good-bye
-                    self._proxy.round_trips += 1
-                self._is_answered = False
+                self._proxy.round_trips += self._count_ends(content)
                 self._server.sendall(content)
         self._proxy.connections -= 1
+
+    def _count_ends(self, content: bytes) -> int:
+        """The messages after which a client waits: the first, a Query and a Sync.
+
+        Not the pauses in what is sent: on a busy machine one request is answered in several parts.
+        """
+        self._unread += content
+        ends = 0
+        while True:
+            head = 1 if self._is_begun else 0  # only the first has no letter for its kind
+            if len(self._unread) < head + 4:
+                return ends
+            size = head + int.from_bytes(self._unread[head : head + 4], "big")
+            if len(self._unread) < size:
+                return ends
+            ends += not self._is_begun or self._unread[:1] in (b"Q", b"S")
+            self._is_begun, self._unread = True, self._unread[size:]
 
     def _answer(self) -> None:
         with contextlib.suppress(OSError):
             while content := self._server.recv(65_536):
-                self._is_answered = True
                 self._client.sendall(content)
             self._client.shutdown(socket.SHUT_RDWR)

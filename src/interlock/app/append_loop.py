@@ -44,6 +44,8 @@ def _append(app: App, decide: Callable[[], Decision]) -> Decision:
             return decision
         if plan.outbox:
             plan = _address(app, plan)
+        if app.lease:
+            plan = msgspec.structs.replace(plan, lease=app.lease)
         try:
             is_new = app.log.append(plan)
         except StreamMoved:

@@ -11,6 +11,7 @@ from interlock.app.clock import Clock, SystemClock
 from interlock.app.node_cache import NodeCache
 from interlock.app.store_clock import StoreClock
 from interlock.core.ids import BlobRef, ProjectId, SessionId, WorkflowHash
+from interlock.core.project_stream import LeaseCondition
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow, decode_workflow
 from interlock.store.failures import StoreUnusable
@@ -72,6 +73,8 @@ class App(msgspec.Struct, frozen=True):
     """The conversation that a call names itself; then nothing else is looked at."""
     waits_for_jobs: bool = True
     """Whether a call may wait for what a job does: others would wait for that thread, too."""
+    lease: LeaseCondition | None = None
+    """The lease under which a driver writes; what it writes after it was lost is refused."""
     clock: Clock = msgspec.field(default_factory=SystemClock)
     store_clock: Clock = msgspec.field(default_factory=SystemClock)
     """The clock that all who share the store have in common. Agents are stale by this one."""
@@ -84,6 +87,8 @@ class App(msgspec.Struct, frozen=True):
     """Opened notes (`app.notes.project_notes`), by their folder."""
     coordination: CoordinationCache = msgspec.field(default_factory=CoordinationCache)
     node_cache: NodeCache = msgspec.field(default_factory=NodeCache)
+    journals: dict[SessionId, Any] = msgspec.field(default_factory=dict[SessionId, Any])
+    """Journals of unattended work that were read (`app.unattended.journal_summary`)."""
 
     def pinned_workflow(self, workflow_hash: WorkflowHash) -> CompiledWorkflow:
         if workflow_hash not in self.workflow_cache:

@@ -1,6 +1,19 @@
 """Exceptions that a use case may raise, for the surfaces that have to report them."""
 
-from interlock.store.failures import StoreBusy, StoreFailure, StoreUnreachable, StoreUnusable
+from interlock.store.failures import (
+    LeaseLost,
+    StoreBusy,
+    StoreFailure,
+    StoreUnreachable,
+    StoreUnusable,
+)
 from interlock.workspace.failures import SettingsBroken
 
-__all__ = ["SettingsBroken", "StoreBusy", "StoreFailure", "StoreUnreachable", "StoreUnusable"]
+__all__ = [
+    "LeaseLost",
+    "SettingsBroken",
+    "StoreBusy",
+    "StoreFailure",
+    "StoreUnreachable",
+    "StoreUnusable",
+]

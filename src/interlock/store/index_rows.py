@@ -24,6 +24,7 @@ STREAM_COLUMNS: tuple[str, ...] = (
     "is_archived",
     "attended",
     "waiting",
+    "unattended",
 )
 RUN_COLUMNS: tuple[str, ...] = (
     "run",
@@ -66,7 +67,14 @@ def stream_values(head: Head) -> tuple[Value, ...]:
         head.is_archived,
         head.attended.status if head.attended else None,
         head.waiting_count,
+        _unattended_since_ms(head),
     )
+
+
+def _unattended_since_ms(head: Head) -> int:
+    """When unattended work was asked for that is not over. Nothing in a copy is ever done."""
+    state = head.unattended
+    return state.requested_ms if state and not state.is_over and not head.imported_from else 0
 
 
 def run_values(run: RunHead) -> tuple[Value, ...]:

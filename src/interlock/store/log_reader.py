@@ -180,9 +180,12 @@ class LogReader(SessionIndex, ProjectReader):
         """The same for two readers exactly if they read the same store, whatever its label."""
         return self._database.identity()
 
+    def session_count(self) -> int:
+        return self._scalar("SELECT count(*) FROM stream")
+
     def stats(self) -> Stats:
         return Stats(
-            sessions=self._scalar("SELECT count(*) FROM stream"),
+            sessions=self.session_count(),
             events=self._scalar("SELECT count(*) FROM event"),
             blobs=self._scalar("SELECT count(*) FROM blob"),
             size=self._database.size(),

@@ -180,6 +180,14 @@ class SessionIndex:
         )
         return [(SessionId(session), decode_head(head)) for session, head in rows]
 
+    def unattended_sessions(self, *, limit: int) -> list[tuple[SessionId, Head]]:
+        """The sessions with unattended work that is not over, in the order it was asked for."""
+        rows = self._database.read(
+            "SELECT session, head FROM stream WHERE unattended > 0 ORDER BY unattended, id LIMIT ?",
+            (limit,),
+        )
+        return [(SessionId(session), decode_head(head)) for session, head in rows]
+
     def answers_to_approvals(self, prefix: str) -> list[Envelope]:
         """The answers to approvals whose ids begin with `prefix`, at most ten."""
         key = approval_resolved_key(ApprovalId(prefix))

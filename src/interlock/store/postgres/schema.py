@@ -210,6 +210,12 @@ MIGRATIONS = (
     CREATE INDEX event_answers ON event (key)
         WHERE key >= 'approval-resolved:' AND key < 'approval-resolved;';
     """,
+    """
+    -- `unattended` is the time at which work was asked for that is done without a person, until it
+    -- is over.
+    ALTER TABLE stream ADD COLUMN unattended bigint NOT NULL DEFAULT 0;
+    CREATE INDEX stream_unattended ON stream (unattended, id) WHERE unattended > 0;
+    """,
 )
 VERSION = len(MIGRATIONS)
 _TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = ?"

@@ -193,6 +193,12 @@ MIGRATIONS = (
     CREATE INDEX event_key_answers ON event_key (key)
         WHERE key >= 'approval-resolved:' AND key < 'approval-resolved;';
     """,
+    """
+    -- `unattended` is the time at which work was asked for that is done without a person, until it
+    -- is over.
+    ALTER TABLE stream ADD COLUMN unattended INTEGER NOT NULL DEFAULT 0;
+    CREATE INDEX stream_unattended ON stream (unattended) WHERE unattended > 0;
+    """,
 )
 VERSION = len(MIGRATIONS)
 RUNS_SINCE = 3  # before, the heads of runs were parts of the head of their session

@@ -39,6 +39,7 @@ from interlock.store.sqlite.log_database import WritableSqliteLogDatabase
 
 _REF = re.compile(rb"sha256:[0-9a-f]{64}")
 _ROWS_MAX = 1_000  # SQLite takes 32,766 variables in a statement
+_INDEXED_COLUMNS: tuple[str, ...] = ("attended", "waiting", "unattended")
 WORDS_DUE_MAX = 30  # runs whose words are not indexed; a search reads each of them
 
 
@@ -157,9 +158,10 @@ class SqliteLog(Log):
     def _write(self, plan: Plan) -> bool:
         db = self._db
         row = db.row(
-            "SELECT id, version, attended, waiting FROM stream WHERE session = ?", (plan.session,)
+            f"SELECT id, version, {', '.join(_INDEXED_COLUMNS)} FROM stream WHERE session = ?",
+            (plan.session,),
         )
-        stream, version, attended, waiting = row or (None, 0, None, 0)
+        stream, version, *indexed = row or (None, 0)
         recorded = self._count_recorded(stream, plan) if stream is not None else 0
         if recorded == len(plan.keys):
             return False
@@ -174,7 +176,8 @@ class SqliteLog(Log):
             raise PlanPartlyRecorded(
                 f"{plan.session}: {recorded} of {len(plan.keys)} events exist already"
             )
-        stream = self._move_end(plan, stream, attended, waiting)
+        was_indexed = dict(zip(_INDEXED_COLUMNS, indexed, strict=bool(indexed)))
+        stream = self._move_end(plan, stream, was_indexed)
         self._insert_events(stream, plan)
         self._insert_blobs(plan)
         run_ids = {run.run: self._write_run(stream, run) for run in plan.runs}
@@ -255,9 +258,7 @@ class SqliteLog(Log):
                 (message.key, message.topic, message.content, at_ms),
             )
 
-    def _move_end(
-        self, plan: Plan, stream: int | None, was_attended: str | None, was_waiting: int
-    ) -> int:
+    def _move_end(self, plan: Plan, stream: int | None, indexed: Mapping[str, Value]) -> int:
         """Let the stream end where the plan does, and return its id. It may be a new one."""
         values: dict[str, Value] = {
             "version": plan.expected_version + len(plan.links),
@@ -271,10 +272,9 @@ class SqliteLog(Log):
             values["status"] = plan.listed_status
         # SQLite writes to the index of a column that is set, though its value stays the same.
         del values["workspace"]
-        if values["attended"] == was_attended:
-            del values["attended"]
-        if values["waiting"] == was_waiting:
-            del values["waiting"]
+        for column, value in indexed.items():
+            if values[column] == value:
+                del values[column]
         self._update_row("stream", stream, values)
         return stream
 
