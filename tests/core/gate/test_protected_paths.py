@@ -266,6 +266,31 @@ def test_the_longest_path_is_still_looked_at() -> None:
     assert paths.protection_of(path.replace(".mcp", "amcp"), "/work", HOME) is None
 
 
+OWN_WORKTREE = f"{HOME}/worktrees/ses_1"
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "answer"),
+    [
+        ("Write", {"file_path": f"{OWN_WORKTREE}/src/a.py"}, "allow"),
+        ("Bash", {"command": "echo x > a.txt && rm -r src"}, "allow"),
+        ("Write", {"file_path": f"{OWN_WORKTREE}/.mcp.json"}, "deny"),
+        ("Write", {"file_path": f"{HOME}/worktrees/ses_2/a.py"}, "deny"),
+        ("Write", {"file_path": f"{OWN_WORKTREE}/../../gate.db"}, "deny"),
+        ("Bash", {"command": "rm -r ../ses_*"}, "deny"),
+        ("Bash", {"command": "rm -r .."}, "deny"),
+    ],
+)
+def test_unattended_work_writes_its_own_worktree_and_nothing_else_beside_it(
+    tool: str, given: Any, answer: str
+) -> None:
+    assert said(tool, given, cwd=OWN_WORKTREE).answer == answer
+
+
+def test_nobody_else_writes_the_worktree_of_unattended_work() -> None:
+    assert said("Write", {"file_path": f"{OWN_WORKTREE}/src/a.py"}).answer == "deny"
+
+
 def hook_files(host: str, scope: Scope) -> list[str]:
     """The files of an install that make the host run our hooks, in the project or the home."""
     root = "/work/p" if scope == "project" else "/home/me"

@@ -59,13 +59,13 @@ def judge(
         call = msgspec.structs.replace(call, is_confined=False)
     if mode_max and isinstance(state, GateRow) and state.mode == "coding":
         state = msgspec.structs.replace(state, mode=mode_max)
-    verdict = _judge_in_project(home, root, call, state, mode_request)
+    verdict = judge_in_project(home, root, call, state, mode_request)
     _renew_stamps(home, call.host, host_session, verdict)
     is_free = verdict.decision.answer == "allow" and verdict.decision.rule != "mode.disabled"
     for other in _other_projects(root, call) if is_free else ():
         if verdict.decision.answer == "allow":
             # The mode is the session's, but the project where the file is may be stricter.
-            verdict = _judge_in_project(home, other, call, state, mode_request)
+            verdict = judge_in_project(home, other, call, state, mode_request)
     digest = hashlib.sha256(f"{host_session}\0{call_id}\0{call.tool}".encode()).hexdigest()[:10]
     return msgspec.structs.replace(verdict, id=f"gate_{digest}")
 
@@ -93,9 +93,14 @@ def _other_projects(root: Path, call: ToolCall) -> list[Path]:
     return [other for other in dict.fromkeys(roots) if other not in (None, root)]
 
 
-def _judge_in_project(
-    home: Path, root: Path, call: ToolCall, state: GateState, mode_request: RequestedMode | None
+def judge_in_project(
+    home: Path,
+    root: Path,
+    call: ToolCall,
+    state: GateState,
+    mode_request: RequestedMode | None = None,
 ) -> GateVerdict:
+    """The verdict on a call by a session in this state, by the policy of one project."""
     try:
         effective = policy.load_effective_policy(home, root, at_ms=SystemClock().now_ms())
     except SettingsBroken as broken:

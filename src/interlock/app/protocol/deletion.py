@@ -10,6 +10,7 @@ from interlock.app.refusals import NoSuchSession
 from interlock.app.sessions.lookup import find_session
 from interlock.core.ids import SessionId
 from interlock.store import gate_rows
+from interlock.store.driver_journal import forget_journal
 
 
 class SessionDeletion(msgspec.Struct, frozen=True):
@@ -29,6 +30,7 @@ def delete(app: App, id_or_prefix: str) -> SessionDeletion | NoSuchSession:
     stream = app.reader.stream(session)
     app.log.delete(session)
     gate_rows.withdraw_session(app.home, session)
+    forget_journal(app.home, session)
     if stream is None or stream.head is None:
         return SessionDeletion(session)
     return SessionDeletion(session, unpublish_session(app, session, Path(stream.head.workspace)))

@@ -93,7 +93,8 @@ def sessions_in_use(app: App, own: Conversation | None) -> SessionsInUse:
 
 def commands_of(app: App, session: SessionId) -> list[JournalLine]:
     """The commands that agents ran in the conversations of a session, oldest first."""
-    return command_records.commands_of(app.home, attended_head(app, session))
+    stream = app.reader.stream(session)
+    return command_records.commands_of(app.home, stream.head) if stream and stream.head else []
 
 
 def _conversation(found: PublishedRow) -> Key:

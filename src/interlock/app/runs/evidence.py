@@ -15,7 +15,7 @@ from interlock.workspace.git.changed_files import last_change_ms
 
 def commands_seen(app: App, head: Head, node: Node, workflow: CompiledWorkflow) -> CommandRecord:
     """The record, if the pending step or the one after it must be proven; else an empty one."""
-    if node.created.step_id is None or not head.attended:
+    if node.created.step_id is None or not (head.attended or head.unattended):
         return CommandRecord()
     position = node.created.position
     parts = (positions.step_at(workflow, position), positions.next_part(workflow, position))
@@ -28,9 +28,10 @@ def command_record(app: App, head: Head) -> CommandRecord:
     """The commands that hooks have seen in a session, and when its workspace last changed."""
     runs = tuple(
         CommandRun(line.detail, cast("Outcome", line.outcome), line.at_ms)
-        for line in commands_of(app.home, head.attended)
+        for line in commands_of(app.home, head)
         if line.outcome in get_args(Outcome)
     )
     if not runs:
         return CommandRecord()
-    return CommandRecord(runs, last_change_ms(Path(head.workspace)))
+    worktree = head.unattended.worktree if head.unattended else ""
+    return CommandRecord(runs, last_change_ms(Path(worktree or head.workspace)))

@@ -40,6 +40,9 @@ _READING_COMMANDS = (
         ("gate", "log"),
         ("gate", "test"),
         ("builtins", ""),
+        ("driver", "status"),
+        ("driver", "turns"),
+        ("worktrees", "list"),
         ("who", ""),
         ("work", "list"),
         ("work", "ready"),
@@ -61,6 +64,8 @@ _TWINS_OF_TOOLS = {
     *(("mail", verb) for verb in ("send", "ack")),
 }
 """Commands that do what the agent's own tools do in every mode, and refuse what those refuse."""
+UNATTENDED = "--driver"
+"""With this, `run start` has work done unattended, which is the user's to decide."""
 _TWINS_WITH_ARGUMENTS = ("preflight", "reserve", "release", "claim")
 _USER_ONLY_COMMANDS = {
     "approvals",
@@ -78,6 +83,8 @@ _USER_ONLY_COMMANDS = {
     "gate",
     "guard",
     "doctor",
+    "driver",
+    "worktrees",
     "hook",
 }
 """Commands of which every subcommand that does more than read is for the user alone."""
@@ -128,7 +135,7 @@ def verb_of(command: Command) -> Verb:
     if first == "mode" or (first, second) == ("session", "set-state"):
         is_users = {"disabled", "--force"} & set(command.arguments)
         return "user" if is_users else "mode" if first == "mode" else "unknown"
-    is_twin = (first, second) in _TWINS_OF_TOOLS
+    is_twin = (first, second) in _TWINS_OF_TOOLS and UNATTENDED not in command.arguments
     return "user" if first in _USER_ONLY_COMMANDS and not is_twin else "unknown"
 
 
@@ -140,6 +147,7 @@ def needs_no_sandbox(command: Command) -> bool:
     return (
         bool(first)
         and (not is_for_another or (first, second) in _READING_COMMANDS)
+        and UNATTENDED not in command.arguments
         and (
             first in ("mode", *_TWINS_WITH_ARGUMENTS)
             or (first, second) in _READING_COMMANDS | _TWINS_OF_TOOLS

@@ -12,6 +12,8 @@ PATH_MAX = 4096  # no system opens a longer one: it is not looked at, and counts
 CHARACTERS_MAX = 1024 * 1024  # of all paths of a call; with more, one of them counts as protected
 PATHS_MAX = 20_000  # likewise
 _GLOBS = re.compile(r"\[[^\]]*+\]|[*?\[]")  # each is taken for `*`
+WORKTREES = "worktrees"
+"""The folder in Interlock's own directory with the worktrees of unattended work."""
 PATTERN_MAX = 255  # the longest file name; a longer pattern counts as a match
 ALWAYS_PROTECTED = (
     ".interlock/config.toml",
@@ -76,7 +78,7 @@ def protection_of(
         path = path.replace("$INTERLOCK_HOME", home, 1)
     parts = normal_parts(path, cwd)
     home_parts = home.casefold().split("/")[1:]
-    if _is_below(parts, home_parts):
+    if _is_below(parts, home_parts) and not _is_own_worktree(parts, cwd, home_parts):
         return home
     places = (normal_parts(cwd, ""), home_parts)
     endings = _endings_by_first_part((*ALWAYS_PROTECTED, *additional))
@@ -118,6 +120,14 @@ def _is_below(parts: list[str], home: list[str]) -> bool:
     if parts[:1] == ["~"]:
         return any(_starts_with(parts[1:], home[at:]) for at in range(1, len(home)))
     return _starts_with(parts, home)
+
+
+def _is_own_worktree(parts: list[str], cwd: str, home: list[str]) -> bool:
+    """Whether a path is in the worktree in which the caller works, though Interlock keeps it."""
+    size = len(home) + 2  # the folder of the worktrees, and the one with the session's name
+    worktree = parts[:size]
+    is_worktree = len(worktree) == size and worktree[:-1] == [*home, WORKTREES]
+    return is_worktree and normal_parts(cwd, "")[:size] == worktree
 
 
 def _starts_with(parts: list[str], prefix: list[str]) -> bool:
