@@ -22,6 +22,7 @@ from interlock.agents.hosts.launcher import (
 from interlock.agents.hosts.registry import all_hosts, host_named
 from interlock.app.gate import opt_in
 from interlock.app.hosts.install_changes import (
+    InstallFailed,
     InstallReport,
     build_report,
     carry_out,
@@ -177,9 +178,34 @@ def write_plugin(program: Program, *, is_dry: bool = False) -> InstallReport | I
     report = build_report(home / PLUGIN, steps)
     if isinstance(report, InstallRefusal) or is_dry:
         return report
+    return _carry_out_own(report, program, "project")
+
+
+def write_scripts(program: Program) -> str:
+    """Write the scripts by which Claude Code starts us, where they are missing, and nothing else.
+
+    Returns the one that stands in for the user's shell; empty if commands cannot be confined.
+
+    Raises:
+        InstallFailed: a file could not be written.
+        SettingsBroken: our own notes about installs cannot be used.
+    """
+    home, shell = Path(program.home), _own_shell(program, claude_code.HOST, "user")
+    if all(path.exists() for path in _scripts(program, claude_code.HOST, "user")):
+        return shell  # an install keeps them up to date, and clients may be using them
+    report = build_report(home, _plan_scripts(program, claude_code.HOST, "user"))
+    if isinstance(report, InstallRefusal):
+        raise InstallFailed(report.what, report.hint)
+    _carry_out_own(report, program, "user")
+    return shell
+
+
+def _carry_out_own(report: InstallReport, program: Program, scope: Scope) -> InstallReport:
+    """Write files of the data home alone; no client is told of them."""
+    home = Path(program.home)
     with install_lock(home):
         known = install_manifest.load(home)
-        scripts = {**known.scripts, **_script_digests(program, claude_code.HOST, "project")}
+        scripts = {**known.scripts, **_script_digests(program, claude_code.HOST, scope)}
         remember(home, Manifest(1, known.installs, scripts))
         carry_out(report.changes, claude_code.HOST)
     return _compile_standalone(report, program)

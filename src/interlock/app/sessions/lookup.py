@@ -84,10 +84,10 @@ def list_sessions(
     ]
 
 
-def title_of(latest_run: RunHead | None) -> str:
-    """The title of a session in a list."""
+def title_of(latest_run: RunHead | None, head: Head | None = None) -> str:
+    """The title of a session in a list. `head`: that of unattended work may come before its run."""
     if latest_run is None:
-        return "Attended session"
+        return head.unattended.order.goal if head and head.unattended else "Attended session"
     return latest_run.goal or latest_run.workflow_id
 
 
@@ -97,7 +97,7 @@ def _session_row(listed: ListedSession, *, is_quiet: bool) -> SessionRow:
     status = QUIET if is_quiet and status.code == "attended" else status
     return SessionRow(
         listed.session,
-        title_of(run),
+        title_of(run, head),
         run.workflow_id if run else "",
         run.status if run else status.code,
         (run.pending_title or "") if run else "",

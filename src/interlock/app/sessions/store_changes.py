@@ -11,21 +11,24 @@ class StoreCursor(msgspec.Struct, frozen=True):
 
     marker: int = -1
     position: int = 0
+    session_count: int = 0
 
 
 class StoreChanges(msgspec.Struct, frozen=True):
     cursor: StoreCursor
     has_changes: bool = False
     sessions: dict[SessionId, int] = {}
-    """The sessions with new events, each with the position of its newest. If it is empty though
-    `has_changes` is true, something was removed."""
+    """The sessions with new events, each with the position of its newest. Something else than
+    events was written if it is empty though `has_changes` is true: a lease, for one."""
+    is_removal: bool = False
+    """Whether sessions were removed."""
     missing_sessions: frozenset[SessionId] = frozenset()
     """The watched sessions that no longer exist."""
 
 
 def current_cursor(app: App) -> StoreCursor:
     with app.reader.snapshot():
-        return StoreCursor(app.reader.change_marker(), app.reader.position())
+        return _cursor(app)
 
 
 def changes_since(app: App, previous: StoreCursor, watched: frozenset[SessionId]) -> StoreChanges:
@@ -33,10 +36,19 @@ def changes_since(app: App, previous: StoreCursor, watched: frozenset[SessionId]
     if app.reader.change_marker() == previous.marker:
         return StoreChanges(previous)
     with app.reader.snapshot():
-        cursor = StoreCursor(app.reader.change_marker(), app.reader.position())
+        cursor = _cursor(app)
         changed = app.reader.sessions_changed_since(previous.position)
         missing = frozenset(session for session in watched if app.reader.stream(session) is None)
-    return StoreChanges(cursor, has_changes=True, sessions=changed, missing_sessions=missing)
+    # Sessions that were begun meanwhile are among the changed ones.
+    is_removal = cursor.session_count < previous.session_count
+    is_removal = is_removal or cursor.position < previous.position
+    return StoreChanges(
+        cursor,
+        has_changes=True,
+        sessions=changed,
+        is_removal=is_removal,
+        missing_sessions=missing,
+    )
 
 
 def missed_changes(app: App, session: SessionId | None, position: int | None) -> StoreChanges:
@@ -45,7 +57,7 @@ def missed_changes(app: App, session: SessionId | None, position: int | None) ->
     They looked at `session`, or at all sessions. Whoever has not looked at all missed nothing.
     """
     with app.reader.snapshot():
-        cursor = StoreCursor(app.reader.change_marker(), app.reader.position())
+        cursor = _cursor(app)
         if position is None:
             return StoreChanges(cursor)
         changed = app.reader.sessions_changed_since(position)
@@ -56,3 +68,8 @@ def missed_changes(app: App, session: SessionId | None, position: int | None) ->
     return StoreChanges(
         cursor, has_changes=is_changed or is_missing or is_truncated, sessions=changed
     )
+
+
+def _cursor(app: App) -> StoreCursor:
+    reader = app.reader
+    return StoreCursor(reader.change_marker(), reader.position(), reader.session_count())

@@ -1,0 +1,284 @@
+"""The desk at which a driver gets its work and hands in how it stands.
+
+A driver is a process of its own that may die, hang or come back from a long sleep at any moment.
+It holds the lease of its machine, and everything that it writes rests on that (`App.lease`): once
+another has acquired it, the store refuses the first one, however late it notices.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from interlock.app.append_loop import append_plan
+from interlock.app.context import App
+from interlock.app.jobs.executor_role import own_machine
+from interlock.app.refusals import NoSuchSession
+from interlock.app.runs.resume_at_node import pick_up
+from interlock.app.runs.start import StartRefusal, StartRequest, start
+from interlock.app.runs.start_preflight import StartScope
+from interlock.app.sessions import session_approvals
+from interlock.app.sessions.lookup import find_session
+from interlock.app.sessions.session_approvals import RequestStatus
+from interlock.app.unattended.orders import head_of, list_active, state_of, steer_texts
+from interlock.core import ids
+from interlock.core.canonical import Json
+from interlock.core.ids import ApprovalId, SessionId, WorkflowId
+from interlock.core.preferences import Wish
+from interlock.core.project_stream import LeaseCondition
+from interlock.core.refusal import Refusal
+from interlock.core.session import unattended_control
+from interlock.core.session.answer import RenderedAnswer
+from interlock.core.session.plan import Plan
+from interlock.core.session.session_approvals import ApprovalNotPossible, tool_call_wish
+from interlock.core.session.unattended_control import (
+    ControlNotPossible,
+    ControlRefusal,
+    NotUnattended,
+)
+from interlock.core.session.unattended_events import UnattendedMoved
+from interlock.core.unattended.order import Limits, UnattendedOrder, UnattendedState
+from interlock.store.leases import Lease
+
+LEASE_MS = 10_000
+LEASE_PREFIX = "driver:"
+CHILD_DEPTH_MAX, CHILDREN_MAX = 2, 5
+
+
+class DriverLease(msgspec.Struct, frozen=True, rename="camel"):
+    """The lease of the driver of a machine, as it stands."""
+
+    name: str
+    holder: Annotated[str, Meta(max_length=200)]
+    epoch: int
+    left_ms: int
+
+
+class WorkSheet(msgspec.Struct, frozen=True, rename="camel"):
+    """A session for the driver, with what the user wants of it now."""
+
+    session: SessionId
+    state: UnattendedState
+    steers: tuple[tuple[str, str], ...]
+    """The messages that the model was not told yet, each with its id."""
+    is_answered: bool = False
+    """It stands still for an answer of the user, and there is one."""
+
+
+class DriverBoard(msgspec.Struct, frozen=True, rename="camel"):
+    lease: DriverLease
+    work: tuple[WorkSheet, ...]
+    """All of this machine, in the order in which it was asked for; empty for who has no lease."""
+
+
+def lease_name(app: App) -> str:
+    return f"{LEASE_PREFIX}{own_machine(app)}"
+
+
+def current_lease(app: App, machine: str = "") -> DriverLease | None:
+    """The lease of a machine's driver, of ours if none is named; None if none has ever run."""
+    lease = app.log.lease(f"{LEASE_PREFIX}{machine}" if machine else lease_name(app))
+    return DriverLease(lease.name, lease.holder, lease.epoch, lease.left_ms) if lease else None
+
+
+def is_driver_alive(app: App, machine: str = "") -> bool:
+    """Whether a driver holds the lease of a machine, of ours if none is named."""
+    lease = current_lease(app, machine)
+    return lease is not None and lease.left_ms > 0
+
+
+def check_in(app: App, holder: str, *, is_alone: bool = False) -> DriverBoard:
+    """Acquire or renew the lease for a driver, and show it its work.
+
+    If another one has it, that is in the answer, and there is no work. `is_alone`: the driver has
+    the lock of the machine's drivers, so whoever had the lease is dead, and need not be waited for.
+    """
+    current = current_lease(app)
+    if is_alone and current and current.holder != holder and current.left_ms > 0:
+        app.log.release_lease(Lease(current.name, current.holder, current.epoch, 0))
+        current = None
+    is_fresh = current and current.holder == holder and current.left_ms > LEASE_MS * 2 // 3
+    if current is None or not is_fresh:
+        lease = app.log.acquire_lease(lease_name(app), holder, ttl_ms=LEASE_MS)
+        current = DriverLease(lease.name, lease.holder, lease.epoch, lease.left_ms)
+    if current.holder != holder:
+        return DriverBoard(current, ())
+    machine = own_machine(app)
+    sheets = tuple(
+        WorkSheet(
+            session,
+            state,
+            steer_texts(app, session, state.steers) if state.steers else (),
+            state.status == "parked" and _is_answered(app, session, state),
+        )
+        for session, state in list_active(app)
+        if state.order.machine == machine
+    )
+    return DriverBoard(current, sheets)
+
+
+def _is_answered(app: App, session: SessionId, state: UnattendedState) -> bool:
+    if state.reason == "question":
+        return bool(state.steers)
+    if state.reason != "approval":
+        return False
+    head, runs = head_of(app, session), app.log.runs(session, latest=1)
+    waits = (head.waiting_count if head else 0) + sum(len(run.approvals) for run in runs)
+    return waits == 0
+
+
+def check_out(app: App, holder: str) -> None:
+    """Give the lease back, so that the next driver need not wait for its end."""
+    lease = app.log.lease(lease_name(app))
+    if lease and lease.holder == holder:
+        app.log.release_lease(lease)
+
+
+def under_lease(app: App, lease: LeaseCondition | None) -> App:
+    return msgspec.structs.replace(app, lease=lease) if lease else app
+
+
+def report(
+    app: App, session_id: str, moved: UnattendedMoved
+) -> UnattendedState | NoSuchSession | ControlRefusal:
+    """Record how the work stands."""
+    session = find_session(app.reader, session_id)
+    if isinstance(session, NoSuchSession):
+        return session
+
+    def decide() -> Plan | ControlRefusal | None:
+        stream = app.log.stream(session)
+        assert stream is not None, "it was found a moment ago"
+        return unattended_control.plan_move(stream, moved, at_ms=app.clock.now_ms())
+
+    refusal = append_plan(app, decide)
+    return refusal or state_of(app, session) or NotUnattended(session)
+
+
+def show_step(
+    app: App, session_id: str, worktree: Path
+) -> RenderedAnswer | NoSuchSession | NotUnattended | StartRefusal | Refusal:
+    """Show where the run of a session stands; it is started if it was not yet.
+
+    Asked again, it shows the same: a driver that died before it got the answer asks again.
+    """
+    session = find_session(app.reader, session_id)
+    if isinstance(session, NoSuchSession):
+        return session
+    stream = app.log.stream(session)
+    head = stream.head if stream else None
+    if head is None or head.unattended is None:
+        return NotUnattended(session)
+    if head.latest_run is None:
+        order = head.unattended.order
+        request = StartRequest(
+            order.workflow,
+            order.goal,
+            worktree,
+            session,
+            order.context,
+            # Nobody is there to confirm each step; what only the user can give still stops it.
+            Wish(autonomy="full_auto_stop_on_user_deps"),
+            f"unattended:{session}",
+            by="user",
+            scope=StartScope(is_by_user=True),
+        )
+        started = start(app, request)
+        if not isinstance(started, RenderedAnswer):
+            return started
+    runs = app.log.runs(session, latest=1)
+    tip = runs[-1].tip if runs else None
+    assert tip is not None, "a run has a node from its start on"
+    return pick_up(app, session, tip)
+
+
+class ToolQuestion(msgspec.Struct, frozen=True, rename="camel"):
+    """A tool call that a person must allow."""
+
+    tool: str
+    tool_input: dict[str, Json]
+    cwd: str
+    title: str
+
+
+class ToolPermission(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    approval: ApprovalId
+    status: str
+    who: str = ""
+    reason: str = ""
+
+
+def permit_tool(
+    app: App, session_id: str, question: ToolQuestion
+) -> ToolPermission | NoSuchSession | ApprovalNotPossible:
+    """Let a tool call pass by a grant, or ask for one. A grant is used once."""
+    session = find_session(app.reader, session_id)
+    if isinstance(session, NoSuchSession):
+        return session
+    wish = tool_call_wish(question.tool, question.tool_input, question.cwd, title=question.title)
+    outcome = session_approvals.permit_call(app, session, wish)
+    if isinstance(outcome, ApprovalNotPossible):
+        return outcome
+    approval, who = outcome
+    if who is not None:
+        return ToolPermission(approval, "granted", who)
+    return ToolPermission(approval, "waiting")
+
+
+def approval_outcome(
+    app: App, session_id: str, approval: ApprovalId
+) -> RequestStatus | NoSuchSession:
+    session = find_session(app.reader, session_id)
+    if isinstance(session, NoSuchSession):
+        return session
+    return session_approvals.request_status(app, session, approval)
+
+
+class ChildRequest(msgspec.Struct, frozen=True, rename="camel"):
+    """Work that a model hands to another one, in its own worktree."""
+
+    workflow: WorkflowId
+    goal: str
+    call: str
+    """The id of the tool call: the same one again is the same child."""
+    limits: Limits
+    worktree: str
+    branch: str
+
+
+def spawn_child(
+    app: App, session_id: str, request: ChildRequest
+) -> SessionId | NoSuchSession | ControlRefusal:
+    """Record a child session, unless that call has made it already."""
+    session = find_session(app.reader, session_id)
+    if isinstance(session, NoSuchSession):
+        return session
+    parent = state_of(app, session)
+    if parent is None:
+        return NotUnattended(session)
+    child = ids.child_session_id(session, request.call)
+    if app.log.stream(child):
+        return child
+    if parent.order.depth >= CHILD_DEPTH_MAX:
+        why = f"Agents are spawned {CHILD_DEPTH_MAX} deep at most"
+        return ControlNotPossible(why, "Do this work yourself.")
+    order = UnattendedOrder(
+        request.workflow,
+        request.goal,
+        parent.order.repository,
+        parent.order.machine,
+        parent.order.runner,
+        parent.order.model,
+        is_read_only=parent.order.is_read_only,
+        parent=session,
+        depth=parent.order.depth + 1,
+    )
+
+    def decide() -> Plan:
+        return unattended_control.plan_order(
+            child, order, request.limits, who="the model", at_ms=app.clock.now_ms()
+        )
+
+    append_plan(app, decide)
+    return child

@@ -1,0 +1,75 @@
+"""The user's section `[driver]`: which model, how many at a time, within which limits, where."""
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from interlock.core.unattended.order import (
+    COST_MICROS_DEFAULT,
+    MINUTES_DEFAULT,
+    TOKENS_DEFAULT,
+    TURNS_DEFAULT,
+    Limits,
+    Runner,
+    SandboxWish,
+    StuckPolicy,
+)
+from interlock.workspace.projects.settings import section_in
+
+_Count = Annotated[int, Meta(ge=1, le=1_000_000_000)]
+
+
+class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The limits of orders that name none, as people write them."""
+
+    turns: _Count = TURNS_DEFAULT
+    minutes: _Count = MINUTES_DEFAULT
+    tokens: _Count = TOKENS_DEFAULT
+    cost: Annotated[float, Meta(ge=0, le=1_000_000)] = COST_MICROS_DEFAULT / 1_000_000
+    """In dollars."""
+
+
+class DriverSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A project cannot set any of it: it spends the user's money on the user's machine."""
+
+    model: str = ""
+    """As in `anthropic:claude-…`; empty: none is chosen, and work that needs one is refused."""
+    runner: Runner = "model"
+    client_program: str = "claude"
+    """The program of the runner `claude-code`, as the driver finds it."""
+    base_url: str = ""
+    """Of an endpoint that speaks like the provider; empty: the provider's own."""
+    key_file: str = ""
+    """A file with the provider's key; empty: the provider's usual variable."""
+    max_sessions: Annotated[int, Meta(ge=1, le=64)] = 1
+    sandbox: SandboxWish = "auto"
+    has_network: bool = msgspec.field(default=False, name="network")
+    """Whether tools reach the network."""
+    does_commit: bool = msgspec.field(default=True, name="commit")
+    """Whether what was changed is committed on the branch of the worktree at the end."""
+    on_stuck: StuckPolicy = "park"
+    output_tokens: Annotated[int, Meta(ge=256, le=200_000)] = 8_192
+    call_seconds: Annotated[int, Meta(ge=1, le=3_600)] = 120
+    ask: tuple[str, ...] = ()
+    """Tools of the driver that need the user's approval for each call."""
+    never: tuple[str, ...] = ()
+    """Tools that the model does not get."""
+    limits: LimitSettings = LimitSettings()
+    autostart: bool = True
+    """Whether `interlock up` starts a driver as soon as there is work for one."""
+
+    @property
+    def default_limits(self) -> Limits:
+        one = self.limits
+        return Limits(one.turns, one.minutes, one.tokens, round(one.cost * 1_000_000))
+
+
+def driver_settings(home: Path) -> DriverSettings:
+    """Return the section, or the defaults if there is none.
+
+    Raises:
+        SettingsBroken: the file is there but is not what it should be.
+    """
+    return section_in(home / "config.toml", "driver", DriverSettings)

@@ -1,0 +1,89 @@
+"""The journal of unattended work for whoever looks: its turns page by page, what was spent by now,
+and whether anything has happened that the log does not tell.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from interlock.app.context import App
+from interlock.app.unattended.driver_desk import is_driver_alive
+from interlock.app.unattended.journal_summary import summarise_journal
+from interlock.app.unattended.status import DriverStatus, turns_of
+from interlock.core.ids import SessionId
+from interlock.core.unattended.journal import StepBegun
+from interlock.core.unattended.order import Spent, UnattendedState
+from interlock.core.views.activity import UnattendedLine
+from interlock.core.views.turns import StepStart, Turn, TurnRow, fold_turns
+from interlock.store.driver_journal import JOURNAL_FILE
+
+
+class TurnPage(msgspec.Struct, frozen=True):
+    rows: tuple[TurnRow, ...]
+    """Oldest first."""
+    total: int
+    """The number of answers of the model."""
+    older: int | None
+    """The page before this one ends before the entry of this number; None on the first page."""
+
+
+def read_turns(app: App, session: SessionId, *, before: int | None, limit: int) -> TurnPage:
+    """The last turns whose answers are before an entry; or the newest, with what goes on now."""
+    summary = summarise_journal(app, session)
+    answers = summary.answers
+    wanted = [seq for seq in answers if before is None or seq < before]
+    skipped = max(0, len(wanted) - limit)
+    # Read from the answer before the first: what lies between the two belongs to this page.
+    first = answers[skipped - 1] if skipped else 0
+    end = answers[len(wanted)] if len(wanted) < len(answers) else None
+    entries = turns_of(app, session, first=first, limit=-1 if end is None else end - first)
+    rows = list(fold_turns(entries, first_number=max(1, skipped)))
+    turns = [place for place, row in enumerate(rows) if isinstance(row, Turn) and row.number]
+    if end is not None and turns:
+        del rows[turns[-1] + 1 :]
+    if skipped and turns:
+        del rows[: turns[0] + 1]
+    if skipped and rows and not isinstance(rows[0], StepStart):
+        begun = [one for one in summary.steps if one < wanted[skipped]]
+        rows[:0] = _continued_step(app, session, begun[-1]) if begun else ()
+    return TurnPage(tuple(rows), len(answers), wanted[skipped] if skipped else None)
+
+
+def _continued_step(app: App, session: SessionId, seq: int) -> Iterator[TurnRow]:
+    for one in turns_of(app, session, first=seq, limit=1):
+        if isinstance(one.entry, StepBegun):
+            yield StepStart(one.seq, one.at_ms, one.entry, is_continued=True)
+
+
+def spent_so_far(app: App, session: SessionId, state: UnattendedState) -> Spent:
+    """Return what the work has used. The log is told of it only when a step or the work ends."""
+    if state.status != "working":
+        return state.spent
+    spent = summarise_journal(app, session).progress.spent
+    return spent if spent.turns >= state.spent.turns else state.spent
+
+
+def unattended_lines(app: App, status: DriverStatus) -> dict[SessionId, UnattendedLine]:
+    """How all work stands that is not over, with what only the journal knows."""
+    return {
+        one.session: UnattendedLine(
+            one.phase, spent_so_far(app, one.session, one.state), one.waits_because
+        )
+        for one in status.work
+    }
+
+
+def work_marker(app: App) -> str:
+    """A text that changes with what the log does not tell: the journal, and whether a driver runs.
+
+    Looking costs next to nothing, so it can be asked for several times a second.
+    """
+    marks = ["driven" if is_driver_alive(app) else "idle"]
+    for suffix in ("", "-wal"):
+        try:
+            stat = (app.home / f"{JOURNAL_FILE}{suffix}").stat()
+        except OSError:
+            continue
+        if stat.st_size:  # one without anything in it is made by whoever only reads
+            marks.append(f"{stat.st_mtime_ns}:{stat.st_size}")
+    return " ".join(marks)

@@ -1,0 +1,236 @@
+"""Ask for unattended work, watch over it, and control it. The driver does the rest."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from interlock.app.append_loop import append_plan
+from interlock.app.catalogue.workflow_files import find_workflow
+from interlock.app.context import App
+from interlock.app.jobs.executor_role import own_machine
+from interlock.app.refusals import GoalMissing, NoSuchDirectory, NoSuchSession, NoSuchWorkflow
+from interlock.app.runs import user_actions
+from interlock.app.runs.start import GOAL_CHARS_MAX
+from interlock.app.sessions.lookup import find_session
+from interlock.app.unattended.driver_settings import driver_settings
+from interlock.core import ids
+from interlock.core.canonical import Json
+from interlock.core.explanation import Explanation
+from interlock.core.ids import SessionId, WorkflowId
+from interlock.core.refusal import Refusal
+from interlock.core.session import unattended_control as control
+from interlock.core.session.head import Head
+from interlock.core.session.plan import Plan, Stream
+from interlock.core.session.refusals import InputRefused
+from interlock.core.session.unattended_control import ControlRefusal
+from interlock.core.session.unattended_events import Control, UnattendedSteered, steer_key
+from interlock.core.unattended.order import (
+    LimitsWish,
+    Runner,
+    UnattendedOrder,
+    UnattendedState,
+)
+from interlock.workspace.git.state import observe, root_of
+from interlock.workspace.git.worktrees import head_commit
+from interlock.workspace.machine.user_name import user_name
+
+ACTIVE_MAX = 1_000
+STEER_BYTES = 6
+
+
+class NoRepository(Refusal, frozen=True):
+    directory: str
+
+    def explain(self) -> Explanation:
+        return Explanation(
+            "no_project",
+            f"`{self.directory}` is not in a git repository with a commit",
+            "Unattended work is done in a worktree of its own, so that yours stays as it is. Make"
+            " one: `git init && git add . && git commit`.",
+        )
+
+
+class NoModel(Refusal, frozen=True):
+    def explain(self) -> Explanation:
+        return Explanation(
+            "not_possible_now",
+            "No model is chosen for unattended work",
+            'Name one with `--model anthropic:MODEL`, or set `model = "anthropic:MODEL"` under'
+            " `[driver]` in config.toml of the data home. With Claude Code instead of a model:"
+            " `--runner claude-code`.",
+        )
+
+
+class OrderRequest(msgspec.Struct, frozen=True):
+    workflow: WorkflowId
+    goal: str
+    directory: Path
+    model: str = ""
+    runner: Runner | None = None
+    base: str = ""
+    is_read_only: bool = False
+    limits: LimitsWish = LimitsWish()
+    context: dict[str, Json] = {}
+
+
+class OrderedWork(msgspec.Struct, frozen=True, rename="camel"):
+    session: SessionId
+    position: int
+    """Its place among those that wait or are worked on; 1 is the first."""
+
+
+OrderRefusal = (
+    GoalMissing | NoSuchDirectory | NoSuchWorkflow | NoRepository | NoModel | InputRefused
+)
+
+
+def order_work(app: App, request: OrderRequest, *, place: str) -> OrderedWork | OrderRefusal:
+    """Have a workflow run without anybody attending. `place` says where that was asked for.
+
+    Raises:
+        SettingsBroken: the user's config cannot be used.
+    """
+    if not request.goal.strip():
+        return GoalMissing()
+    if len(request.goal) > GOAL_CHARS_MAX:
+        return InputRefused("/goal", f"it has more than {GOAL_CHARS_MAX} characters")
+    if not request.directory.is_dir():
+        return NoSuchDirectory(str(request.directory))
+    root, git = root_of(request.directory), observe(request.directory)
+    if root is None or git is None or git.head is None:
+        return NoRepository(str(request.directory))
+    entry = find_workflow(app, request.directory, request.workflow)
+    if isinstance(entry, NoSuchWorkflow):
+        return entry
+    base = head_commit(root, request.base) if request.base else git.head
+    if not base:
+        return InputRefused("/base", f"`{request.base}` is no commit of `{root}`")
+    settings = driver_settings(app.home)
+    runner, model = request.runner or settings.runner, request.model or settings.model
+    if runner == "model" and not model:
+        return NoModel()
+    order = UnattendedOrder(
+        request.workflow,
+        request.goal.strip(),
+        str(root),
+        own_machine(app),
+        runner,
+        model,
+        base,
+        request.is_read_only,
+        request.context,
+    )
+    limits = request.limits.apply(settings.default_limits)
+    session = ids.session_id(app.entropy(ids.RANDOM_BYTES))
+    who = f"{user_name()}, {place}"
+
+    def decide() -> Plan:
+        return control.plan_order(session, order, limits, who=who, at_ms=app.clock.now_ms())
+
+    append_plan(app, decide)
+    names = [name for name, _ in list_active(app)]
+    return OrderedWork(session, names.index(session) + 1 if session in names else 1)
+
+
+def list_active(app: App) -> list[tuple[SessionId, UnattendedState]]:
+    """Unattended work that is not over, in the order in which it was asked for."""
+    rows = app.reader.unattended_sessions(limit=ACTIVE_MAX)
+    return [(session, head.unattended) for session, head in rows if head.unattended]
+
+
+def control_work(
+    app: App, session_id: str, wanted: Control, *, place: str
+) -> UnattendedState | NoSuchSession | ControlRefusal:
+    """Pause, resume or cancel. The driver follows within a second; asked twice, it is the same."""
+    who = f"{user_name()}, {place}"
+    state = _change(
+        app,
+        session_id,
+        lambda stream: control.plan_control(stream, wanted, who=who, at_ms=app.clock.now_ms()),
+    )
+    if wanted == "resume" and isinstance(state, UnattendedState):
+        _unblock_run(app, session_id)
+    return state
+
+
+def _unblock_run(app: App, session_id: str) -> None:
+    """Let the run go on, too, if it waits after too many attempts that were not accepted."""
+    session = find_session(app.reader, session_id)
+    runs = app.log.runs(session, latest=1) if not isinstance(session, NoSuchSession) else []
+    if runs and runs[-1].is_waiting:
+        user_actions.unblock(app, runs[-1].run)
+
+
+def steer_work(
+    app: App, session_id: str, text: str, *, place: str, steer: str = ""
+) -> UnattendedState | NoSuchSession | ControlRefusal:
+    """Tell the model something before its next turn. A second one with the same id is ignored."""
+    name = steer or f"steer_{app.entropy(STEER_BYTES).hex()}"
+    who = f"{user_name()}, {place}"
+
+    def decide(stream: Stream) -> Plan | ControlRefusal | None:
+        if app.log.event_with_key(stream.session, steer_key(name)):
+            return None
+        return control.plan_steer(stream, name, text, who=who, at_ms=app.clock.now_ms())
+
+    return _change(app, session_id, decide)
+
+
+def raise_limits(
+    app: App, session_id: str, wish: LimitsWish, *, place: str
+) -> UnattendedState | NoSuchSession | ControlRefusal:
+    """Set other limits. Work that stands still because one was reached goes on."""
+    who = f"{user_name()}, {place}"
+    return _change(
+        app,
+        session_id,
+        lambda stream: control.plan_limits(stream, wish, who=who, at_ms=app.clock.now_ms()),
+    )
+
+
+def cancel_all(app: App, *, place: str) -> tuple[SessionId, ...]:
+    """Cancel everything that is not over; what was cancelled."""
+    sessions = tuple(session for session, _ in list_active(app))
+    for session in sessions:
+        control_work(app, session, "cancel", place=place)
+    return sessions
+
+
+def steer_texts(
+    app: App, session: SessionId, names: tuple[str, ...]
+) -> tuple[tuple[str, str], ...]:
+    """The messages to the model that wait, each with its id."""
+    found = app.reader.events_with_keys(session, [steer_key(name) for name in names])
+    events = (found[key].event for name in names if (key := steer_key(name)) in found)
+    return tuple((one.steer, one.text) for one in events if isinstance(one, UnattendedSteered))
+
+
+def _change(
+    app: App,
+    session_id: str,
+    decide: Callable[[Stream], Plan | ControlRefusal | None],
+) -> UnattendedState | NoSuchSession | ControlRefusal:
+    session = find_session(app.reader, session_id)
+    if isinstance(session, NoSuchSession):
+        return session
+
+    def decide_now() -> Plan | ControlRefusal | None:
+        stream = app.log.stream(session)
+        assert stream is not None, "it was found a moment ago"
+        return decide(stream)
+
+    refusal = append_plan(app, decide_now)
+    if refusal is not None:
+        return refusal
+    return state_of(app, session) or control.NotUnattended(session)
+
+
+def state_of(app: App, session: SessionId) -> UnattendedState | None:
+    head = head_of(app, session)
+    return head.unattended if head else None
+
+
+def head_of(app: App, session: SessionId) -> Head | None:
+    stream = app.log.stream(session)
+    return stream.head if stream else None

@@ -1,0 +1,78 @@
+"""The gate before the tools of a driver: the same rules as for anybody's tools.
+
+A call in a worktree is judged as the same call in the user's checkout, by the policy there: the
+worktree is beneath the data home, of which every path is protected, and what its own config says
+may have been written by the model.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from interlock.app.callers.command_records import DRIVER
+from interlock.app.clock import SystemClock
+from interlock.app.gate import tool_calls
+from interlock.core.canonical import Json
+from interlock.core.gate.decide import GateDecision
+from interlock.core.gate.state import GateRow
+from interlock.core.gate.tool_call import parse_tool_call
+from interlock.core.ids import SessionId
+from interlock.workspace.machine import spool
+from interlock.workspace.machine.spool import JournalLine
+from interlock.workspace.projects import project
+
+
+class GatedCall(msgspec.Struct, frozen=True):
+    """A tool call of a model, as the gate looks at it."""
+
+    session: SessionId
+    worktree: Path
+    repository: Path
+    """The user's checkout."""
+    tool: str
+    kind: str
+    tool_input: Mapping[str, Json]
+    is_read_only: bool
+    call: str
+
+
+def judge_tool(home: Path, gated: GatedCall) -> GateDecision | None:
+    """The decision about a call; None where the project has not opted in."""
+    root = project.root_of(gated.repository)
+    if root is None or not (root / project.CONFIG).exists():
+        return None
+    mode = "analysis" if gated.is_read_only else "coding"
+    row = GateRow(gated.session, mode, is_started=True, root=str(root), may_code=True)
+    content = msgspec.json.encode(gated.tool_input).decode()
+    moved = content.replace(str(gated.worktree), str(gated.repository))
+    tool_input = msgspec.json.decode(moved)
+    parsed = parse_tool_call(DRIVER, gated.kind, gated.tool, tool_input, str(gated.repository))
+    call = msgspec.structs.replace(parsed, is_confined=gated.is_read_only, can_ask=False)
+    verdict = tool_calls.judge_in_project(home, root, call, row)
+    verdict = msgspec.structs.replace(verdict, id=f"gate_{gated.call[-10:]}")
+    tool_calls.journal(home, verdict, call, gated.session)
+    return verdict.decision
+
+
+def record_command(
+    home: Path, session: SessionId, command: str, exit_code: int, worktree: Path
+) -> None:
+    """Record a command that was run, so that it can prove a step. Failing to changes nothing."""
+    at_ms = SystemClock().now_ms()
+    line = JournalLine(
+        f"cmd_{at_ms}",
+        at_ms,
+        DRIVER,
+        "post-tool",
+        host_session=str(worktree),
+        session=session,
+        tool="Bash",
+        detail=command,
+        outcome="failure" if exit_code else "success",
+        cwd=str(worktree),
+    )
+    try:
+        spool.append_line(home, line)
+    except OSError:
+        return

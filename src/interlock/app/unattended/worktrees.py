@@ -1,0 +1,168 @@
+"""The worktrees of unattended work: make one, look at all, show what was changed, clean up."""
+
+from pathlib import Path
+
+import msgspec
+
+from interlock.app.context import App
+from interlock.app.unattended.orders import head_of
+from interlock.core.explanation import Explanation
+from interlock.core.ids import SessionId
+from interlock.core.refusal import Refusal
+from interlock.core.unattended.order import UnattendedOrder, UnattendedState
+from interlock.sandbox.worktree import own_git_directory
+from interlock.workspace.git import worktrees
+from interlock.workspace.git.worktrees import BRANCH_PREFIX, WorktreeFailed, WorktreeStatus
+
+__all__ = ["WorktreeFailed"]
+
+FOLDER = "worktrees"
+_NAME_CHARS = 24
+_NOT_REGISTERED = "git does not know it as a worktree any more"
+_NOT_OVER = "the work in it is not over"
+
+
+class OwnWorktree(msgspec.Struct, frozen=True, rename="camel"):
+    """A worktree of ours, and whose it is."""
+
+    path: str
+    session: SessionId | None
+    """None: its session was deleted."""
+    goal: str
+    repository: str
+    is_over: bool
+    git: WorktreeStatus | None
+    """None: git cannot tell how it stands."""
+
+    @property
+    def kept_because(self) -> str:
+        """Why it cannot go; empty if it can: its work is over, and all of it is on a branch."""
+        if not self.is_over:
+            return _NOT_OVER
+        return self.git.unsaved_work if self.git else _NOT_REGISTERED
+
+
+class WorktreeKept(Refusal, frozen=True):
+    path: str
+    why: str
+
+    def explain(self) -> Explanation:
+        hints = {
+            _NOT_OVER: "`interlock driver cancel SESSION` ends it.",
+            _NOT_REGISTERED: "Look at it, and delete the directory yourself.",
+        }
+        by_force = (
+            "Look at it first. `interlock worktrees clean SESSION --force` removes it all the same."
+        )
+        error, hint = f"`{self.path}` is kept: {self.why}", hints.get(self.why, by_force)
+        return Explanation("not_possible_now", error, hint)
+
+
+class NoSuchWorktree(Refusal, frozen=True):
+    name: str
+    candidates: tuple[str, ...] = ()
+
+    def explain(self) -> Explanation:
+        count = (
+            "Several worktrees begin" if self.candidates else "No worktree of Interlock's begins"
+        )
+        names = f": {', '.join(self.candidates)}" if self.candidates else ""
+        return Explanation(
+            "unknown_session",
+            f"{count} with `{self.name}`{names}",
+            "`interlock worktrees list` lists them.",
+        )
+
+
+def worktree_path(home: Path, session: SessionId) -> Path:
+    return home / FOLDER / session
+
+
+def branch_name(order: UnattendedOrder, session: SessionId) -> str:
+    """A branch that people recognise: the beginning of the goal, and of the session's id.
+
+    It is alone in its directory: what works in the worktree can move branches there, and no others.
+    """
+    words = "".join(c if c.isascii() and c.isalnum() else "-" for c in order.goal.lower())
+    slug = "-".join(filter(None, words.split("-")))[:_NAME_CHARS].strip("-")
+    return f"{BRANCH_PREFIX}{slug or 'goal'}-{session.removeprefix('ses_')[:8]}/work"
+
+
+def make_worktree(home: Path, session: SessionId, order: UnattendedOrder) -> tuple[Path, str]:
+    """Make the worktree of a session, or find it; its path and its branch.
+
+    Raises:
+        WorktreeFailed: git refuses.
+    """
+    path, branch = worktree_path(home, session), branch_name(order, session)
+    worktrees.add_worktree(Path(order.repository), path, branch, order.base)
+    return path, branch
+
+
+def list_own_worktrees(app: App) -> list[OwnWorktree]:
+    """Every directory for a worktree in the data home, whether its session is there or not."""
+    folder = app.home.resolve() / FOLDER
+    paths = sorted(folder.iterdir()) if folder.is_dir() else []
+    return [_own_worktree(app, path) for path in paths if path.is_dir() and not path.is_symlink()]
+
+
+def _own_worktree(app: App, path: Path) -> OwnWorktree:
+    session = SessionId(path.name)
+    head = head_of(app, session)
+    state = head.unattended if head else None
+    repository = state.order.repository if state else ""
+    status = worktrees.worktree_status(path) if _is_genuine(path, repository) else None
+    return OwnWorktree(
+        str(path),
+        session if head else None,
+        state.order.goal if state else "",
+        repository,
+        state.is_over if state else True,
+        status,
+    )
+
+
+def _is_genuine(path: Path, repository: str) -> bool:
+    """Whether it leads to the repository that it was made for.
+
+    Git does what the settings of a repository say, and what is in the worktree, the link included,
+    may have been written by an agent.
+    """
+    own = own_git_directory(path.resolve())
+    common = worktrees.common_directory(Path(repository)) if repository else None
+    return own is not None and common in (None, own.parent.parent)
+
+
+def find_own_worktree(app: App, name: str) -> OwnWorktree | NoSuchWorktree:
+    """The worktree of a session, by the beginning of its id."""
+    found = [one for one in list_own_worktrees(app) if Path(one.path).name.startswith(name)]
+    if len(found) == 1 and name:
+        return found[0]
+    return NoSuchWorktree(name, tuple(Path(one.path).name for one in found) if name else ())
+
+
+def clean_worktree(own: OwnWorktree, *, is_forced: bool) -> WorktreeKept | None:
+    """Remove a worktree of ours; its branch stays. One with work that is nowhere else is kept.
+
+    Forced, such work is lost, but what is not over, or not known to git, is kept all the same.
+    """
+    why = own.kept_because
+    if why and (not is_forced or why in (_NOT_OVER, _NOT_REGISTERED)):
+        return WorktreeKept(own.path, why)
+    try:
+        worktrees.remove_worktree(Path(own.path), is_forced=is_forced)
+    except WorktreeFailed as failed:
+        return WorktreeKept(own.path, str(failed))
+    return None
+
+
+def changes_of(state: UnattendedState) -> str:
+    """The diff of all that a session has changed; empty if its worktree is gone."""
+    path, order = Path(state.worktree), state.order
+    if not state.worktree or not path.is_dir() or not _is_genuine(path, order.repository):
+        return ""
+    main = worktrees.head_commit(Path(order.repository), order.base or "HEAD")
+    try:
+        return worktrees.diff_since(path, worktrees.merge_base(path, main)) if main else ""
+    except WorktreeFailed as failed:
+        return f"Git cannot show it: {failed}\n"
