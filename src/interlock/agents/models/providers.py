@@ -1,0 +1,61 @@
+"""Open a model by its name: `anthropic:NAME`, `openai:NAME` or `scripted:PATH`.
+
+`openai` is also every endpoint that speaks Chat Completions as OpenAI does: give its `base_url`.
+The libraries of providers take seconds to import and are an extra (`driver`), so they are imported
+when a model of theirs is opened.
+"""
+
+from pathlib import Path
+
+from interlock.agents.models.credentials import KEY_VARIABLES, ApiKey, Credentials
+from interlock.agents.models.failures import ModelUnavailable
+from interlock.agents.models.model_port import ModelPort
+from interlock.agents.models.scripted_model import ScriptedModel
+
+CALL_SECONDS = 120.0
+NO_KEY = ApiKey("no-key-needed")
+
+
+def open_model(
+    name: str, *, credentials: Credentials, base_url: str = "", call_seconds: float = CALL_SECONDS
+) -> ModelPort:
+    """Return the model of that name. A call fails when nothing came from it for `call_seconds`.
+
+    The first of a provider takes two or three seconds: a thread is the place for that.
+
+    Raises:
+        ModelUnavailable: unknown provider, no usable key, missing packages, or unreadable script.
+    """
+    provider, _, model = name.partition(":")
+    if provider == "scripted" and model:
+        return ScriptedModel(Path(model), call_seconds=call_seconds)
+    if provider not in KEY_VARIABLES or not model:
+        raise ModelUnavailable(
+            f"{name!r} is not the name of a model.",
+            "Name it anthropic:MODEL, openai:MODEL or scripted:PATH.",
+        )
+    key = _usable_key(provider, credentials, base_url)
+    try:
+        from interlock.agents.models.provider_model import (  # noqa: PLC0415 (1 s, and an extra)
+            ProviderModel,
+        )
+
+        return ProviderModel(provider, model, key=key, base_url=base_url, call_seconds=call_seconds)
+    except ImportError as error:
+        raise ModelUnavailable(
+            f"The packages for models of {provider} are not installed ({error.name}).",
+            "Install Interlock with its extra: pip install 'interlock[driver]'.",
+        ) from error
+
+
+def _usable_key(provider: str, credentials: Credentials, base_url: str) -> ApiKey:
+    key = credentials.keys.get(provider)
+    if key is None and provider == "openai" and base_url:
+        return NO_KEY  # many endpoints on one's own machine want none
+    if key is None or not key.value:
+        problem = f"There is no key for {provider}."
+    elif not key.is_sendable:
+        problem = f"The key for {provider} has characters that no key has."
+    else:
+        return key
+    raise ModelUnavailable(problem, f"Set {KEY_VARIABLES[provider]} where the driver is started.")
