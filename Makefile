@@ -112,7 +112,7 @@ docs: dev  ## Write the reference from the code
 lock: .venv/dev  ## Resolve the dependencies anew
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --upgrade --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --extra setup pyproject.toml -o requirements.txt
-	$(BIN)/uv pip compile --quiet --universal --upgrade --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --extra setup --extra dev pyproject.toml -o requirements-dev.txt
+	$(BIN)/uv pip compile --quiet --universal --upgrade --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --extra setup --extra dev --extra driver pyproject.toml -o requirements-dev.txt
 
 clean:  ## Remove what the other targets made
 	rm -rf .venv tests/inspector/node_modules tests/conformance/node_modules tests/e2e/node_modules .pytest_cache .ruff_cache .hypothesis .import_linter_cache
