@@ -27,6 +27,21 @@ CLIENT_VARIABLE = "CLAUDE_PID"
 CALLER_START = "claude-code_"
 CONFINED_TOOL = "Bash"
 """The tool whose texts our shell is given."""
+WORKTREE_VARIABLE = "INTERLOCK_WORKTREE"
+"""Set for a client that nobody attends: whatever the mode, its commands write nowhere else.
+
+It only ever confines further, so there is nothing to gain by setting it; and what runs inside
+cannot take it away, because the client hands on its own.
+"""
+BRANCH_VARIABLE = "INTERLOCK_BRANCH"
+"""The only branch that such commands can move."""
+PLAIN_VARIABLES = (
+    *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TZ", "TMPDIR", "LANG", "LANGUAGE"),
+    *("LC_ALL", "LC_CTYPE", "LC_MESSAGES", "LC_COLLATE", "LC_NUMERIC", "LC_TIME"),
+    *("PAGER", "NO_COLOR"),
+)
+"""Variables of the user's without secrets."""
+CALL_VARIABLES = (CALLER_VARIABLE, SESSION_VARIABLE, CLIENT_VARIABLE, "CLAUDECODE")
 SHELLS = ("bash", "zsh")
 """The shells that the client can use. It tells them apart by their paths."""
 TICKS_PER_SECOND = 100

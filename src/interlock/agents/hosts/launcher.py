@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from interlock.agents.hosts.claude_code_shell import WORKTREE_VARIABLE
 from interlock.agents.hosts.host import IS_OPTED_IN, LAUNCHER, cannot_start
 
 START = "hooks/start.py"
@@ -25,7 +26,8 @@ STANDALONE = (
     *("agents/hosts/codex.py", "agents/hosts/gemini.py", "agents/hosts/opencode.py"),
     *("hooks/agent_shell.py", "sandbox/__init__.py", "sandbox/call_filter.py"),
     *("sandbox/command.py", "sandbox/confinement.py", "sandbox/metadata_broker.py"),
-    *("sandbox/scratch.py", "sandbox/system_calls.py"),
+    *("sandbox/scratch.py", "sandbox/system_calls.py", "sandbox/worktree.py"),
+    "sandbox/plain_files.py",
 )
 """The modules that are imported before a tool call, and so must be compiled."""
 
@@ -85,6 +87,7 @@ shell) # SHELL ARGUMENTS, as Claude Code would have started it
     claude-code_*_agent)
         is_there && exec "$python" -I -S "$start" shell "$home" "$flags" "$@"
         (
+            [ "${{{WORKTREE_VARIABLE}-}}" ] && exit 1
             {IS_OPTED_IN}
             echo {shell_denial} >&2
             exit 1
@@ -108,6 +111,7 @@ def shell_script_text(program: Program) -> str:
 SHELL={shlex.quote(program.shell)}
 export SHELL
 [ -r {launcher} ] && exec /bin/sh {launcher} shell "$SHELL" "$@"
+[ "${{{WORKTREE_VARIABLE}-}}" ] && exit 126
 exec "$SHELL" "$@"
 """
 
