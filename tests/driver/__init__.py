@@ -1,0 +1,1 @@
+"""The driver: its loop, its journal, its tools."""

@@ -1,0 +1,147 @@
+"""A repository with two worktrees of two sessions, and calls of tools in the first of them."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from interlock.driver.tools.catalogue import call_tool
+from interlock.driver.tools.tool import Level, ToolOutcome, Workplace
+from interlock.sandbox.confinement import ABI_MIN, landlock_abi
+from tests.unprivileged import NOBODY
+
+needs_landlock = pytest.mark.skipif(
+    landlock_abi() < ABI_MIN,
+    reason="NOT TESTED: this machine has no Landlock, so the sandbox is not tried",
+)
+LEVELS: list[Any] = [pytest.param("workspace", marks=needs_landlock), "off"]
+BRANCH, OTHER_BRANCH = "interlock/one/work", "interlock/other/work"
+SECRET = "only-for-the-user"
+
+# A driver in a process of its own. It may give up its rights after it has been imported: an
+# ordinary user may not be able to read the interpreter, and so its tools are started with another.
+_DRIVER = """
+import asyncio, json, os, sys
+from pathlib import Path
+from interlock.driver.tools.catalogue import call_tool
+from interlock.driver.tools.tool import Workplace
+given = json.loads(sys.stdin.readline())
+if given["user"] is not None:
+    os.setgroups([]); os.setgid(given["user"]); os.setuid(given["user"])
+    sys.executable = "/usr/bin/python3"
+workplace = Workplace(given["session"], Path(given["worktree"]), given["level"],
+    Path(given["home"]), Path(given["spill"]), branch=given["branch"])
+
+async def main():
+    for name, arguments in given["calls"]:
+        text = json.dumps(arguments).replace("DRIVER", str(os.getpid()))
+        outcome = await call_tool(workplace, name, text, lambda: None)
+        print(json.dumps([outcome.text, outcome.is_error, outcome.exit_code]), flush=True)
+
+asyncio.run(main())
+"""
+
+
+class Scene:
+    """What a session may reach, and what it may not."""
+
+    def __init__(self, base: Path, *, is_ordinary: bool = False) -> None:
+        self.base = base
+        self.user = NOBODY if is_ordinary else None
+        self.person = base / "person"
+        """The home of the user."""
+        self.home, self.repository = self.person / "data", self.person / "repository"
+        self.worktree, self.other = (self.home / "worktrees" / x for x in ("one", "other"))
+        self.scratch, self.other_scratch = (base / "scratch" / x for x in ("one", "other"))
+        self.spill = self.scratch / "spill"
+        for folder in (self.home, self.scratch, self.other_scratch / "spill", base / "outside"):
+            folder.mkdir(parents=True)
+        self._git(base, "init", "-q", "-b", "main", str(self.repository))
+        self.write(self.repository / "tracked", "as it was\n")
+        self._git(self.repository, "add", ".")
+        self._git(self.repository, "commit", "-q", "-m", "one")
+        for path, branch in ((self.worktree, BRANCH), (self.other, OTHER_BRANCH)):
+            self._git(self.repository, "worktree", "add", "-q", "-b", branch, str(path))
+        self.give_away()
+
+    def _git(self, folder: Path, *words: str) -> None:
+        names = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        subprocess.run(["git", *names, *words], cwd=folder, check=True)
+
+    def write(self, path: Path, content: str) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+
+    def give_away(self) -> None:
+        """Let all of it belong to the one who drives."""
+        for path in (self.base, *self.base.rglob("*")):
+            if self.user is not None:
+                os.lchown(path, self.user, self.user)
+
+    def workplace(self, level: Level = "workspace") -> Workplace:
+        return Workplace("one", self.worktree, level, self.home, self.spill, branch=BRANCH)
+
+    def call(
+        self, name: str, *, workplace: Workplace | None = None, **arguments: object
+    ) -> ToolOutcome:
+        """Call a tool in this process."""
+        place = workplace or self.workplace()
+        return asyncio.run(call_tool(place, name, json.dumps(arguments), lambda: None))
+
+    def start_driver(
+        self, calls: list[tuple[str, dict[str, Any]]], level: Level = "workspace"
+    ) -> "subprocess.Popen[bytes]":
+        """Start a driver that makes these calls; DRIVER in them stands for its process."""
+        given: dict[str, object] = {
+            "user": self.user,
+            "session": "one",
+            "worktree": str(self.worktree),
+            "level": level,
+            "home": str(self.home),
+            "spill": str(self.spill),
+            "branch": BRANCH,
+            "calls": calls,
+        }
+        process = subprocess.Popen(
+            [sys.executable, "-c", _DRIVER],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={
+                "HOME": str(self.person),
+                "PATH": "/usr/local/bin:/usr/bin:/bin",
+                "ANTHROPIC_API_KEY": SECRET,
+                "GITHUB_TOKEN": SECRET,
+                "SSH_AUTH_SOCK": f"/{SECRET}",
+                "INTERLOCK_HOME": f"/{SECRET}",
+            },
+        )
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(given).encode() + b"\n")
+        process.stdin.flush()
+        return process
+
+    def drive(
+        self, calls: list[tuple[str, dict[str, Any]]], level: Level = "workspace"
+    ) -> list[ToolOutcome]:
+        """Have a driver make these calls; their outcomes."""
+        output, _ = self.start_driver(calls, level).communicate(timeout=100)
+        answers = cast("list[list[Any]]", [json.loads(line) for line in output.splitlines()])
+        return [ToolOutcome(*answer) for answer in answers]
+
+
+def running(part: str) -> list[str]:
+    """The command lines of processes that have this in them."""
+    lines: list[str] = []
+    for process in Path("/proc").iterdir():
+        try:
+            line = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except OSError:
+            continue  # it is none, or has just ended
+        if process.name.isdigit() and part in line:
+            lines.append(line)
+    return lines

@@ -1,0 +1,139 @@
+"""Nothing that a tool has started outlives its call, however that ends."""
+
+import asyncio
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from interlock.driver.tools.catalogue import call_tool
+from interlock.driver.tools.tool import Level, ToolOutcome
+from tests.driver.tools.scene import LEVELS, Scene, running
+
+pytestmark = pytest.mark.slow
+
+SECONDS_MAX = 60
+STUBBORN = (
+    "sleep {0} & setsid sleep {0} &"
+    " (setsid sh -c \"trap '' TERM HUP INT; sleep {0}; sleep {0}\" &); (setsid setsid sleep {0} &);"
+    " trap '' TERM; touch $TMPDIR/started; sleep {0}; sleep {0}"
+)
+"""Children in the background, in sessions of their own, without a parent, deaf to signals."""
+
+
+def unique_seconds() -> str:
+    """A time to sleep by which a process is recognised."""
+    return f"{10_000 + os.getpid()}.{time.monotonic_ns()}"
+
+
+def wait_until_started(scene: Scene, part: str) -> None:
+    deadline = time.monotonic() + SECONDS_MAX
+    while not (scene.scratch / "tmp/started").exists() or len(running(f"sleep {part}")) < 5:
+        assert time.monotonic() < deadline, running(part)
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_what_a_command_leaves_behind_ends_with_it(scene: Scene, level: Level) -> None:
+    """And does not keep its call waiting, though it holds the output."""
+    mark = unique_seconds()
+    text = f"sleep {mark} & setsid sleep {mark} & (setsid nohup sleep {mark} 2>&1 &); echo done"
+
+    outcome = scene.call("Bash", workplace=scene.workplace(level), command=text)
+
+    assert outcome == ToolOutcome("done\n[exit code 0]", exit_code=0)
+    assert not running(mark)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_command_whose_time_is_up_is_ended_with_its_whole_tree(
+    scene: Scene, level: Level
+) -> None:
+    mark = unique_seconds()
+
+    outcome = scene.call(
+        "Bash",
+        workplace=scene.workplace(level),
+        command=f"echo begun; {STUBBORN.format(mark)}",
+        timeout_seconds=2,
+    )
+
+    assert outcome.text == "begun\n[it was ended with all that it started: 2 s were up]"
+    assert outcome.is_error
+    assert not running(mark)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_cancelled_call_returns_when_its_whole_tree_has_ended(scene: Scene, level: Level) -> None:
+    """Though it is cancelled again while it ends."""
+    mark = unique_seconds()
+
+    async def cancel() -> None:
+        arguments = json.dumps({"command": STUBBORN.format(mark)})
+        call = asyncio.create_task(
+            call_tool(scene.workplace(level), "Bash", arguments, lambda: None)
+        )
+        await asyncio.to_thread(wait_until_started, scene, mark)
+        for _ in range(3):
+            call.cancel()
+            await asyncio.sleep(0.05)
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert not running(mark)
+
+    before = len(os.listdir("/proc/self/fd"))
+    asyncio.run(cancel())
+    assert len(os.listdir("/proc/self/fd")) <= before, "no descriptor is left open"
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_killed_driver_takes_its_tools_with_it(scene: Scene, level: Level) -> None:
+    mark = unique_seconds()
+    driver = scene.start_driver([("Bash", {"command": STUBBORN.format(mark)})], level)
+    wait_until_started(scene, mark)
+
+    driver.kill()
+    driver.communicate(timeout=SECONDS_MAX)
+
+    deadline = time.monotonic() + SECONDS_MAX
+    while running(mark) or any(
+        _works_in(process, scene.worktree) for process in Path("/proc").glob("[0-9]*")
+    ):
+        assert time.monotonic() < deadline, "the supervisor ends, too"
+        time.sleep(0.05)
+
+
+def _works_in(process: Path, folder: Path) -> bool:
+    try:
+        return (process / "cwd").readlink() == folder
+    except OSError:
+        return False
+
+
+def test_a_chain_of_processes_that_replace_each_other_is_ended(scene: Scene) -> None:
+    mark = unique_seconds()
+    program = scene.worktree / "chain.sh"
+    program.write_text('[ -e "$1" ] || exit; setsid sh "$0" "$@" & sleep 0.01')
+    going = scene.scratch / "going"
+    going.touch()
+
+    text = f"setsid sh {program} {going} {mark} & sleep 1"
+    outcome = scene.call("Bash", command=text)
+
+    assert outcome.exit_code == 0
+    assert not running(mark)
+
+
+def test_a_tool_shows_life_while_it_runs(scene: Scene) -> None:
+    signs: list[float] = []
+
+    async def run() -> ToolOutcome:
+        arguments = json.dumps({"command": "sleep 3"})
+        return await call_tool(
+            scene.workplace(), "Bash", arguments, lambda: signs.append(time.monotonic())
+        )
+
+    assert asyncio.run(run()).exit_code == 0
+    assert len(signs) >= 2
