@@ -1,0 +1,74 @@
+"""Whether a tool call may happen: by the gate of the project, and by the user's settings."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from interlock.app.unattended.driver_desk import ToolQuestion
+from interlock.app.unattended.tool_gate import GatedCall, judge_tool, record_command
+from interlock.core.canonical import Json
+from interlock.core.gate.tools import ToolClass
+from interlock.core.unattended.conversation import ToolRequest
+from interlock.core.unattended.journal import JournalNote
+from interlock.driver.session_context import SessionContext, Standstill
+
+NOT_WITHOUT_USER = "This needs the user, and a spawned agent cannot ask. Do without it."
+
+
+async def find_objection(context: SessionContext, call: ToolRequest, kind: ToolClass) -> str:
+    """Return why a call must not happen; empty if it may.
+
+    Raises:
+        Standstill: the user is asked.
+    """
+    arguments = msgspec.json.decode(call.arguments or "{}", type=dict[str, Json])
+    gated = GatedCall(
+        context.session,
+        context.worktree,
+        Path(context.order.repository),
+        call.name,
+        kind,
+        arguments,
+        context.order.is_read_only,
+        call.id,
+    )
+    decision = judge_tool(context.resources.home, gated)
+    must_ask = call.name in context.settings.ask
+    if decision is not None and decision.answer == "deny":
+        return f"Not allowed ({decision.rule}): {decision.reason} {decision.remedy}"
+    if decision is not None and decision.answer == "ask":
+        must_ask = True
+    if not must_ask:
+        return ""
+    if context.parent is not None:
+        return NOT_WITHOUT_USER
+    return await _ask_user(context, call, arguments)
+
+
+async def _ask_user(context: SessionContext, call: ToolRequest, arguments: dict[str, Json]) -> str:
+    client, name = context.resources.client, context.name_call(call.id)
+    if approval := context.record.approvals.get(name):
+        status = await client.approval(context.session, approval)
+        if status.status in ("denied", "expired"):
+            return f"The user was asked, and the answer is no: {status.reason or status.status}"
+    title = f"{call.name} in {context.worktree.name}"
+    question = ToolQuestion(call.name, arguments, str(context.worktree), title)
+    permission = await client.permit(context.session, question)
+    if permission.status == "granted":
+        return ""
+    if context.record.approvals.get(name) != permission.approval:
+        context.append(JournalNote("approval", permission.approval, call=name))
+    raise Standstill("approval", _summary(call, arguments))
+
+
+def record_shell_command(context: SessionContext, call: ToolRequest, exit_code: int) -> None:
+    """Record how a command ended: it may be the one that proves a step."""
+    arguments: dict[str, Any] = msgspec.json.decode(call.arguments, type=dict[str, Any])
+    command = str(arguments.get("command", ""))
+    record_command(context.resources.home, context.session, command, exit_code, context.worktree)
+
+
+def _summary(call: ToolRequest, arguments: dict[str, Json]) -> str:
+    first = next((str(value) for value in arguments.values()), "")
+    return f"{call.name}: {first[:200]}"

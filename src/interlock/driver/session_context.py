@@ -1,0 +1,205 @@
+"""One session that is worked on: what the user wants of it, where it works, what it may use."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import msgspec
+
+from interlock.app.clock import Clock
+from interlock.app.unattended.driver_desk import WorkSheet
+from interlock.app.unattended.driver_files import DriverJournal
+from interlock.app.unattended.driver_settings import DriverSettings
+from interlock.core.ids import SessionId
+from interlock.core.session.answer import Answer
+from interlock.core.session.unattended_events import UnattendedMoved
+from interlock.core.unattended.journal import Entry, JournalNote, MessageAdded, StepBegun
+from interlock.core.unattended.order import (
+    NOTICE_SHARE,
+    LimitName,
+    Outcome,
+    ParkReason,
+    Spent,
+    UnattendedStatus,
+    limit_shares,
+    limits_in_words,
+)
+from interlock.driver.model_shelf import ModelShelf
+from interlock.driver.server_client import ServerClient
+from interlock.driver.tools.tool import Level, Workplace
+from interlock.driver.work_record import WorkRecord
+
+DETAIL_CHARS_MAX = 2_000
+
+
+class Standstill(Exception):
+    """The work stands still until somebody does something about it."""
+
+    def __init__(self, reason: ParkReason, detail: str) -> None:
+        super().__init__(detail)
+        self.reason: ParkReason = reason
+        self.detail = detail
+
+
+class PauseWanted(Exception):
+    """The user wants it to pause, or the driver is shut down."""
+
+
+class DriverResources(msgspec.Struct, frozen=True):
+    """Everything that the sessions of a driver share."""
+
+    home: Path
+    settings: DriverSettings
+    client: ServerClient
+    journal: DriverJournal
+    shelf: ModelShelf
+    clock: Clock
+    contexts: "dict[SessionId, SessionContext]"
+    """The sessions that are worked on, spawned ones too."""
+    confirm_lease: Callable[[], Awaitable[None]]
+    """Waits until no other driver can have taken over."""
+    worktree_lock: asyncio.Lock
+    """Git cannot make two worktrees of a repository at the same moment."""
+
+
+class SessionContext:
+    def __init__(
+        self,
+        resources: DriverResources,
+        sheet: WorkSheet,
+        parent: "SessionContext | None" = None,
+    ) -> None:
+        self.resources, self.sheet, self.parent = resources, sheet, parent
+        self.session, self.order = sheet.session, sheet.state.order
+        self.record = WorkRecord(
+            resources.journal, sheet.session, resources.clock, sheet.state.spent
+        )
+        self.worktree, self.branch = Path(sheet.state.worktree or "."), sheet.state.branch
+        self.level: Level = "off"
+        self.workplace: Workplace | None = None
+        self.is_draining = False
+        self._told: set[str] = set()
+
+    @property
+    def settings(self) -> DriverSettings:
+        return self.resources.settings
+
+    @property
+    def spent(self) -> Spent:
+        return self.record.spent
+
+    def append(self, entry: Entry) -> None:
+        self.record.append(entry)
+
+    def require_workplace(self) -> Workplace:
+        assert self.workplace is not None, "it is made before the work begins"
+        return self.workplace
+
+    def is_first(self, mark: str) -> bool:
+        """Whether something is said for the first time since this driver works on it."""
+        is_new = mark not in self._told
+        self._told.add(mark)
+        return is_new
+
+    def name_call(self, call: str) -> str:
+        """The name of a tool call in the whole session: models count anew in each step."""
+        step = self.record.progress.step
+        return f"{step.token[-12:]}:{call}" if step else call
+
+    def require_no_pause(self) -> None:
+        """Raise `PauseWanted` if it is to pause, here where a turn has ended."""
+        if self.is_draining or self.sheet.state.wish in ("pause", "pause_now"):
+            raise PauseWanted
+
+    async def require_limits(self) -> None:
+        """Raise `Standstill` if a limit is reached, or would be by one more call.
+
+        Where one comes near, the user is told once.
+        """
+        limits, cost = self.sheet.state.limits, self.record.progress.last_cost_micros
+        words = limits_in_words(limits)
+        for name, share in limit_shares(limits, self.spent, next_cost_micros=cost).items():
+            if share >= 1:
+                raise self.limit_reached(name)
+            if share >= NOTICE_SHARE and self.is_first(f"near {words[name]}"):
+                near = f"{share:.0%} of {words[name]} are used"
+                self.append(JournalNote("limit", near))
+                await self.report("working", detail=near)
+
+    def limit_reached(self, name: LimitName) -> Standstill:
+        words = limits_in_words(self.sheet.state.limits)
+        return Standstill("limit", f"the limit of {words[name]} is reached")
+
+    def require_workable(self, answer: Answer) -> None:
+        """Raise `Standstill` where the run waits for a person."""
+        if answer.approval:
+            raise Standstill("approval", answer.approval.question)
+        assert answer.pending is not None, "it waits for nothing else"
+        title = answer.pending.title
+        if answer.next_intent == "rehydrate_only":
+            raise Standstill("stuck", f"ten attempts at “{title}” were not accepted")
+        mark = f"question:{answer.continue_token}"
+        is_asking = answer.next_intent == "await_user_confirmation"
+        if is_asking and not self.sheet.steers and mark not in self.record.approvals:
+            # Whoever lets it go on after that has seen the question.
+            self.append(JournalNote("approval", title, call=mark))
+            raise Standstill("question", f"“{title}” needs something that only you can give")
+
+    def begin_step(
+        self, answer: Answer, *, system: str, message: str, model: str, tools: tuple[str, ...]
+    ) -> None:
+        """Write down that the model begins with the pending step, and what it is told first."""
+        step = answer.pending
+        assert step is not None, "a run that is not complete has a step"
+        self.append(
+            StepBegun(
+                run=answer.introduction.run if answer.introduction else "",
+                step=step.step_id,
+                title=step.title,
+                number=step.number,
+                token=answer.continue_token,
+                system=system,
+                message=message,
+                model=model,
+                tools=tools,
+                level=self.level,
+            )
+        )
+
+    def pass_on_steers(self) -> list[str]:
+        """Write down what a person has said to the model since; each is said once."""
+        texts: list[str] = []
+        for name, text in self.sheet.steers:
+            if name not in self.record.progress.steered and self.is_first(name):
+                texts.append(f"A person who watches over this work says: {text}")
+                self.append(MessageAdded(texts[-1], "steer", name))
+        return texts
+
+    async def report(
+        self,
+        status: UnattendedStatus,
+        *,
+        reason: ParkReason | None = None,
+        detail: str = "",
+        outcome: Outcome | None = None,
+    ) -> None:
+        """Tell the server how it stands.
+
+        Raises:
+            CallRefused: it is over, or paused, by the user.
+            LeaseLost: another driver has taken over.
+        """
+        moved = UnattendedMoved(
+            status,
+            self.spent,
+            reason,
+            detail[:DETAIL_CHARS_MAX],
+            outcome,
+            self.record.progress.steered,
+            str(self.worktree),
+            self.branch,
+            self.level,
+            self.record.last_notes[:DETAIL_CHARS_MAX] if outcome else "",
+        )
+        state = await self.resources.client.report(self.session, moved)
+        self.sheet = msgspec.structs.replace(self.sheet, state=state)

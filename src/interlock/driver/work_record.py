@@ -1,0 +1,87 @@
+"""The record of the work of one session: its journal, and where that says the work stands."""
+
+from contextlib import suppress
+
+import msgspec
+
+from interlock.app.clock import Clock
+from interlock.app.unattended.driver_files import DriverJournal
+from interlock.core.ids import SessionId
+from interlock.core.unattended import journal as journals
+from interlock.core.unattended.journal import (
+    AdvanceIntended,
+    Entry,
+    JournalBegun,
+    JournalNote,
+    ModelAnswered,
+    ToolStarted,
+)
+from interlock.core.unattended.order import Spent
+
+ADVANCING_TOOL, SPAWN_AGENT = "continue_workflow", "spawn_agent"
+
+
+class HandedOutput(msgspec.Struct, frozen=True, rename="camel"):
+    notes_markdown: str = ""
+
+
+class HandedStep(msgspec.Struct, frozen=True):
+    """The arguments with which a step is handed in, as far as they are remembered."""
+
+    output: HandedOutput = HandedOutput()
+
+
+class WorkRecord:
+    """Everything is appended before it counts."""
+
+    def __init__(
+        self, journal: DriverJournal, session: SessionId, clock: Clock, spent_before: Spent
+    ) -> None:
+        """`spent_before`: as the log has it, for work whose journal was lost."""
+        self._journal, self._session, self._clock = journal, session, clock
+        entries = journal.entries(session)
+        self._next_seq = entries[-1].seq + 1 if entries else 0
+        self.is_new = not entries
+        self.progress = journals.fold(one.entry for one in entries)
+        self._spent_before = spent_before if self.is_new else Spent()
+        self.approvals = {
+            one.entry.call: one.entry.text
+            for one in entries
+            if isinstance(one.entry, JournalNote) and one.entry.kind == "approval"
+        }
+        """What was asked of the user, by the call that it is about."""
+        self.last_notes = ""
+        self.spawned = 0
+        """The agents that were spawned."""
+        for one in entries:
+            self._remember(one.entry)
+
+    def append(self, entry: Entry) -> None:
+        """Raises `StoreFailure` if it cannot be written, `LeaseLost` if it is another's journal."""
+        if self._spent_before != Spent():
+            before, self._spent_before = self._spent_before, Spent()
+            self.append(JournalBegun(before))
+        self._journal.append(self._session, self._next_seq, entry, at_ms=self._clock.now_ms())
+        self._next_seq += 1
+        self.progress = journals.apply_entry(self.progress, entry)
+        self._remember(entry)
+        if isinstance(entry, JournalNote) and entry.kind == "approval":
+            self.approvals[entry.call] = entry.text
+
+    @property
+    def spent(self) -> Spent:
+        before, own = self._spent_before, self.progress.spent
+        return Spent(
+            before.turns + own.turns, before.work_ms + own.work_ms, before.usage + own.usage
+        )
+
+    def _remember(self, entry: Entry) -> None:
+        self.spawned += isinstance(entry, ToolStarted) and entry.name == SPAWN_AGENT
+        handed_in = [entry.arguments] if isinstance(entry, AdvanceIntended) else []
+        if isinstance(entry, ModelAnswered):  # a client hands in by itself
+            calls = entry.message.calls
+            handed_in = [call.arguments for call in calls if call.name.endswith(ADVANCING_TOOL)]
+        for arguments in handed_in:
+            with suppress(msgspec.MsgspecError):  # it was written by a model
+                handed = msgspec.json.decode(arguments, type=HandedStep)
+                self.last_notes = handed.output.notes_markdown or self.last_notes
