@@ -1,0 +1,303 @@
+"""The loop of a model: its answer, its tools, their results, until the step is handed in.
+
+There is no state but the journal. Each round asks `next_action`, carries it out and appends what
+came of it; a driver that was killed at any point goes on with the same journal in the same way.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any, cast
+
+import msgspec
+
+from interlock.agents.models.failures import ModelUnavailable
+from interlock.agents.models.model_port import FailureKind, ModelFailure, ModelPort
+from interlock.agents.models.retrying import answer_with_retries
+from interlock.app.unattended.driver_desk import CHILD_DEPTH_MAX
+from interlock.core.canonical import Json, blob_ref
+from interlock.core.session.secrets import redact_secrets
+from interlock.core.unattended.conversation import (
+    Message,
+    ModelAnswer,
+    ModelMessage,
+    ModelRequest,
+    SpokenPart,
+    ToolReply,
+    ToolRequest,
+)
+from interlock.core.unattended.journal import (
+    COMPLETE_STEP,
+    INTERRUPTED,
+    AdvanceAnswered,
+    AdvanceIntended,
+    BeginStep,
+    CallModel,
+    JournalNote,
+    ModelAnswered,
+    ModelCalled,
+    ModelFailed,
+    RunTool,
+    SendAdvance,
+    ToolEnded,
+    ToolStarted,
+    next_action,
+)
+from interlock.core.unattended.order import ParkReason
+from interlock.core.unattended.stuck import ADVISORY, find_sign
+from interlock.driver import prompts
+from interlock.driver.permission import find_objection, record_shell_command
+from interlock.driver.session_context import SessionContext, Standstill
+from interlock.driver.spawning import RunSession, run_child
+from interlock.driver.step_tools import (
+    REPORT_ISSUE,
+    SPAWN_AGENT,
+    CompleteStep,
+    ReportIssue,
+    SpawnAgent,
+    advance_arguments,
+    own_tool_specs,
+    parse_own_call,
+)
+from interlock.driver.tools.catalogue import TOOLS, MalformedCall, check_call, tool_specs
+
+WRITING_TOOLS = ("Write", "Edit")
+TOKEN_CHARS = 4
+"""The characters of a token, about: for a call whose answer never comes."""
+_PARK_REASONS: dict[FailureKind, ParkReason] = {
+    "credentials": "credentials",
+    "rate_limited": "provider",
+    "overloaded": "provider",
+    "network": "provider",
+    "timeout": "provider",
+}
+
+
+class ModelLoop:
+    """The first of the two ways to do steps: our own loop, over a model."""
+
+    def __init__(self, context: SessionContext, run_session: RunSession) -> None:
+        self._context, self._run_session = context, run_session
+
+    async def run(self) -> None:
+        """Work until the run is complete.
+
+        Raises:
+            Standstill, PauseWanted: it is not complete yet.
+        """
+        while True:
+            await self._context.resources.confirm_lease()
+            match next_action(self._context.record.progress):
+                case BeginStep():
+                    self._context.require_no_pause()
+                    if not await self._begin_step():
+                        return
+                case CallModel():
+                    self._context.require_no_pause()
+                    self._context.pass_on_steers()
+                    self._require_sense()
+                    await self._context.require_limits()
+                    await self._call_model(self._context.record.progress.messages)
+                case RunTool() as action:
+                    await self._run_tool(action.call, was_started=action.was_started)
+                case SendAdvance() as action:
+                    await self._send_advance(action.intended)
+
+    async def _begin_step(self) -> bool:
+        """Begin the conversation about the pending step; False if the run is complete."""
+        context = self._context
+        answer = await context.resources.client.show_step(context.session, context.worktree)
+        if answer.is_complete:
+            return False
+        context.require_workable(answer)
+        context.begin_step(
+            answer,
+            system=prompts.system_prompt(context.require_workplace()),
+            message=prompts.first_message(answer, context.order),
+            model=context.order.model or context.settings.model,
+            tools=self._tool_names(),
+        )
+        return True
+
+    def _tool_names(self) -> tuple[str, ...]:
+        order, never = self._context.order, set(self._context.settings.never)
+        never.update(WRITING_TOOLS if order.is_read_only else ())
+        never.update(() if order.depth < CHILD_DEPTH_MAX else (SPAWN_AGENT,))
+        never.discard(COMPLETE_STEP)
+        names = (*TOOLS, COMPLETE_STEP, REPORT_ISSUE, SPAWN_AGENT)
+        return tuple(name for name in names if name not in never)
+
+    async def _send_advance(self, intended: AdvanceIntended) -> None:
+        arguments = msgspec.json.decode(intended.arguments, type=dict[str, Json])
+        structure, text, is_refused = await self._context.resources.client.call_tool(
+            "continue_workflow", {**arguments, "continueToken": intended.token}
+        )
+        answer = cast("dict[str, Any]", structure or {})
+        if is_refused:
+            said = ". ".join(str(answer[key]) for key in ("error", "hint") if answer.get(key))
+            hidden = (said or text).replace(intended.token, "…")
+            self._context.append(AdvanceAnswered("refused", hidden))
+        elif answer.get("kind") == "blocked" and answer.get("nextIntent") != "rehydrate_only":
+            token = str(answer["continueToken"])
+            self._context.append(
+                AdvanceAnswered("blocked", _blocked_text(answer["blocked"]), token)
+            )
+        else:
+            self._context.append(AdvanceAnswered("advanced", ""))
+            await self._context.report("working")
+
+    async def _call_model(self, messages: tuple[Message, ...]) -> None:
+        context, step = self._context, self._context.record.progress.step
+        assert step is not None, "a conversation is about a step"
+        specs = tool_specs(name for name in step.tools if name in TOOLS)
+        request = ModelRequest(
+            step.model,
+            step.system,
+            specs + own_tool_specs(step.tools),
+            messages,
+            context.settings.output_tokens,
+        )
+        try:
+            model = context.resources.shelf.model(step.model)
+        except ModelUnavailable as unavailable:
+            raise Standstill("credentials", f"{unavailable} {unavailable.hint}") from unavailable
+        started = time.monotonic()
+
+        def on_wait(failure: ModelFailure, seconds: float, _: int) -> None:
+            context.append(ModelFailed(failure.kind, str(failure), wait_ms=int(seconds * 1_000)))
+
+        try:
+            answer = await answer_with_retries(
+                _JournaledModel(model.port, context),
+                request,
+                ignore_text,
+                bucket=model.pause,
+                on_wait=on_wait,
+            )
+        except ModelFailure as failure:
+            context.append(ModelFailed(failure.kind, str(failure), ms=_ms_since(started)))
+            context.resources.shelf.forget(step.model)  # its key may be another one next time
+            reason = _PARK_REASONS.get(failure.kind, "failed")
+            raise Standstill(reason, str(failure)) from failure
+        message = without_secrets(answer.message)
+        context.append(ModelAnswered(message, answer.stop, answer.usage, _ms_since(started)))
+
+    def _require_sense(self) -> None:
+        """Raise `Standstill` if the model goes in circles, as far as the settings want that."""
+        context = self._context
+        sign = find_sign(context.record.progress, context.sheet.state.limits)
+        if sign is None or not context.is_first(f"stuck: {sign}"):
+            return
+        context.append(JournalNote("stuck", sign))
+        if sign not in ADVISORY and context.settings.on_stuck != "notify":
+            reason: ParkReason = "stuck" if context.settings.on_stuck == "park" else "failed"
+            raise Standstill(reason, sign)
+
+    async def _run_tool(self, call: ToolRequest, *, was_started: bool) -> None:
+        context, names = self._context, self._tool_names()
+        if call.name in (COMPLETE_STEP, REPORT_ISSUE, SPAWN_AGENT) and call.name in names:
+            await self._run_own_tool(call)
+            return
+        if was_started:
+            context.append(_error_reply(call, INTERRUPTED))
+            return
+        offered = {name: TOOLS[name] for name in names if name in TOOLS}
+        checked = check_call(call.name, call.arguments, offered)
+        if isinstance(checked, MalformedCall):
+            context.append(_error_reply(call, checked.message, is_malformed=True))
+            return
+        tool, arguments = checked
+        if objection := await find_objection(context, call, tool.kind):
+            context.append(_error_reply(call, objection))
+            return
+        context.append(ToolStarted(call.id, call.name))
+        started = time.monotonic()
+        try:
+            outcome = await tool.run(context.require_workplace(), arguments, ignore_life)
+        except OSError as error:
+            context.append(_error_reply(call, f"{call.name} could not be run: {error}"))
+            return
+        text = redact_secrets(outcome.text)
+        result = ToolReply(call.id, call.name, text, outcome.is_error)
+        context.append(ToolEnded(result, _ms_since(started), outcome.exit_code))
+        if tool.kind == "shell" and outcome.exit_code is not None:
+            record_shell_command(context, call, outcome.exit_code)
+
+    async def _run_own_tool(self, call: ToolRequest) -> None:
+        context, parsed = self._context, parse_own_call(call.name, call.arguments)
+        match parsed:
+            case CompleteStep():
+                arguments = msgspec.json.encode(advance_arguments(parsed)).decode()
+                token = context.record.progress.token
+                context.append(AdvanceIntended(call.id, token, arguments))
+            case ReportIssue():
+                text = f"{parsed.severity}: {parsed.summary}"
+                context.append(JournalNote("issue", text, call=call.id))
+                context.append(ToolEnded(ToolReply(call.id, call.name, "Recorded.")))
+            case SpawnAgent():
+                await run_child(context, call, parsed, self._run_session)
+            case _:
+                context.append(_error_reply(call, str(parsed), is_malformed=True))
+
+
+class _JournaledModel:
+    """A model whose calls are written down before they are made."""
+
+    def __init__(self, port: ModelPort, context: SessionContext) -> None:
+        self._port, self._context = port, context
+
+    async def answer(self, request: ModelRequest, on_text: Callable[[str], None]) -> ModelAnswer:
+        content = msgspec.json.encode(request)
+        digest = blob_ref(content).partition(":")[2][:16]
+        self._context.append(ModelCalled(digest, len(content) // TOKEN_CHARS))
+        return await self._port.answer(request, on_text)
+
+    async def close(self) -> None:
+        await asyncio.sleep(0)
+
+
+def ignore_text(_: str) -> None:
+    """Ignore the pieces of an answer: nobody is shown half of one."""
+
+
+def ignore_life() -> None:
+    """Ignore that a tool is alive: its own time limit ends it, and nothing else does."""
+
+
+def _error_reply(call: ToolRequest, text: str, *, is_malformed: bool = False) -> ToolEnded:
+    result = ToolReply(call.id, call.name, text, is_error=True)
+    return ToolEnded(result, is_malformed=is_malformed)
+
+
+def without_secrets(
+    message: ModelMessage, hide: Callable[[str], str] = redact_secrets
+) -> ModelMessage:
+    """The answer as it is kept and carried out."""
+    change = msgspec.structs.replace
+    return ModelMessage(
+        tuple(
+            change(part, text=hide(part.text))
+            if isinstance(part, SpokenPart)
+            else change(part, arguments=hide(part.arguments))
+            if isinstance(part, ToolRequest)
+            else part
+            for part in message.parts
+        )
+    )
+
+
+def _blocked_text(blocked: dict[str, Any]) -> str:
+    lines = [
+        f"- {one['message']} ({one['pointer']}). {one['suggestion']}" for one in blocked["blockers"]
+    ]
+    return "\n".join(
+        (
+            "The step was not accepted yet. What is missing:",
+            *lines,
+            f"{blocked['attemptsLeft']} attempts are left.",
+        )
+    )
+
+
+def _ms_since(started: float) -> int:
+    return int((time.monotonic() - started) * 1_000)

@@ -1,0 +1,66 @@
+"""The models that a driver has opened: one connection for all sessions that use the same one."""
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from interlock.agents.models.credentials import KEY_VARIABLES, ApiKey, Credentials
+from interlock.agents.models.failures import ModelUnavailable
+from interlock.agents.models.model_port import ModelPort
+from interlock.agents.models.providers import open_model
+from interlock.agents.models.retrying import ProviderPause
+from interlock.app.unattended.driver_settings import DriverSettings
+
+
+class OpenModel(msgspec.Struct, frozen=True):
+    port: ModelPort
+    pause: ProviderPause
+    """Shared by all models of a provider: told to wait, all of them wait."""
+
+
+class ModelShelf:
+    def __init__(self, settings: DriverSettings) -> None:
+        self._settings = settings
+        self._open: dict[str, OpenModel] = {}
+        self._pauses: dict[str, ProviderPause] = {}
+
+    def model(self, name: str) -> OpenModel:
+        """The model of that name, opened on first use.
+
+        Raises:
+            ModelUnavailable: it cannot be used; what to do is in its hint.
+        """
+        if name not in self._open:
+            provider = name.partition(":")[0]
+            port = open_model(
+                name,
+                credentials=self._credentials(provider),
+                base_url=self._settings.base_url,
+                call_seconds=self._settings.call_seconds,
+            )
+            pause = self._pauses.setdefault(provider, ProviderPause())
+            self._open[name] = OpenModel(port, pause)
+        return self._open[name]
+
+    def forget(self, name: str) -> None:
+        """Open it anew the next time: its key may be another one then."""
+        self._open.pop(name, None)
+
+    async def close(self) -> None:
+        for model in self._open.values():
+            await model.port.close()
+
+    def _credentials(self, provider: str) -> Credentials:
+        """The keys of the environment, or the one in the file that the settings name."""
+        path = self._settings.key_file
+        if not path or provider not in KEY_VARIABLES:
+            return Credentials.from_environment(os.environ)
+        try:
+            key = Path(path).expanduser().read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ModelUnavailable(
+                f"The key file `{path}` cannot be read: {error}",
+                "Correct `key_file` under `[driver]`, then `interlock driver resume SESSION`.",
+            ) from error
+        return Credentials({provider: ApiKey(key)})
