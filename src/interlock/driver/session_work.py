@@ -1,0 +1,124 @@
+"""The work of one session from its worktree to its end, and what is reported on the way."""
+
+import asyncio
+from contextlib import suppress
+
+from interlock.app.failures import StoreFailure
+from interlock.app.unattended.worktrees import WorktreeFailed, make_worktree
+from interlock.core.unattended.journal import JournalNote
+from interlock.core.unattended.order import Outcome
+from interlock.driver.client_loop import ClientLoop
+from interlock.driver.model_loop import ModelLoop
+from interlock.driver.server_client import CallRefused
+from interlock.driver.session_context import PauseWanted, SessionContext, Standstill
+from interlock.driver.tools.worktree_commit import CommitFailed, commit_changes
+from interlock.driver.workplaces import choose_level, make_workplace
+
+SHUT_DOWN = "the driver was shut down; the next one goes on"
+SUBJECT_CHARS_MAX = 72
+_BY_USER = ("unattended_over", "not_possible_now", "not_unattended")
+
+
+async def run_session(context: SessionContext) -> Outcome | None:
+    """Work until it is over or stands still, and report that; the outcome if it is over.
+
+    Raises:
+        LeaseLost: another driver has taken over.
+    """
+    contexts = context.resources.contexts
+    contexts[context.session] = context
+    try:
+        return await _run_and_report(context)
+    except CallRefused as refused:
+        if refused.code in _BY_USER:
+            return None  # the user was faster
+        return await _park(context, Standstill("failed", str(refused)))
+    finally:
+        del contexts[context.session]
+
+
+async def _run_and_report(context: SessionContext) -> Outcome | None:
+    try:
+        await _prepare(context)
+        if context.order.runner == "claude-code":
+            await ClientLoop(context).run()
+        else:
+            await ModelLoop(context, run_session).run()
+    except Standstill as standstill:
+        return await _park(context, standstill)
+    except PauseWanted:
+        return await _set_aside(context)
+    except StoreFailure as failure:
+        return await _park(context, Standstill("storage", str(failure)))
+    except asyncio.CancelledError:
+        if context.sheet.state.wish != "cancel" and context.parent is not None:
+            raise
+        if (task := asyncio.current_task()) is not None:
+            task.uncancel()
+        if context.sheet.state.wish == "cancel":
+            await context.report("done", outcome="cancelled")
+            return "cancelled"
+        return await _set_aside(context)
+    return await _finish(context)
+
+
+async def _prepare(context: SessionContext) -> None:
+    settings, parent = context.settings, context.parent
+    context.level = choose_level(settings.sandbox, is_read_only=context.order.is_read_only)
+    if parent is not None:
+        context.worktree, context.branch = parent.worktree, parent.branch
+    else:
+        try:
+            async with context.resources.worktree_lock:
+                context.worktree, context.branch = await asyncio.to_thread(
+                    make_worktree, context.resources.home, context.session, context.order
+                )
+        except WorktreeFailed as failed:
+            raise Standstill("workspace", str(failed)) from failed
+    if context.level == "off" and (settings.sandbox == "require" or context.order.is_read_only):
+        why = "it is work that only reads" if context.order.is_read_only else "`require` is set"
+        raise Standstill("sandbox", f"tools cannot be confined here, and {why}")
+    await context.report("working")
+    context.workplace = make_workplace(
+        context.resources.home,
+        context.session,
+        context.worktree,
+        branch=context.branch,
+        level=context.level,
+        has_network=settings.has_network,
+    )
+    if not context.record.is_new:
+        context.append(JournalNote("resumed", "the work goes on"))
+
+
+async def _set_aside(context: SessionContext) -> None:
+    """It pauses for the user; or it waits for the next driver, in its old place in the queue."""
+    if context.is_draining:
+        await context.report("queued", detail=SHUT_DOWN)
+    else:
+        await context.report("paused")
+
+
+async def _park(context: SessionContext, standstill: Standstill) -> Outcome | None:
+    if context.parent is not None:
+        # Nobody is asked about a child: its parent learns why it stopped, and decides.
+        await context.report("done", outcome="gave_up", detail=standstill.detail)
+        return "gave_up"
+    with suppress(StoreFailure):  # that may be the very reason
+        context.append(JournalNote("parked", f"{standstill.reason}: {standstill.detail}"))
+    await context.report("parked", reason=standstill.reason, detail=standstill.detail)
+    return None
+
+
+async def _finish(context: SessionContext) -> Outcome:
+    order, detail = context.order, ""
+    if context.parent is None and context.settings.does_commit and not order.is_read_only:
+        subject = " ".join(order.goal.split())[:SUBJECT_CHARS_MAX]
+        parts = (subject, context.record.last_notes, f"Interlock-Session: {context.session}")
+        try:
+            message = "\n\n".join(parts).replace("\0", "").encode("utf-8", "replace").decode()
+            await commit_changes(context.require_workplace(), message)
+        except (CommitFailed, OSError) as failed:
+            detail = f"what was changed is not committed: {failed}"
+    await context.report("done", outcome="success", detail=detail)
+    return "success"
