@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 
 from interlock.agents.hosts.claude_code import HOST
-from interlock.agents.hosts.claude_code_shell import CALLER_VARIABLE, SESSION_VARIABLE
+from interlock.agents.hosts.claude_code_shell import (
+    CALLER_VARIABLE,
+    SESSION_VARIABLE,
+    WORKTREE_VARIABLE,
+)
 from interlock.app.context import open_app
 from interlock.app.gate import overrides
 from interlock.app.gate.confined_commands import reach_of
@@ -59,7 +63,9 @@ class Shell:
     def directory_file(self) -> Path:
         return self.temporary / "claude-1a2b-cwd"
 
-    def run(self, command: str, conversation: str = "host-1") -> subprocess.CompletedProcess[str]:
+    def run(
+        self, command: str, conversation: str = "host-1", **variables: str
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [self.home / "launch-bash", "-c", text_of(command, str(self.directory_file))],
             cwd=self.project,
@@ -68,6 +74,7 @@ class Shell:
                 "TMPDIR": str(self.temporary),
                 CALLER_VARIABLE: "claude-code_2-1-325_agent",
                 SESSION_VARIABLE: conversation,
+                **variables,
             },
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -184,3 +191,60 @@ def test_what_reads_a_remote_has_a_network_and_sees_nothing_that_commands_have_w
         shell.run(f"curl -s -m 1 -o $TMPDIR/a http://127.0.0.1:{port}/")
         with pytest.raises(TimeoutError):
             server.accept()
+
+
+@needs_sandbox
+@pytest.mark.parametrize(
+    ("mode", "writes"), [("analysis", False), ("coding", True), ("disabled", True), (None, True)]
+)
+def test_where_nobody_attends_a_command_is_confined_to_the_worktree_in_every_mode(
+    shell: Shell, mode: Mode | None, *, writes: bool
+) -> None:
+    """None: the project has not opted in, so that there is no gate at all."""
+    if mode:
+        shell.begin(mode)
+    subprocess.run(["git", "init", "-q"], cwd=shell.project, check=True)
+    beside = shell.project.parent / "beside.txt"
+    beside.write_text("hidden\n")
+    secrets = {"ANTHROPIC_API_KEY": "sk", "INTERLOCK_SECRET": "s", "CLAUDE_CODE_OAUTH_TOKEN": "t"}
+
+    def run(command: str) -> subprocess.CompletedProcess[str]:
+        shell.directory_file.unlink(missing_ok=True)
+        return shell.run(command, **{WORKTREE_VARIABLE: str(shell.project)}, **secrets)
+
+    assert (run("echo x > made").returncode == 0) == writes
+    assert (shell.project / "made").exists() == writes
+    for refused in (f"cat {beside}", f"echo x > {beside}", f"ls {shell.home}", "interlock status"):
+        assert run(refused).returncode != 0, refused
+    assert beside.read_text() == "hidden\n"
+    seen = run("env; echo $INTERLOCK_SANDBOX; echo x > ~/cache && echo kept; cd .git").stdout
+    assert not any(name in seen for name in secrets)
+    assert seen.endswith("workspace\nkept\n")
+    assert shell.directory_file.read_text() == f"{shell.project}/.git\n", "`cd` persists"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        connect = f"exec 3<>/dev/tcp/127.0.0.1/{server.getsockname()[1]}"
+        assert "Permission denied" in run(connect).stderr
+
+
+@needs_sandbox
+def test_a_gate_that_is_switched_off_does_not_free_who_is_unattended(shell: Shell) -> None:
+    shell.begin("coding")
+    overrides.start_override(shell.home)
+
+    ran = shell.run("touch ../made", **{WORKTREE_VARIABLE: str(shell.project)})
+
+    assert "only the worktree" in ran.stderr
+    assert not (shell.project.parent / "made").exists()
+
+
+@pytest.mark.parametrize("lost", ["launch", "python"])
+def test_where_interlock_is_gone_who_is_unattended_runs_nothing(shell: Shell, lost: str) -> None:
+    launcher = shell.home / "launch"
+    if lost == "launch":
+        launcher.unlink()
+    else:
+        launcher.write_text(launcher.read_text().replace("python=", "python=/nowhere"))
+
+    assert shell.run("touch attended").returncode == 0
+    assert shell.run("touch made", **{WORKTREE_VARIABLE: str(shell.project)}).returncode == 126
+    assert [path.name for path in shell.project.iterdir()] == ["attended"]

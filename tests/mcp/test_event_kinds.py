@@ -13,8 +13,11 @@ from interlock.agents.hosts import codex
 from interlock.app.context import App
 from interlock.app.protocol.end_request import SessionEnding, end_session
 from interlock.app.sessions.lookup import SessionView, show_session
+from interlock.app.unattended import driver_desk
 from interlock.cli import commands
 from interlock.core.session.events import Envelope, SessionEvent, decode_envelope
+from interlock.core.session.unattended_events import UnattendedMoved
+from interlock.core.unattended.order import Spent, UnattendedState
 from interlock.core.views.events import event_summary
 from interlock.core.workflow.definition import Verification
 from interlock.core.workflow.passthrough import Assessment, Dimension, UserOnly
@@ -100,6 +103,24 @@ def events_of_hand_over(app: App, project: Path) -> list[Envelope]:
     return [decode_envelope(link.body) for link in links]
 
 
+def events_of_unattended_work(
+    app: App, project: Path, capsys: pytest.CaptureFixture[str]
+) -> list[Envelope]:
+    """Work that is ordered, controlled and spoken to on the command line, and reported on."""
+    git = ["git", "-C", str(project), "-c", "user.name=Ana", "-c", "user.email=ana@localhost"]
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "begin"], check=True)
+    capsys.readouterr()
+    order = ["run", "start", "everything", "--goal", "See to it", "--driver", "--json"]
+    assert commands.run_cli([*order, "--model", "scripted:none.json"]) == 0
+    session = json.loads(capsys.readouterr().out)["session"]
+    assert commands.run_cli(["driver", "steer", session, "Mind the gap"]) == 0
+    assert commands.run_cli(["driver", "limits", session, "--turns", "7"]) == 0
+    moved = UnattendedMoved("parked", Spent(), "failed", "It was tried")
+    assert isinstance(driver_desk.report(app, session, moved), UnattendedState)
+    assert commands.run_cli(["driver", "cancel", session]) == 0
+    return [decode_envelope(link.body) for link in app.reader.links(session)]
+
+
 @pytest.mark.slow
 @pytest.mark.invariant("every-event-has-an-emitter")
 def test_every_kind_of_event_comes_through_a_surface(
@@ -159,6 +180,8 @@ def test_every_kind_of_event_comes_through_a_surface(
 
     assert isinstance(view, SessionView)
     assert view.health.state == "healthy"
-    events = (*view.events, *attended.events, *events_of_hand_over(app, tmp_path))
+    unattended = events_of_unattended_work(app, tmp_path, capsys)
+    handed_over = events_of_hand_over(app, tmp_path)
+    events = (*view.events, *attended.events, *unattended, *handed_over)
     assert {type(envelope.event) for envelope in events} == set(get_args(SessionEvent))
     assert all(event_summary(envelope.event) for envelope in events)

@@ -6,6 +6,9 @@ process. In every other mode the text runs in the sandbox, and what cannot be to
 mode. A command that surely reads a remote or a daemon is given a network there, and one simple
 `interlock` command is run outside; whether a command is one of those is told by the reader of shell
 text, which is asked only where a word in the text makes it likely, because it takes long to start.
+
+Where nobody attends the client, a command is confined in every mode: it writes the worktree of its
+session at most, reads little of the user's home, has no network and no variable with a secret.
 """
 
 import os
@@ -34,6 +37,8 @@ def main(home: str, flags: str, *words: str) -> int:
     """Run a shell with a text. `flags` are those with which this interpreter finds Interlock."""
     text = words[-1]
     mode = _mode_to_confine(home)
+    if worktree := os.environ.get(claude_code_shell.WORKTREE_VARIABLE):
+        return _run_unattended(list(words), home, mode, text, worktree)
     reach = _reach_of(text, flags.split()) if mode else OUTSIDE
     if reach == OUTSIDE:
         os.execvp(words[0], words)
@@ -44,9 +49,8 @@ def _mode_to_confine(home: str) -> str:
     """The mode for which the command is confined; empty if it is not."""
     if gate_state.is_overridden(home):
         return ""
-    conversation = os.environ.get(claude_code_shell.SESSION_VARIABLE, "")
     try:
-        state = gate_state.read_state(HOST, home, conversation)
+        state = gate_state.read_state(HOST, home, _conversation())
         if state is None:
             return "unknown" if gate_state.config_above(os.getcwd()) else ""
     except Exception:  # noqa: BLE001 (what cannot be read allows nothing)
@@ -72,40 +76,90 @@ def _reach_of(text: str, flags: list[str]) -> str:
 
 
 def _run_confined(words: list[str], home: str, mode: str, text: str, *, wants_network: bool) -> int:
-    from interlock.sandbox import command, confinement  # noqa: PLC0415 (5 ms)
-
-    abi = confinement.landlock_abi()
-    if abi < confinement.ABI_MIN:
-        _say(
-            f"this was not run: the mode is {mode}, and this machine cannot confine commands."
-            " The user can run `interlock install claude-code` again, which looks what it can."
-        )
+    if not _can_confine(f"the mode is {mode}"):
         return EXIT_NOT_RUN
-    conversation = os.environ.get(claude_code_shell.SESSION_VARIABLE, "")
+    make_boundary = _networked_boundary if wants_network else _boundary
+    boundary = make_boundary(os.path.realpath(home), _conversation())
+    closing_line = _closing_line(mode, has_network=wants_network)
+    return _exit_as(_run(words, boundary, "read-only", text, closing_line))
+
+
+def _run_unattended(words: list[str], home: str, mode: str, text: str, place: str) -> int:
+    from pathlib import Path  # noqa: PLC0415 (where nobody attends, nobody waits for an import)
+
+    from interlock.sandbox import plain_files, scratch, worktree  # noqa: PLC0415 (as above)
+
+    if not _can_confine("nobody attends it"):
+        return EXIT_NOT_RUN
+    try:
+        boundary = worktree.worktree_boundary(
+            Path(place),
+            scratch=scratch.scratch_directory(_conversation()),
+            hidden=os.path.realpath(home),
+            is_written=not mode,
+            branch=os.environ.get(claude_code_shell.BRANCH_VARIABLE),
+        )
+    except worktree.WorktreeUnsafe as unsafe:
+        _say(f"this was not run: {unsafe}")
+        return EXIT_NOT_RUN
+    kept = {*claude_code_shell.PLAIN_VARIABLES, *claude_code_shell.CALL_VARIABLES}
+    for name in set(os.environ) - kept:
+        if not name.startswith("GIT_"):
+            del os.environ[name]
+    os.environ["HOME"] = f"{boundary.scratch}/tmp"  # where tools keep what they insist on keeping
+    written = "only $TMPDIR" if mode else "only the worktree and $TMPDIR"
+    closing_line = f"interlock: here {written} can be written, and there is no network."
+    links = worktree.link_files(Path(place))
+    code = _run(words, boundary, "workspace", text, closing_line)
+    plain_files.put_back(links)  # git will be run outside, and would do what they say
+    return _exit_as(code)
+
+
+def _can_confine(reason: str) -> bool:
+    from interlock.sandbox import confinement  # noqa: PLC0415 (5 ms)
+
+    if confinement.landlock_abi() >= confinement.ABI_MIN:
+        return True
+    _say(
+        f"this was not run: {reason}, and this machine cannot confine commands."
+        " The user can run `interlock install claude-code` again, which looks what it can."
+    )
+    return False
+
+
+def _run(words: list[str], boundary: "Boundary", level: str, text: str, closing_line: str) -> int:
+    """Run it, and let it write the file by which the client learns its last directory."""
+    from interlock.sandbox import command, confinement  # noqa: PLC0415 (as above)
+
     directory_file = claude_code_shell.directory_file(text, os.environ.get("TMPDIR") or "/tmp")
     is_made = bool(directory_file) and _make_file(directory_file)
-    boundary = _networked_boundary if wants_network else _boundary
-    closing_line = _closing_line(mode, has_network=wants_network)
-    code = command.run_command(
-        words,
-        boundary(os.path.realpath(home), conversation, (directory_file,) if is_made else ()),
-        "read-only",
-        abi,
-        closing_line=closing_line,
-    )
+    if is_made:
+        boundary.files = (*boundary.files, directory_file)
+    abi = confinement.landlock_abi()
+    code = command.run_command(words, boundary, level, abi, closing_line=closing_line)
     if is_made and os.stat(directory_file).st_size == 0:
         os.unlink(directory_file)  # as if the text had not come so far
+    return code
+
+
+def _exit_as(code: int) -> int:
+    from interlock.sandbox import command  # noqa: PLC0415 (as above)
+
     command.exit_as(code)
     return code
 
 
-def _boundary(home: str, conversation: str, files: tuple[str, ...]) -> "Boundary":
+def _conversation() -> str:
+    return os.environ.get(claude_code_shell.SESSION_VARIABLE, "")
+
+
+def _boundary(home: str, conversation: str) -> "Boundary":
     from interlock.sandbox import confinement, scratch  # noqa: PLC0415 (as above)
 
-    return confinement.Boundary(scratch.scratch_directory(conversation), (home,), files=files)
+    return confinement.Boundary(scratch.scratch_directory(conversation), (home,))
 
 
-def _networked_boundary(home: str, conversation: str, files: tuple[str, ...]) -> "Boundary":
+def _networked_boundary(home: str, conversation: str) -> "Boundary":
     """With a network, and without sight of what other commands have written.
 
     Settings among that (of git, say) could have a command that reads run anything.
@@ -115,7 +169,7 @@ def _networked_boundary(home: str, conversation: str, files: tuple[str, ...]) ->
     own = scratch.scratch_directory(f"{conversation}-network")
     hidden = (home, own.rpartition("/")[0], "/dev/shm")
     families = call_filter.EVERY_FAMILY
-    return confinement.Boundary(own, hidden, writable=(), files=files, socket_families=families)
+    return confinement.Boundary(own, hidden, writable=(), socket_families=families)
 
 
 def _closing_line(mode: str, *, has_network: bool) -> str:

@@ -16,7 +16,7 @@ import msgspec
 from interlock import __version__
 from interlock.app.callers.caller import as_named_caller
 from interlock.app.context import App
-from interlock.app.failures import SettingsBroken, StoreFailure
+from interlock.app.failures import LeaseLost, SettingsBroken, StoreFailure
 from interlock.core import ids
 from interlock.core.answers import answer_json
 from interlock.core.explanation import Explanation
@@ -241,6 +241,8 @@ class McpProtocol:
             ), ()
         except SettingsBroken as broken:
             return results.settings_broken_result(broken), ()
+        except LeaseLost:
+            raise  # a driver has to end, and no model is told
         except Exception as error:  # noqa: BLE001 (the edge: an agent gets an answer, not a hang)
             import traceback  # noqa: PLC0415 (a server that works never needs it)
 
