@@ -23,6 +23,8 @@ from interlock.core.session.events import (
 )
 from interlock.core.session.protocol_events import ProtocolEndRequested, SessionCompleted
 from interlock.core.session.review_events import FeatureReviewRequested, RequiredReviewer
+from interlock.core.session.unattended_events import UnattendedMoved
+from interlock.core.unattended.order import Spent
 from interlock.core.views.events import kind_of
 from interlock.durable.catalogue import JOBS, jobs_for
 
@@ -53,6 +55,9 @@ ANNOUNCED: list[tuple[SessionEvent, Topic, str]] = [
         "feature/completion.requested",
         "notify",
     ),
+    (UnattendedMoved("parked", Spent(), "limit", "200 turns"), "unattended/parked", "notify"),
+    (UnattendedMoved("working", Spent(), detail="80%"), "unattended/limit-near", "notify"),
+    (UnattendedMoved("done", Spent(), outcome="success"), "unattended/done", "notify"),
 ]
 READ_AS_THE_LOG_CHANGES = {
     "session/protocol.start": "protocol_started",

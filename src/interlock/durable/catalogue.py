@@ -5,11 +5,11 @@ from pathlib import Path
 
 from interlock.core.session.announcements import Topic
 from interlock.durable.job import Job
-from interlock.durable.notification import NOTIFY, is_notifying
+from interlock.durable.notification import NOTIFY, WEBHOOK, notifying_jobs
 from interlock.durable.protocol_end import PROTOCOL_END
 from interlock.durable.retention import RETENTION
 
-JOBS: Mapping[str, Job] = {job.name: job for job in (PROTOCOL_END, NOTIFY, RETENTION)}
+JOBS: Mapping[str, Job] = {job.name: job for job in (PROTOCOL_END, NOTIFY, WEBHOOK, RETENTION)}
 _STARTED_BY: Mapping[Topic, str] = {
     "session/protocol.end": PROTOCOL_END.name,
     "retention/due": RETENTION.name,
@@ -22,7 +22,5 @@ def jobs_for(topic: Topic, jobs: Mapping[str, Job], home: Path) -> list[Job]:
     Raises:
         SettingsBroken: it is not certain whether the user wants to be notified.
     """
-    names = [_STARTED_BY[topic]] if topic in _STARTED_BY else []
-    if not names and is_notifying(home, topic):
-        names.append(NOTIFY.name)
+    names = [_STARTED_BY[topic]] if topic in _STARTED_BY else notifying_jobs(home, topic)
     return [jobs[name] for name in names if name in jobs]

@@ -52,7 +52,7 @@ def start_if_notifying(app: App, topics: Iterable[Topic]) -> None:
         settings = notify_settings(app.home)
     except SettingsBroken:
         return  # whoever runs jobs next says so
-    if settings.command and set(settings.events) & set(topics) and not has_executor(app):
+    if any(map(settings.wants, topics)) and not has_executor(app):
         _start_executor(app)
 
 

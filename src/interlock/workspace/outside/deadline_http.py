@@ -1,4 +1,5 @@
-"""JSON-RPC over HTTP with one deadline for everything, from the look-up of a name to the last byte.
+"""HTTP with one deadline for everything, from the look-up of a name to the last byte: JSON-RPC, and
+messages that want no answer. Redirects are not followed.
 
 `http.client` has a limit for each operation on the socket alone, so that a server that sends a byte
 every second is never too late. Here it gets a socket that allows each operation the time left.
@@ -10,14 +11,15 @@ import socket
 import ssl
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 
 BODY_BYTES_MAX = 1024 * 1024
-_HTTP_OK = 200
+_HTTP_OK, _HTTP_REDIRECT = 200, 300
 
 
 class ServerDown(Exception):
@@ -46,8 +48,25 @@ class DeadlineHttp:
         """
         self._calls += 1
         request = {"jsonrpc": "2.0", "id": self._calls, "method": method, "params": params}
+        with self._named_failures():
+            return self._ask(msgspec.json.encode(request))
+
+    def deliver(self, body: bytes) -> None:
+        """Send JSON that wants no answer, and return when the server has accepted it.
+
+        Raises:
+            ServerDown: it did not accept it before the deadline.
+        """
+        with self._named_failures():
+            response = self._post(body)
+            self.close()
+            if not _HTTP_OK <= response.status < _HTTP_REDIRECT:
+                raise ServerDown(_status_text(response.status))
+
+    @contextmanager
+    def _named_failures(self) -> Generator[None]:
         try:
-            return self._post(msgspec.json.encode(request))
+            yield
         except TimeoutError as error:
             raise ServerDown(f"did not answer within {self._seconds:g} s") from error
         except ConnectionRefusedError as error:
@@ -58,7 +77,20 @@ class DeadlineHttp:
             reason = str(error) or type(error).__name__
             raise ServerDown(f"cannot be used: {reason}") from error
 
-    def _post(self, body: bytes) -> Any:
+    def _ask(self, body: bytes) -> Any:
+        response = self._post(body)
+        try:
+            if response.status != _HTTP_OK:
+                raise ServerDown(_status_text(response.status))
+            if response.headers.get_content_type() == "text/event-stream":
+                return self._read_stream(response)
+            return msgspec.json.decode(_read_body(response))
+        finally:
+            if response.will_close or not response.isclosed():  # it cannot be asked again
+                self.close()
+            response.close()
+
+    def _post(self, body: bytes) -> http.client.HTTPResponse:
         parts = urlsplit(self._url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ServerDown("has no http or https address")
@@ -79,17 +111,7 @@ class DeadlineHttp:
         connection.sock = _DeadlineSocket(self._socket, self._deadline)
         target = parts._replace(scheme="", netloc="", fragment="").geturl() or "/"
         connection.request("POST", target, body, headers)
-        response = connection.getresponse()
-        try:
-            if response.status != _HTTP_OK:
-                raise ServerDown(_status_text(response.status))
-            if response.headers.get_content_type() == "text/event-stream":
-                return self._read_stream(response)
-            return msgspec.json.decode(_read_body(response))
-        finally:
-            if response.will_close or not response.isclosed():  # it cannot be asked again
-                self.close()
-            response.close()
+        return connection.getresponse()
 
     def _read_stream(self, response: http.client.HTTPResponse) -> Any:
         """Return the answer out of a stream of events, which may go on after it."""
