@@ -89,6 +89,14 @@ class Server:
         self._process = None
         return code
 
+    def wait(self) -> None:
+        """Wait until somebody has killed it."""
+        assert self._process is not None, "it runs"
+        self._process.wait(START_SECONDS)
+        assert self._process.stdout is not None, "it was asked for"
+        self._process.stdout.close()
+        self._process = None
+
     def restart(self, number: int = signal.SIGTERM) -> None:
         self.stop(number)
         self.start()

@@ -133,6 +133,7 @@ def test_in_the_background_it_is_found_opened_and_ended(place: Path) -> None:
 
     shown = json.loads(typed(place, "status", "--json").stdout)
     assert shown.pop("jobs") == {"isExecutorRunning": True, "waiting": 0}
+    assert shown.pop("driver") is None, "there is no work for one"
     assert shown == told
     assert f"{told['url']} (process {told['pid']}" in typed(place, "status").stdout
     assert (place / TOLD).stat().st_mode & 0o777 == 0o600

@@ -25,7 +25,6 @@ ServerCode = Literal[
     "wrong_origin",
     "not_signed_in",
     "no_csrf",
-    "not_unattended",
     "refused",
 ]
 AnyCode: TypeAlias = Code | ServerCode

@@ -2,7 +2,8 @@
 
 A listener is told only *that* something changed, and then fetches again what it shows. So it needs
 no queue, misses nothing, and a thousand changes in a row are a few messages. How much waits for the
-user is told as a number, to every page, whatever it is about.
+user is told as a number, to every page, whatever it is about. A page that follows unattended work
+is told of what only the journal of the driver has, too, and when the driver comes or goes.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ from interlock.app.failures import StoreFailure
 from interlock.app.runs.waiting import count_waiting
 from interlock.app.sessions import store_changes
 from interlock.app.sessions.store_changes import StoreChanges, StoreCursor
+from interlock.app.unattended.journal_views import work_marker
 from interlock.core.ids import SessionId
 from interlock.server.listeners import Listener, Listeners
 from interlock.server.worker import Worker
@@ -27,8 +29,10 @@ NO_SESSION = "none"
 
 
 class _SessionListener(Listener):
-    def __init__(self, session: str) -> None:
+    def __init__(self, session: str, work: str | None = None) -> None:
         super().__init__()
+        self.work = work
+        """The state of unattended work that it knows (`work_marker`); None if it follows none."""
         self.is_for_count = session == NO_SESSION
         """Whether only how much waits matters to it."""
         self.session = SessionId(session) if session and not self.is_for_count else None
@@ -37,6 +41,8 @@ class _SessionListener(Listener):
         """The state of the store that the listener has last been told of."""
         self.is_session_gone = False
         """Whether its session is gone, and it was told so."""
+        self.is_up_to_date = False
+        """Whether it was told what it had missed before it came."""
 
     def notify(self, news: StoreChanges, waiting_count: int) -> None:
         if news.cursor.marker == self.cursor.marker:
@@ -48,12 +54,18 @@ class _SessionListener(Listener):
             newest = news.sessions.get(self.session, 0)
         is_gone = self.session in news.missing_sessions
         # If the newest events were removed, others may have been removed too.
-        is_removal = not news.sessions or news.cursor.position < self.cursor.position
+        is_removal = news.is_removal or news.cursor.position < self.cursor.position
         is_news = newest > self.cursor.position or (is_gone and not self.is_session_gone)
         if (is_news or is_removal) and not self.is_for_count:
             self.has_news = True
             self.wake_event.set()
         self.cursor, self.is_session_gone = news.cursor, is_gone
+
+    def notify_of_work(self, work: str) -> None:
+        # What it had missed is asked for meanwhile, and would take the place of this.
+        if self.is_up_to_date and self.work not in (None, work):
+            self.work, self.has_news = work, True
+            self.wake_event.set()
 
 
 class LiveChanges:
@@ -72,8 +84,9 @@ class LiveChanges:
         since = int(text) if is_number else None
         if request.method == "HEAD":  # a client waits for its end, and a stream has none
             return Response(media_type="text/event-stream")
+        query = request.query_params
         return StreamingResponse(
-            self._messages(_SessionListener(request.query_params.get("session", "")), since),
+            self._messages(_SessionListener(query.get("session", ""), query.get("work")), since),
             media_type="text/event-stream",
             headers={"cache-control": "no-store", "x-accel-buffering": "no"},
         )
@@ -89,6 +102,7 @@ class LiveChanges:
             await self._start_polling()
             missed = await self._catch_up(listener, since)
             listener.has_news = missed.has_changes and not listener.is_for_count
+            listener.is_up_to_date = True
             yield b": here\n\n" + self._message(listener)
             async for message in self._listeners.messages(
                 listener, lambda: self._message(listener)
@@ -122,6 +136,8 @@ class LiveChanges:
                 news, waiting_count = await self._reader.run(
                     partial(_news_since, cursor=cursor, watched=watched)
                 )
+                followers = [one for one in self._listeners if one.work is not None]
+                work = await self._reader.run(work_marker) if followers else ""
             except StoreFailure:
                 continue  # listeners are told once the store can be read again
             self._cursor = news.cursor
@@ -129,6 +145,8 @@ class LiveChanges:
                 self._waiting_count = waiting_count
                 for listener in self._listeners:
                     listener.notify(news, waiting_count)
+            for listener in followers:
+                listener.notify_of_work(work)
 
     def _watched_sessions(self) -> frozenset[SessionId]:
         return frozenset(

@@ -14,8 +14,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from interlock.app.context import App
-from interlock.app.failures import StoreFailure
+from interlock.app.failures import LeaseLost, StoreFailure
+from interlock.core.project_stream import LeaseCondition
 from interlock.mcp.protocol import (
+    INVALID_PARAMS,
     NOT_JSON_REPLY,
     McpProtocol,
     Reply,
@@ -29,6 +31,9 @@ from interlock.server.worker import Worker
 
 SESSION_HEADER = "mcp-session-id"
 SESSION_BYTES = 16
+LEASE_HEADER = "interlock-lease"
+"""A driver names the lease under which it writes, and its epoch, as `driver:machine:12`."""
+LEASE_LOST_CODE = -32_001
 _READ_ONLY_TOOLS = frozenset(tool.name for tool in TOOLS if tool.is_read_only)
 # These only append. The others read files or publish their work elsewhere, which must not happen
 # while everybody else waits, nor before the commit.
@@ -61,7 +66,14 @@ class McpEndpoint:
             mcp_headers.check(message, request.headers)
         except RpcError as error:
             return _json_response(error_reply(_message_id(message), error), request.headers)
-        reply = await self._reply(message, request.headers.get(SESSION_HEADER, ""))
+        lease = parse_lease(request.headers.get(LEASE_HEADER, ""))
+        if isinstance(lease, RpcError):
+            return _json_response(error_reply(_message_id(message), lease), request.headers)
+        try:
+            reply = await self._reply(message, request.headers.get(SESSION_HEADER, ""), lease)
+        except LeaseLost as lost:
+            gone = RpcError(LEASE_LOST_CODE, f"lease_lost: another driver has taken over ({lost})")
+            return _json_response(error_reply(_message_id(message), gone), request.headers)
         if reply is None:
             return Response(status_code=202)
         response = _json_response(reply, request.headers)
@@ -69,9 +81,11 @@ class McpEndpoint:
             response.headers[SESSION_HEADER] = self._entropy(SESSION_BYTES).hex()
         return response
 
-    async def _reply(self, message: object, caller: str) -> Reply | None:
+    async def _reply(
+        self, message: object, caller: str, lease: LeaseCondition | None = None
+    ) -> Reply | None:
         def answer(app: App) -> Reply | None:
-            as_caller = msgspec.structs.replace(app, caller=f"http:{caller}")
+            as_caller = msgspec.structs.replace(app, caller=f"http:{caller}", lease=lease)
             return self._protocol(as_caller).reply_to(message)
 
         tool = _called_tool(message)
@@ -86,6 +100,16 @@ class McpEndpoint:
             # It looks at the whole project and waits for a job: nobody else may wait for that.
             return await self._errands.run(answer)
         return await self._writer.run(answer)
+
+
+def parse_lease(header: str) -> LeaseCondition | RpcError | None:
+    """The lease in a header; None without one."""
+    if not header:
+        return None
+    name, _, epoch = header.rpartition(":")
+    if not name.startswith("driver:") or not (epoch.isascii() and epoch.isdigit()):
+        return RpcError(INVALID_PARAMS, "Interlock-Lease is not of the form driver:machine:epoch")
+    return LeaseCondition(name, int(epoch[:18]))
 
 
 def _is_session_end(message: object) -> bool:

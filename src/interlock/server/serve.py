@@ -22,6 +22,7 @@ from interlock.app.admin.server_process import (
     become_server,
 )
 from interlock.app.clock import SystemClock
+from interlock.app.unattended.driver_process import DriverSupervisor
 from interlock.server.site import Site, build_site
 
 HOST_NAMES = ("127.0.0.1", "localhost", "[::1]")
@@ -83,6 +84,8 @@ async def _serve(
     )
     running = RunningServer(os.getpid(), f"http://127.0.0.1:{port}", clock.now_ms(), __version__)
 
+    supervisor = DriverSupervisor(home)
+    driver = threading.Thread(target=supervisor.serve, name="driver", daemon=True)
     stop_jobs = threading.Event()
     executor = threading.Thread(target=_run_jobs, args=(home, stop_jobs), name="executor")
     executor.daemon = True  # a step that takes long does not hold up the end
@@ -91,10 +94,12 @@ async def _serve(
         lease.announce(running)
         on_ready(running)
         executor.start()
+        driver.start()
 
     try:
-        await _Server(config, site, announce).serve(sockets=sockets)
+        await _Server(config, site, announce, supervisor).serve(sockets=sockets)
     finally:
+        supervisor.stop()
         stop_jobs.set()
         if executor.ident is not None:
             executor.join(SHUTDOWN_SECONDS)
@@ -108,23 +113,38 @@ def _run_jobs(home: Path, stop: threading.Event) -> None:
 
 
 class _Server(uvicorn.Server):
-    """A server that ends its streams before it waits for open requests."""
+    """A server that ends its driver first, which still has to report, and then its streams."""
 
-    def __init__(self, config: uvicorn.Config, site: Site, on_started: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        site: Site,
+        on_started: Callable[[], None],
+        supervisor: DriverSupervisor,
+    ) -> None:
         super().__init__(config)
-        self._site, self._on_started = site, on_started
+        self._site, self._on_started, self._supervisor = site, on_started, supervisor
+        self._is_ending = False
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
         if self.started:
             self._on_started()
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self._supervisor.has_child and not self._is_ending:
+            self._is_ending = True
+            threading.Thread(target=self._end_driver, args=(sig, frame), daemon=True).start()
+            return
         for stream in self._site.streams:
             stream.end()
         # The signal is not stored, as uvicorn does: raised again, it would end us before cleanup.
         self.force_exit = self.should_exit and sig == signal.SIGINT
         self.should_exit = True
+
+    def _end_driver(self, sig: int, frame: FrameType | None) -> None:
+        self._supervisor.stop()
+        self.handle_exit(sig, frame)
 
 
 def _listening_sockets(port: int) -> list[socket.socket]:

@@ -12,7 +12,16 @@ from interlock.app.context import App
 from interlock.core.answers import answer_json
 from interlock.core.explanation import Explanation
 from interlock.core.refusal import Refusal
-from interlock.server.api import coordination, jobs, runs, search, sessions, system, workflows
+from interlock.server.api import (
+    coordination,
+    driver,
+    jobs,
+    runs,
+    search,
+    sessions,
+    system,
+    workflows,
+)
 from interlock.server.api.document import PREFIX, build_document
 from interlock.server.api.operation import (
     FileAnswer,
@@ -39,6 +48,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *search.OPERATIONS,
     *runs.OPERATIONS,
     *jobs.OPERATIONS,
+    *driver.OPERATIONS,
     *coordination.OPERATIONS,
     *workflows.OPERATIONS,
     *system.OPERATIONS,

@@ -40,7 +40,6 @@ from interlock.server.api.operation import (
     change_operation,
     read_operation,
 )
-from interlock.server.http_refusals import HttpRefusal
 
 Session = Annotated[
     str,
@@ -226,18 +225,6 @@ def _delete(app: App, at: SessionParameters, _: None) -> DeletedSession | NoSuch
     )
 
 
-def _cancel(app: App, at: SessionParameters, _: None) -> NoSuchSession | HttpRefusal:
-    session = find_session(app.reader, at.session)
-    if isinstance(session, NoSuchSession):
-        return session
-    return HttpRefusal(
-        "not_unattended",
-        f"Nothing works unattended in session `{session}`: there is nothing to cancel",
-        f"DELETE cancels unattended work. `POST /api/v2/sessions/{session}/delete` removes the"
-        " session and everything that only it holds.",
-    )
-
-
 def _change_mode(app: App, at: SessionParameters, body: ModeRequest) -> SessionState | Refusal:
     session = find_session(app.reader, at.session)
     if isinstance(session, NoSuchSession):
@@ -264,17 +251,6 @@ OPERATIONS = (
         answer=SessionDetail,
         codes=("unknown_session",),
         about="Walks the whole chain of its events: half a second for twenty thousand.",
-    ),
-    change_operation(
-        "/sessions/{session}",
-        "cancelSession",
-        "Cancel the unattended work of a session",
-        _cancel,
-        parameters=SessionParameters,
-        answer=None,
-        codes=("unknown_session", "not_unattended"),
-        about="Removes nothing: that is `deleteSession`.",
-        method="DELETE",
     ),
     read_operation(
         "/sessions/{session}/events",

@@ -1,0 +1,379 @@
+"""Operations on unattended work: order it, watch it, control it; and the desk of the driver."""
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from interlock.app.context import App
+from interlock.app.refusals import NoSuchSession
+from interlock.app.sessions.lookup import find_session
+from interlock.app.sessions.session_approvals import RequestStatus
+from interlock.app.unattended import driver_desk, orders, status
+from interlock.app.unattended.driver_desk import (
+    ChildRequest,
+    DriverBoard,
+    ToolPermission,
+    ToolQuestion,
+)
+from interlock.app.unattended.orders import OrderedWork, OrderRefusal, OrderRequest
+from interlock.app.unattended.status import DaemonStatus, DriverStatus
+from interlock.core.canonical import INT_MAX
+from interlock.core.ids import ApprovalId, SessionId, WorkflowId
+from interlock.core.project_stream import LeaseCondition
+from interlock.core.refusal import Refusal
+from interlock.core.session.answer import Answer, RenderedAnswer
+from interlock.core.session.unattended_control import NotUnattended
+from interlock.core.session.unattended_events import Control, UnattendedMoved
+from interlock.core.unattended.journal import JournalEntry
+from interlock.core.unattended.order import LimitsWish, Runner, UnattendedState
+from interlock.server.api.operation import (
+    Body,
+    NoParameters,
+    change_operation,
+    read_operation,
+)
+from interlock.server.api.sessions import Limit, Position, SessionParameters
+
+PLACE = "over REST"
+_UNKNOWN = ("unknown_session", "not_unattended")
+_CONTROLLED = (*_UNKNOWN, "unattended_over", "not_possible_now")
+_LEASED = (*_CONTROLLED, "lease_lost")
+Text = Annotated[str, Meta(max_length=20_000)]
+Short = Annotated[str, Meta(max_length=300)]
+Directory = Annotated[str, Meta(max_length=4_096, description="A directory on this machine.")]
+
+
+class OrderBody(Body, frozen=True):
+    workflow: Annotated[str, Meta(max_length=200)]
+    goal: Annotated[str, Meta(max_length=2_000)]
+    repository: Directory
+    model: Short = ""
+    runner: Runner | None = None
+    base: Annotated[str, Meta(max_length=255, pattern=r"^([A-Za-z0-9_][^\s~^:?*\[\\]*)?$")] = ""
+    read_only: bool = False
+    limits: LimitsWish = LimitsWish()
+
+
+class ControlBody(Body, frozen=True):
+    hard: Annotated[bool, Meta(description="Do not wait for the model's answer.")] = False
+
+
+class SteerBody(Body, frozen=True):
+    text: Annotated[str, Meta(min_length=1, max_length=4_000)]
+    id: Annotated[str, Meta(max_length=80, pattern=r"^[A-Za-z0-9_-]*$")] = ""
+
+
+class CancelledWork(msgspec.Struct, frozen=True):
+    cancelled: tuple[SessionId, ...]
+
+
+class TurnListParameters(SessionParameters, frozen=True):
+    first: Position = 0
+    limit: Limit = 200
+
+
+class TurnList(msgspec.Struct, frozen=True):
+    entries: tuple[JournalEntry, ...]
+
+
+class LeaseBody(Body, frozen=True):
+    """The lease of a driver, on which everything rests that it writes."""
+
+    name: Annotated[str, Meta(max_length=120)]
+    epoch: Annotated[int, Meta(ge=0, le=INT_MAX)]
+
+    def condition(self) -> LeaseCondition:
+        return LeaseCondition(self.name, self.epoch)
+
+
+class CheckInBody(Body, frozen=True):
+    holder: Annotated[str, Meta(min_length=1, max_length=200)]
+    is_alone: Annotated[
+        bool, Meta(description="It holds the lock of this machine's drivers: no other is alive.")
+    ] = False
+    leaves: bool = False
+
+
+class ReportBody(LeaseBody, frozen=True):
+    moved: UnattendedMoved
+
+
+class StepBody(LeaseBody, frozen=True):
+    worktree: Directory
+
+
+class PermitBody(LeaseBody, frozen=True):
+    question: ToolQuestion
+
+
+class ApprovalBody(LeaseBody, frozen=True):
+    approval: Annotated[str, Meta(pattern=r"^apr_[0-9a-f]{10}$(?!\n)")]
+
+
+class SpawnBody(LeaseBody, frozen=True):
+    child: ChildRequest
+
+
+class SpawnedChild(msgspec.Struct, frozen=True):
+    session: SessionId
+
+
+def _order(app: App, _: NoParameters, body: OrderBody) -> OrderedWork | OrderRefusal:
+    request = OrderRequest(
+        WorkflowId(body.workflow),
+        body.goal,
+        Path(body.repository),
+        body.model,
+        body.runner,
+        body.base,
+        body.read_only,
+        body.limits,
+    )
+    return orders.order_work(app, request, place=PLACE)
+
+
+def _show_driver(app: App, _: NoParameters) -> DriverStatus:
+    return status.driver_status(app)
+
+
+def _show_status(app: App, at: SessionParameters) -> DaemonStatus | NoSuchSession | NotUnattended:
+    session = find_session(app.reader, at.session)
+    if isinstance(session, NoSuchSession):
+        return session
+    state = orders.state_of(app, session)
+    return status.daemon_status(app, session, state) if state else NotUnattended(session)
+
+
+def _control(
+    app: App, at: SessionParameters, wanted: Control
+) -> DaemonStatus | NoSuchSession | Refusal:
+    outcome = orders.control_work(app, at.session, wanted, place=PLACE)
+    return _show_status(app, at) if isinstance(outcome, UnattendedState) else outcome
+
+
+def _pause(app: App, at: SessionParameters, body: ControlBody) -> object:
+    return _control(app, at, "pause_now" if body.hard else "pause")
+
+
+def _resume(app: App, at: SessionParameters, _: None) -> object:
+    return _control(app, at, "resume")
+
+
+def _cancel(app: App, at: SessionParameters, _: None) -> object:
+    return _control(app, at, "cancel")
+
+
+def _steer(app: App, at: SessionParameters, body: SteerBody) -> object:
+    outcome = orders.steer_work(app, at.session, body.text, place=PLACE, steer=body.id)
+    return _show_status(app, at) if isinstance(outcome, UnattendedState) else outcome
+
+
+def _raise_limits(app: App, at: SessionParameters, body: LimitsWish) -> object:
+    outcome = orders.raise_limits(app, at.session, body, place=PLACE)
+    return _show_status(app, at) if isinstance(outcome, UnattendedState) else outcome
+
+
+def _cancel_all(app: App, _: NoParameters, __: None) -> CancelledWork:
+    return CancelledWork(orders.cancel_all(app, place=PLACE))
+
+
+def _list_turns(app: App, at: TurnListParameters) -> TurnList | NoSuchSession:
+    session = find_session(app.reader, at.session)
+    if isinstance(session, NoSuchSession):
+        return session
+    return TurnList(tuple(status.turns_of(app, session, first=at.first, limit=at.limit)))
+
+
+def _check_in(app: App, _: NoParameters, body: CheckInBody) -> DriverBoard | DriverStatus:
+    if body.leaves:
+        driver_desk.check_out(app, body.holder)
+        return status.driver_status(app)
+    return driver_desk.check_in(app, body.holder, is_alone=body.is_alone)
+
+
+def _report(app: App, at: SessionParameters, body: ReportBody) -> object:
+    return driver_desk.report(
+        driver_desk.under_lease(app, body.condition()), at.session, body.moved
+    )
+
+
+def _show_step(app: App, at: SessionParameters, body: StepBody) -> object:
+    leased = driver_desk.under_lease(app, body.condition())
+    shown = driver_desk.show_step(leased, at.session, Path(body.worktree))
+    return shown.answer if isinstance(shown, RenderedAnswer) else shown
+
+
+def _permit(app: App, at: SessionParameters, body: PermitBody) -> object:
+    leased = driver_desk.under_lease(app, body.condition())
+    return driver_desk.permit_tool(leased, at.session, body.question)
+
+
+def _approval(app: App, at: SessionParameters, body: ApprovalBody) -> object:
+    leased = driver_desk.under_lease(app, body.condition())
+    return driver_desk.approval_outcome(leased, at.session, ApprovalId(body.approval))
+
+
+def _spawn(app: App, at: SessionParameters, body: SpawnBody) -> object:
+    leased = driver_desk.under_lease(app, body.condition())
+    outcome = driver_desk.spawn_child(leased, at.session, body.child)
+    return SpawnedChild(outcome) if isinstance(outcome, str) else outcome
+
+
+OPERATIONS = (
+    read_operation(
+        "/driver",
+        "showDriver",
+        "Show which driver runs, and all unattended work that is not over",
+        _show_driver,
+        parameters=NoParameters,
+        answer=DriverStatus,
+    ),
+    change_operation(
+        "/unattended",
+        "orderWork",
+        "Have a workflow run without anybody attending",
+        _order,
+        parameters=NoParameters,
+        body=OrderBody,
+        answer=OrderedWork,
+        codes=("unknown_workflow", "no_project", "not_possible_now", "settings_broken"),
+    ),
+    change_operation(
+        "/unattended/cancel",
+        "cancelAllWork",
+        "Cancel all unattended work that is not over",
+        _cancel_all,
+        parameters=NoParameters,
+        answer=CancelledWork,
+    ),
+    read_operation(
+        "/sessions/{session}/daemon-status",
+        "showDaemonStatus",
+        "Show how the unattended work of a session stands",
+        _show_status,
+        parameters=SessionParameters,
+        answer=DaemonStatus,
+        codes=_UNKNOWN,
+    ),
+    read_operation(
+        "/sessions/{session}/turns",
+        "listTurns",
+        "List what a driver has written down of a session, oldest first",
+        _list_turns,
+        parameters=TurnListParameters,
+        answer=TurnList,
+        codes=("unknown_session",),
+    ),
+    change_operation(
+        "/sessions/{session}",
+        "cancelSession",
+        "Cancel the unattended work of a session",
+        _cancel,
+        parameters=SessionParameters,
+        answer=DaemonStatus,
+        codes=_CONTROLLED,
+        about="Removes nothing: that is `deleteSession`.",
+        method="DELETE",
+    ),
+    change_operation(
+        "/sessions/{session}/pause",
+        "pauseWork",
+        "Pause unattended work after the turn that goes on, or at once",
+        _pause,
+        parameters=SessionParameters,
+        body=ControlBody,
+        answer=DaemonStatus,
+        codes=_CONTROLLED,
+    ),
+    change_operation(
+        "/sessions/{session}/resume",
+        "resumeWork",
+        "Let unattended work go on that is paused or stands still",
+        _resume,
+        parameters=SessionParameters,
+        answer=DaemonStatus,
+        codes=_CONTROLLED,
+    ),
+    change_operation(
+        "/sessions/{session}/steer",
+        "steerWork",
+        "Tell the model something before its next turn",
+        _steer,
+        parameters=SessionParameters,
+        body=SteerBody,
+        answer=DaemonStatus,
+        codes=_CONTROLLED,
+        about="A second message with the same id is ignored.",
+    ),
+    change_operation(
+        "/sessions/{session}/limits",
+        "setLimits",
+        "Set other limits; work that stands still because one was reached goes on",
+        _raise_limits,
+        parameters=SessionParameters,
+        body=LimitsWish,
+        answer=DaemonStatus,
+        codes=_CONTROLLED,
+    ),
+    change_operation(
+        "/driver/check-in",
+        "checkIn",
+        "For drivers: acquire or renew the lease, and see the work",
+        _check_in,
+        parameters=NoParameters,
+        body=CheckInBody,
+        answer=DriverBoard | DriverStatus,
+    ),
+    change_operation(
+        "/driver/sessions/{session}/report",
+        "reportWork",
+        "For drivers: say how the work stands",
+        _report,
+        parameters=SessionParameters,
+        body=ReportBody,
+        answer=UnattendedState,
+        codes=_LEASED,
+    ),
+    change_operation(
+        "/driver/sessions/{session}/step",
+        "showPendingStep",
+        "For drivers: show the pending step; a run that was not started yet is started",
+        _show_step,
+        parameters=SessionParameters,
+        body=StepBody,
+        answer=Answer,
+        codes=(*_LEASED, "unknown_workflow", "workflow_unusable"),
+    ),
+    change_operation(
+        "/driver/sessions/{session}/permit",
+        "permitTool",
+        "For drivers: let a tool call pass by a grant, or ask the user for one",
+        _permit,
+        parameters=SessionParameters,
+        body=PermitBody,
+        answer=ToolPermission,
+        codes=(*_LEASED, "not_allowed"),
+    ),
+    change_operation(
+        "/driver/sessions/{session}/approval",
+        "showApproval",
+        "For drivers: show what became of what was asked",
+        _approval,
+        parameters=SessionParameters,
+        body=ApprovalBody,
+        answer=RequestStatus,
+        codes=(*_LEASED, "unknown_approval"),
+    ),
+    change_operation(
+        "/driver/sessions/{session}/spawn",
+        "spawnChild",
+        "For drivers: record a child session of a model",
+        _spawn,
+        parameters=SessionParameters,
+        body=SpawnBody,
+        answer=SpawnedChild,
+        codes=_LEASED,
+    ),
+)
