@@ -1,7 +1,7 @@
 """Who works now, who has gone quiet and who has finished, of all projects in the store."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 
 import msgspec
 
@@ -12,14 +12,18 @@ from interlock.core.session import context as contexts
 from interlock.core.session.events import OutputAppended, decode_envelope
 from interlock.core.session.nodes import Node, node_of
 from interlock.core.session.run_head import RunHead
+from interlock.core.unattended.order import UnattendedState
+from interlock.core.unattended.phases import phase_of
 from interlock.core.views.activity import (
     AgentLine,
     ClientState,
     SessionActivity,
+    UnattendedLine,
     band_of,
     is_users,
     pass_text,
     stuck_first,
+    unattended_band,
 )
 from interlock.core.views.sentences import last_sentence
 from interlock.store import queries
@@ -49,15 +53,19 @@ class AgentsNow(msgspec.Struct, frozen=True):
     """The newest comes first."""
 
 
-def list_agents_now(app: App) -> AgentsNow:
+def list_agents_now(app: App, works: Mapping[SessionId, UnattendedLine] | None = None) -> AgentsNow:
+    """All sessions in their bands. `works`: how unattended work stands that is not over."""
+    works = works or {}
     now_ms = app.clock.now_ms()
     presence, heard = look_for_clients(app.home), latest_hook_lines(app)
     decided = _decision_moments(app)
     bands: dict[str | None, list[SessionActivity]] = {}
-    for listed in app.reader.list_sessions(
-        SessionFilter(), before=None, limit=SESSIONS_MAX
-    ).sessions:
+    for listed in _sessions(app, works.keys()):
         activity = _activity(listed, presence, heard, listed.head.updated_ms)
+        if activity.is_unattended and (state := listed.head.unattended):
+            phase = _work(activity, state, works).phase
+            bands.setdefault(unattended_band(state, phase, now_ms=now_ms), []).append(activity)
+            continue
         band = band_of(activity, now_ms=now_ms)
         moments = decided.get(listed.session, frozenset[int]())
         if band in ("working", "quiet") and listed.head.updated_ms in moments:
@@ -68,11 +76,37 @@ def list_agents_now(app: App) -> AgentsNow:
     # By what is known without their steps: refused attempts, and silence.
     likely_stuck = sorted(working, key=lambda activity: stuck_first(AgentLine(activity)))
     lines = (_agent_line(app, activity) for activity in likely_stuck[:COMPARED_MAX])
+    shown = [_with_work(line, works) for line in sorted(lines, key=stuck_first)[:WORKING_MAX]]
     return AgentsNow(
-        AgentBand(len(working), tuple(sorted(lines, key=stuck_first)[:WORKING_MAX])),
-        _newest_first(app, bands.get("quiet", []), QUIET_MAX),
-        _newest_first(app, bands.get("finished", []), FINISHED_MAX),
+        AgentBand(len(working), tuple(shown)),
+        _newest_first(app, works, bands.get("quiet", []), QUIET_MAX),
+        _newest_first(app, works, bands.get("finished", []), FINISHED_MAX),
     )
+
+
+def _sessions(app: App, unattended: Set[SessionId]) -> Iterator[ListedSession]:
+    """Those in which something was recorded last, and all with unattended work that is not over."""
+    newest = app.reader.list_sessions(SessionFilter(), before=None, limit=SESSIONS_MAX).sessions
+    yield from newest
+    others = unattended - {listed.session for listed in newest}
+    if others:
+        wanted = SessionFilter(is_archived=None, sessions=tuple(others))  # it costs all the same
+        yield from app.reader.list_sessions(wanted, before=None, limit=len(others)).sessions
+
+
+def _with_work(line: AgentLine, works: Mapping[SessionId, UnattendedLine]) -> AgentLine:
+    activity = line.activity
+    state = activity.head.unattended if activity.is_unattended else None
+    return msgspec.structs.replace(line, work=_work(activity, state, works)) if state else line
+
+
+def _work(
+    activity: SessionActivity,
+    state: UnattendedState,
+    works: Mapping[SessionId, UnattendedLine],
+) -> UnattendedLine:
+    at_rest = UnattendedLine(phase_of(state, (), is_driver_alive=False), state.spent)
+    return works.get(activity.session, at_rest)
 
 
 def _activity(
@@ -109,9 +143,15 @@ def _agents_last_ms(app: App, listed: ListedSession, decided: Set[int]) -> int:
     return at_ms
 
 
-def _newest_first(app: App, activities: list[SessionActivity], limit: int) -> AgentBand:
+def _newest_first(
+    app: App,
+    works: Mapping[SessionId, UnattendedLine],
+    activities: list[SessionActivity],
+    limit: int,
+) -> AgentBand:
     newest = sorted(activities, key=lambda activity: -activity.last_ms)[:limit]
-    return AgentBand(len(activities), tuple(_agent_line(app, activity) for activity in newest))
+    lines = (_with_work(_agent_line(app, activity), works) for activity in newest)
+    return AgentBand(len(activities), tuple(lines))
 
 
 def _agent_line(app: App, activity: SessionActivity) -> AgentLine:

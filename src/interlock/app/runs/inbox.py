@@ -8,7 +8,13 @@ import msgspec
 from interlock.app.context import App
 from interlock.app.coordination.boards import WaitingConflict, WaitingMessage
 from interlock.app.runs.approvals import PendingApproval
-from interlock.app.runs.waiting import CriticalGap, WaitingForUser, WaitingRun, list_waiting
+from interlock.app.runs.waiting import (
+    CriticalGap,
+    ParkedWork,
+    WaitingForUser,
+    WaitingRun,
+    list_waiting,
+)
 from interlock.app.sessions.lookup import title_of
 from interlock.core import canonical
 from interlock.core.ids import RunId, SessionId
@@ -26,15 +32,16 @@ from interlock.core.session.events import (
 )
 from interlock.core.session.fact_events import gap_key
 from interlock.core.session.nodes import approval_key
+from interlock.core.views.activity import standstill_text
 from interlock.store.records import ListedSession, SessionFilter
 
 SESSIONS_MAX = 500  # in which answers are looked for: those that changed last
 _ANSWER_KEYS = ("approval-resolved:", "gap-resolved:", "unblocked:")
 _NAMES = {"user": "the user", "timeout": "the deadline", "agent": "the agent"}
 
-CardKind = Literal["approval", "question", "stopped", "gap", "message", "conflict"]
+CardKind = Literal["approval", "question", "stopped", "gap", "message", "conflict", "parked"]
 CardContent: TypeAlias = (
-    PendingApproval | WaitingRun | CriticalGap | WaitingMessage | WaitingConflict
+    PendingApproval | WaitingRun | CriticalGap | WaitingMessage | WaitingConflict | ParkedWork
 )
 
 
@@ -91,7 +98,7 @@ def list_past_answers(app: App, *, limit: int) -> tuple[PastAnswer, ...]:
 
 def _sessions_of(app: App, waiting: WaitingForUser) -> dict[SessionId, ListedSession]:
     in_runs = (*waiting.questions, *waiting.stopped, *waiting.gaps)
-    names = tuple({one.session for one in (*waiting.approvals, *in_runs)})
+    names = tuple({one.session for one in (*waiting.approvals, *in_runs, *waiting.parked)})
     wanted = SessionFilter(is_archived=None, sessions=names)
     found = app.reader.list_sessions(wanted, before=None, limit=len(names)) if names else None
     return {one.session: one for one in found.sessions} if found else {}
@@ -104,7 +111,10 @@ def _with_place(card: InboxCard, sessions: Mapping[SessionId, ListedSession]) ->
     if listed is None:
         return card
     latest = listed.latest_run
-    in_run = latest.git_branch if latest and latest.run == card.content.run else None
+    if isinstance(card.content, ParkedWork):
+        in_run = card.content.work.branch
+    else:
+        in_run = latest.git_branch if latest and latest.run == card.content.run else None
     branch = in_run or listed.head.git_branch or ""
     return msgspec.structs.replace(card, workspace=listed.head.workspace, branch=branch)
 
@@ -136,6 +146,10 @@ def _cards(
         question = f"{' and '.join(one.overlap.displays)} both hold {one.overlap.witness}"
         since_ms, until_ms = max(h.since_ms for h in pair), min(h.until_ms for h in pair)
         yield InboxCard(name, "conflict", one.project_name, question, since_ms, until_ms, one)
+    for one in waiting.parked:
+        work = one.work
+        name, why = f"parked-{one.session}", standstill_text(work)
+        yield InboxCard(name, "parked", work.order.goal, why, work.since_ms, None, one)
 
 
 def _run_card(one: WaitingRun, kind: CardKind, question: str) -> InboxCard:

@@ -3,7 +3,8 @@
 One rule for all surfaces: a run waits if its status needs the user (`core.views.status`), and a
 critical gap waits until somebody closes it. Archived sessions wait for nobody; a session that was
 put aside still has its gaps and its approvals. A message to the overseer waits until it is
-acknowledged, and two agents that hold the same paths wait until one of them does not.
+acknowledged, and two agents that hold the same paths wait until one of them does not. Unattended
+work that stands still for anything else than these waits until somebody lets it go on.
 """
 
 from collections.abc import Iterator
@@ -26,6 +27,7 @@ from interlock.core.session.answer import decode_stored_answer
 from interlock.core.session.events import GapRecorded
 from interlock.core.session.nodes import node_of
 from interlock.core.session.run_head import RunHead
+from interlock.core.unattended.order import UnattendedState
 from interlock.core.views.status import Status, session_status
 from interlock.store import queries
 from interlock.store.failures import StoreFailure
@@ -59,6 +61,13 @@ class CriticalGap(msgspec.Struct, frozen=True, rename="camel"):
     at_ms: int
 
 
+class ParkedWork(msgspec.Struct, frozen=True, rename="camel"):
+    """Unattended work that stands still until the user does something about it."""
+
+    session: SessionId
+    work: UnattendedState
+
+
 class WaitingForUser(msgspec.Struct, frozen=True, rename="camel"):
     """Each list has the longest wait first."""
 
@@ -71,11 +80,12 @@ class WaitingForUser(msgspec.Struct, frozen=True, rename="camel"):
     messages: tuple[WaitingMessage, ...] = ()
     """What agents have written to the person who watches over them."""
     conflicts: tuple[WaitingConflict, ...] = ()
+    parked: tuple[ParkedWork, ...] = ()
 
     @property
     def count(self) -> int:
         in_sessions = len(self.approvals) + len(self.questions) + len(self.stopped) + len(self.gaps)
-        return in_sessions + len(self.messages) + len(self.conflicts)
+        return in_sessions + len(self.messages) + len(self.conflicts) + len(self.parked)
 
 
 class SessionWait(msgspec.Struct, frozen=True):
@@ -109,12 +119,14 @@ def list_waiting(app: App) -> WaitingForUser:
         tuple(sorted(gaps, key=lambda gap: gap.at_ms)),
         tuple(sorted(waiting_messages(app), key=lambda one: one.message.sent_ms)),
         tuple(waiting_conflicts(app)),
+        tuple(sorted(_parked_work(app), key=lambda one: one.work.since_ms)),
     )
 
 
 def count_waiting(app: App) -> int:
     """The length of `list_waiting`, with overdue approvals, from the heads alone."""
     count = approvals.count_pending(app) + count_waiting_messages(app) + len(waiting_conflicts(app))
+    count += sum(1 for _ in _parked_work(app))
     for row in _waiting_rows(app):
         status = session_status(row.head, row.run)
         count += row.run.gaps_critical + (status.code in ("asks_you", "waits_for_you"))
@@ -134,6 +146,13 @@ def wait_in_session(listed: ListedSession) -> SessionWait:
         sum(status.needs_you for status in older_statuses),
         sum(run.gaps_critical for run in listed.waiting_runs),
     )
+
+
+def _parked_work(app: App) -> Iterator[ParkedWork]:
+    for session, head in app.reader.unattended_sessions(limit=RUNS_MAX):
+        state = head.unattended
+        if state and state.needs_user and not head.is_archived:
+            yield ParkedWork(session, state)
 
 
 def _waiting_rows(app: App) -> Iterator[WaitingRunRow]:

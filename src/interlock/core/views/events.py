@@ -58,6 +58,15 @@ from interlock.core.session.protocol_events import (
     SessionCompleted,
 )
 from interlock.core.session.review_events import FeatureReviewed, FeatureReviewRequested
+from interlock.core.session.unattended_events import (
+    UnattendedControlled,
+    UnattendedEvent,
+    UnattendedLimitsRaised,
+    UnattendedMoved,
+    UnattendedRequested,
+    UnattendedSteered,
+)
+from interlock.core.unattended.order import limits_in_words
 from interlock.core.views.decisions import decisions_in_words
 from interlock.core.workflow.operators import clip
 
@@ -114,6 +123,8 @@ def is_failure(event: SessionEvent) -> bool:
             return True
         case FeatureReviewed(is_blocking=True):
             return True
+        case UnattendedMoved(status="parked") | UnattendedMoved(outcome="failed" | "gave_up"):
+            return True
         case _:
             return False
 
@@ -152,6 +163,14 @@ def _unclipped_summary(event: SessionEvent) -> str:
             return _answer_summary(event)
         case SessionApprovalUsed():
             return f"approval {event.approval} was used: the call was let through"
+        case (
+            UnattendedRequested()
+            | UnattendedControlled()
+            | UnattendedSteered()
+            | UnattendedLimitsRaised()
+            | UnattendedMoved()
+        ):
+            return _unattended_summary(event)
         case NoteWritten():
             return f"wrote the note {event.note}"
         case SessionArchived():
@@ -180,6 +199,21 @@ def _unclipped_summary(event: SessionEvent) -> str:
             return f"feature {event.feature} was reviewed: {event.outcome} ({event.reason})"
         case _:
             return _run_event_summary(event)
+
+
+def _unattended_summary(event: UnattendedEvent) -> str:
+    match event:
+        case UnattendedRequested():
+            return f"unattended work asked for by {event.who}: {event.order.goal}"
+        case UnattendedControlled():
+            return f"unattended work: {event.control.replace('_', ' ')}, by {event.who}"
+        case UnattendedSteered():
+            return f"message to the model by {event.who}: {event.text}"
+        case UnattendedLimitsRaised():
+            return f"limits set by {event.who}: {_pairs(limits_in_words(event.limits))}"
+        case UnattendedMoved():
+            why = event.outcome or event.reason or ""
+            return " ".join(filter(None, (f"unattended work {event.status}", why, event.detail)))
 
 
 def _run_event_summary(event: RunEvent) -> str:
