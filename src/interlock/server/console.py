@@ -13,7 +13,7 @@ Templates escape everything, and text on its way into a page is made visible (`f
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -26,6 +26,7 @@ from starlette.routing import Route
 from interlock.app.admin.access import Secret
 from interlock.app.context import App
 from interlock.app.runs.waiting import count_waiting
+from interlock.app.unattended.journal_views import work_marker
 from interlock.core.explanation import Explanation
 from interlock.server import formatting
 from interlock.server.assets import ASSETS_DIGEST
@@ -71,6 +72,8 @@ class Page(msgspec.Struct, frozen=True):
     """The session that the page is about; empty for all of them; None if the page is not live."""
     stream: str = ""
     """The address of the stream of changes, if these are not in the store."""
+    follows_work: bool = False
+    """Whether it shows what only the journal of a driver tells, and so is told of that, too."""
     status: int = 200
 
 
@@ -133,6 +136,13 @@ class Console:
         }
 
     def page(self, path: str, handler: PageHandler) -> Route:
+        return self._page_route(path, handler, self._reader)
+
+    def background_page(self, path: str, handler: PageHandler) -> Route:
+        """A page that may take long: nobody else waits for it."""
+        return self._page_route(path, handler, self._background_worker)
+
+    def _page_route(self, path: str, handler: PageHandler, worker: Worker) -> Route:
         async def endpoint(request: Request) -> Response:
             csrf = self._csrf(request)
 
@@ -140,7 +150,7 @@ class Console:
                 with app.reader.snapshot():  # so that nothing is deleted while the page is made
                     return self._respond(handler, self._page_request(app, request), request, csrf)
 
-            return await self._reader.run(respond)
+            return await worker.run(respond)
 
         return Route(path, endpoint, methods=["GET"])
 
@@ -206,7 +216,7 @@ class Console:
         csrf: str,
     ) -> Response:
         # Before anything is read: the page's stream then reports what changes meanwhile.
-        position = page_request.app.reader.position()
+        position, work = page_request.app.reader.position(), work_marker(page_request.app)
         match result := handler(page_request):
             case Explanation():
                 return self.error_page(
@@ -230,19 +240,18 @@ class Console:
                 headers = {"content-disposition": f'attachment; filename="{name}"'}
                 return Response(result.content, media_type=result.media_type, headers=headers)
             case Page():
-                html = self._render_page(result, page_request.app, request, csrf, position=position)
+                stream = result.stream or _stream_url(result, position, work)
+                html = self._render_page(result, page_request.app, request, csrf, stream)
                 response = HTMLResponse(html, result.status)
                 if message_cookie(request) in request.cookies and not _is_refresh(request):
                     response.delete_cookie(message_cookie(request))
                 return response
 
-    def _render_page(
-        self, page: Page, app: App, request: Request, csrf: str, *, position: int
-    ) -> str:
+    def _render_page(self, page: Page, app: App, request: Request, csrf: str, stream: str) -> str:
         html = self._templates.get_template(page.template).render(
             **self._frame_facts(request, csrf, app),
             title=page.title,
-            stream=page.stream or _stream_url(page.live, position),
+            stream=stream,
             is_live=bool(page.stream) or page.live is not None,
             now_ms=app.clock.now_ms(),
             **page.facts,
@@ -291,9 +300,10 @@ def _is_refresh(request: Request) -> bool:
     return request.headers.get("hx-source") == "main#main"
 
 
-def _stream_url(live: str | None, position: int) -> str:
-    session = NO_SESSION if live is None else live
-    return f"/live?since={position}" + (f"&session={quote(session)}" if session else "")
+def _stream_url(page: Page, position: int, work: str) -> str:
+    session = NO_SESSION if page.live is None else page.live
+    query = {"since": str(position), "session": session, "work": work if page.follows_work else ""}
+    return f"/live?{urlencode({name: word for name, word in query.items() if word})}"
 
 
 def _finalize_value(value: object) -> object:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import msgspec
 
 from interlock.core.canonical import Json
+from interlock.core.unattended.order import dollars
 from interlock.core.views.counting import progress_text
 from interlock.core.views.status import self_attested_text
 from interlock.core.visible_text import make_visible
@@ -35,6 +36,14 @@ CHANGE_MESSAGES = {
     "message_sent": "Sent. Each agent is told with its next call.",
     "acknowledged": "Acknowledged. The sender sees it.",
     "paths_released": "Released. The agent is told with its next call.",
+    "work_pause": "It pauses as soon as the turn that goes on is over.",
+    "work_pause_now": "It is paused, whatever it was doing.",
+    "work_resume": "It goes on as soon as it is its turn.",
+    "work_cancel": "It is cancelled. What it had changed is still in its worktree.",
+    "steered": "Written down. The model gets it before its next turn.",
+    "limits_set": "The limits hold from the next turn on.",
+    "all_cancelled": "All unattended work is cancelled. What it had changed is still there.",
+    "work_ordered": "It is queued. A driver begins when it is its turn.",
     "source_removed": "Nothing is read from that source any more.",
 }
 """The message after a change, by its key."""
@@ -153,6 +162,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "duration": format_duration,
     "whole_seconds": format_seconds,
     "tail": path_tail,
+    "dollars": dollars,
     "pretty": pretty_json,
     "value": show_value,
     "json_text": format_json,

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp
 from interlock.app.admin.access import Secret
 from interlock.app.clock import Clock
 from interlock.app.context import App, open_app
-from interlock.app.failures import SettingsBroken, StoreBusy, StoreFailure
+from interlock.app.failures import LeaseLost, SettingsBroken, StoreBusy, StoreFailure
 from interlock.server import assets, pages
 from interlock.server.api import routes as api_routes
 from interlock.server.console import Console
@@ -95,6 +95,7 @@ def build_site(
         exception_handlers={
             HTTPException: partial(_on_http_error, console),
             StoreFailure: partial(_on_store_failure, console),
+            LeaseLost: partial(_on_lease_lost, console),
             msgspec.DecodeError: partial(_on_decode_error, console),
             SettingsBroken: partial(_on_settings_broken, console),
             ClientDisconnect: _on_disconnect,
@@ -168,6 +169,12 @@ async def _on_store_failure(console: Console, request: Request, error: Exception
     assert isinstance(error, StoreFailure), "it is registered for these"
     code = "store_busy" if isinstance(error, StoreBusy) else "store_failed"
     return _error_response(console, request, HttpRefusal(code, str(error), error.hint))
+
+
+async def _on_lease_lost(console: Console, request: Request, error: Exception) -> Response:
+    hint = "Another driver has taken over. End this one: nothing was written."
+    message = f"This driver has lost its lease ({error})"
+    return _error_response(console, request, HttpRefusal("lease_lost", message, hint))
 
 
 async def _on_decode_error(console: Console, request: Request, error: Exception) -> Response:

@@ -8,10 +8,13 @@ from interlock.app.refusals import ApprovalChanged
 from interlock.app.runs import approvals as use
 from interlock.app.runs.approvals import ApprovalAnswer, PendingApproval
 from interlock.app.runs.inbox import list_cards, list_past_answers
+from interlock.app.runs.waiting import ParkedWork
 from interlock.core.explanation import Explanation
 from interlock.core.session.approve import REASON_CHARS_MAX
+from interlock.core.views.activity import STANDSTILLS
 from interlock.server.console import Console, Page, PageRedirect, PageRequest
 from interlock.server.pages.session_place import INBOX
+from interlock.server.pages.work_view import view_work
 
 ANSWERS_MAX, ALL_ANSWERS_MAX = 20, 200
 
@@ -60,11 +63,18 @@ def answer(request: PageRequest) -> PageRedirect | Page | Explanation:
 def _inbox_page(request: PageRequest, again: AnswerRetry | None, *, status: int = 200) -> Page:
     shows_all = request.query.get("answered") == "all"
     limit = ALL_ANSWERS_MAX if shows_all else ANSWERS_MAX
+    cards = list_cards(request.app)
     answers = list_past_answers(request.app, limit=limit + 1)
     facts = {
-        "cards": list_cards(request.app),
+        "cards": cards,
+        "works": {
+            one.session: view_work(request.app, one.session, one.work)
+            for card in cards
+            if isinstance(one := card.content, ParkedWork)
+        },
         "answers": answers[:limit],
         "more_answers": len(answers) > limit and not shows_all,
+        "advice": STANDSTILLS,
         "again": again,
         "reason_max": REASON_CHARS_MAX,
     }

@@ -51,7 +51,9 @@ def palette(request: PageRequest) -> Page:
         {
             "query": query,
             "result": search(app, query, limit=HITS_MAX, events_max=EVENTS_MAX),
-            "recent": [(each.session, title_of(each.latest_run), each.head) for each in recent],
+            "recent": [
+                (each.session, title_of(each.latest_run, each.head), each.head) for each in recent
+            ],
             "notes": notes[:PLACES_MAX],
             "projects": fitting(list(workspaces))[:PLACES_MAX] if query else [],
             "workflows": fitting([usage.workflow for usage in app.reader.usage()])[:PLACES_MAX]

@@ -12,6 +12,7 @@ from interlock.app.protocol.feature_reviews import settled_state
 from interlock.app.refusals import NoSuchNode
 from interlock.app.runs import user_actions
 from interlock.app.sessions import session_views
+from interlock.app.sessions.lookup import title_of
 from interlock.app.sessions.session_views import ViewedSession
 from interlock.core.explanation import Explanation
 from interlock.core.gate.state import MODES
@@ -24,6 +25,7 @@ from interlock.server.console import Console, Page, PageRequest
 from interlock.server.pages.note_addresses import note_address
 from interlock.server.pages.session_actions import CONFIRMATIONS
 from interlock.server.pages.session_place import SessionPlace, place_in_view
+from interlock.server.pages.work_view import view_work
 
 EVENTS_PER_PAGE = 100
 NODE_TABS = {"handed": "Handed in", "prompt": "Prompt", "context": "Context", "trace": "Trace"}
@@ -77,7 +79,7 @@ def events(request: PageRequest) -> Page | Explanation:
     page = session_views.events(
         request.app,
         viewed,
-        before=_place(before),
+        before=read_number(before),
         limit=EVENTS_PER_PAGE,
         only_failures=request.word("only") == "failures",
         words=request.word("q"),
@@ -94,7 +96,7 @@ def event(request: PageRequest) -> Page | Explanation:
     viewed = view_session(request)
     if isinstance(viewed, Explanation):
         return viewed
-    seq = _place(request.params["seq"])
+    seq = read_number(request.params["seq"])
     envelope = session_views.event(request.app, viewed, seq) if seq is not None else None
     text = msgspec.json.format(msgspec.json.encode(envelope), indent=2).decode() if envelope else ""
     facts = {"seq": request.params["seq"], "text": text}
@@ -149,13 +151,17 @@ def session_page(
     place = place_in_view(request, viewed.session, view)
     has_gaps = any(one.gaps_open for one in runs)
     has_agents = bool(viewed.head.attended and viewed.head.attended.delegation_count)
-    title = (run.goal or run.workflow_id) if run else "Attended session"
+    state = viewed.head.unattended
+    title = title_of(run, viewed.head)
     whole: dict[str, Any] = {
         "viewed": viewed,
         "run": run,
         "pass_text": session_views.pass_of(request.app, run, nodes) if run else "",
         "view": view,
-        "views": tuple(_views(place, has_agents=view == "agents" or has_agents)),
+        "views": tuple(
+            _views(place, has_agents=view == "agents" or has_agents, has_turns=state is not None)
+        ),
+        "unattended": view_work(request.app, viewed.session, state) if state else None,
         "panel": panel,
         "is_chosen": bool(chosen),
         "tab": _tab(request, panel),
@@ -174,7 +180,14 @@ def session_page(
         ],
         "others": [other for other in reversed(runs) if other is not run],
     }
-    return Page(template or f"session_{view}.html", title, whole | facts, live=viewed.session)
+    return Page(
+        template or f"session_{view}.html",
+        title,
+        whole | facts,
+        live=viewed.session,
+        # What a diff costs is spent only when the log tells of something.
+        follows_work=state is not None and not state.is_over and view != "diff",
+    )
 
 
 def _tab(request: PageRequest, panel: NodePanel | None) -> str:
@@ -185,8 +198,12 @@ def _tab(request: PageRequest, panel: NodePanel | None) -> str:
     return "handed" if panel and (panel.handed_in or panel.notes) else "prompt"
 
 
-def _views(place: SessionPlace, *, has_agents: bool) -> Iterator[tuple[str, str, str]]:
-    for key in ("path", "graph", "timeline", "events", *(("agents",) if has_agents else ())):
+def _views(
+    place: SessionPlace, *, has_agents: bool, has_turns: bool
+) -> Iterator[tuple[str, str, str]]:
+    unattended = ("turns", "diff") if has_turns else ()
+    agents = ("agents",) if has_agents else ()
+    for key in ("path", "graph", "timeline", *unattended, "events", *agents):
         yield key, key.capitalize(), place.page(key)
 
 
@@ -195,7 +212,7 @@ def _duration(started_at: str, ended_at: str) -> str:
     return str(timedelta(seconds=int(took.total_seconds())))
 
 
-def _place(text: str) -> int | None:
-    """In a stream; longer numbers are nobody's."""
+def read_number(text: str) -> int | None:
+    """A place in a stream; longer numbers are nobody's."""
     is_number = text.isascii() and text.isdigit() and len(text) < 16  # noqa: PLR2004
     return int(text) if is_number else None

@@ -1,6 +1,6 @@
 """The place on a session's pages from which somebody opens a node or changes something.
 
-It is the view (path, graph, timeline, events or agents) with what its address says: the run, the
+It is the view (path, graph, timeline, turns and so on) with what its address says: the run, the
 open node and its tab, the open forks and folds, the filter. Links to nodes and every change carry
 it, so that each leads back to where it was asked for. Only known views and words are carried: an
 address cannot lead away.
@@ -18,6 +18,8 @@ VIEWS = {
     "path": "",
     "graph": "/graph",
     "timeline": "/timeline",
+    "turns": "/turns",
+    "diff": "/diff",
     "events": "/events",
     "agents": "/agents",
 }

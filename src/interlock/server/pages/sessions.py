@@ -1,6 +1,6 @@
 """Sessions: the list of all of them, to filter, to search, and to put aside several at once."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from urllib.parse import urlencode
 
 import msgspec
@@ -17,9 +17,12 @@ from interlock.app.sessions.lookup import (
     title_of,
 )
 from interlock.app.sessions.search import SearchHit, SearchResult, search
+from interlock.app.unattended.driver_desk import is_driver_alive
 from interlock.core.ids import SessionId
 from interlock.core.session.head import Head
 from interlock.core.session.run_head import RunHead
+from interlock.core.unattended.phases import WorkPhase, phase_of
+from interlock.core.views.activity import is_unattended
 from interlock.server.console import Console, Page, PageRedirect, PageRequest
 
 PER_PAGE = 50
@@ -51,6 +54,8 @@ class SessionListRow(msgspec.Struct, frozen=True):
     wait: SessionWait
     notes: tuple[SearchHit, ...]
     """The handed-in notes that the search has found in it."""
+    phase: WorkPhase | None
+    """That of unattended work, unless its run was finished."""
 
 
 class FilterChip(msgspec.Struct, frozen=True):
@@ -99,7 +104,12 @@ def sessions(request: PageRequest) -> Page:
     page = session_page(
         app, wanted, after=request.word("after"), limit=HITS_MAX if query else PER_PAGE
     )
-    rows = [_row(listed, ranks[listed.session] if ranks else ()) for listed in page.sessions]
+    works = [one.head.unattended for one in page.sessions]
+    machines = {state.order.machine for state in works if state}
+    driven = {machine for machine in machines if is_driver_alive(app, machine)}
+    rows = [
+        _row(listed, ranks[listed.session] if ranks else (), driven) for listed in page.sessions
+    ]
     if ranks:
         order = list(ranks)
         rows.sort(key=lambda row: order.index(SessionId(row.session)))
@@ -197,14 +207,19 @@ def _by_project(rows: Sequence[SessionListRow]) -> list[RowGroup]:
     return [RowGroup(workspace, tuple(members)) for workspace, members in grouped.items()]
 
 
-def _row(listed: ListedSession, notes: tuple[SearchHit, ...]) -> SessionListRow:
+def _row(listed: ListedSession, notes: tuple[SearchHit, ...], driven: Set[str]) -> SessionListRow:
+    """The row of a session. `driven`: the machines on which a driver runs."""
     head, run = listed.head, listed.latest_run
+    state, phase = head.unattended, None
+    if state and state.outcome != "success" and is_unattended(head, run):
+        phase = phase_of(state, (), is_driver_alive=state.order.machine in driven)
     return SessionListRow(
         listed.session,
         head,
         run,
-        title_of(run),
+        title_of(run, head),
         max(0, head.run_count - 1),
         wait_in_session(listed),
         notes,
+        phase,
     )

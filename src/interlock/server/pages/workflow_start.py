@@ -1,4 +1,4 @@
-"""Start a workflow: the words for an agent's chat, or a run that waits for an agent.
+"""Start a workflow: the words for an agent's chat, a run that waits for an agent, or unattended.
 
 The console cannot type into a chat. So it gives the words to paste, and says so.
 """
@@ -14,18 +14,24 @@ from interlock.app.refusals import NoSuchWorkflow
 from interlock.app.runs.resume import ResumableRun, ResumeQuery, find_resumable_runs
 from interlock.app.runs.start import GOAL_CHARS_MAX, StartRequest, start
 from interlock.app.sessions.known_workspaces import known_workspace, known_workspaces
+from interlock.app.unattended.driver_settings import driver_settings
+from interlock.app.unattended.orders import OrderedWork, OrderRequest, list_active, order_work
 from interlock.core.canonical import Json
 from interlock.core.explanation import Explanation
 from interlock.core.session.answer import RenderedAnswer
+from interlock.core.unattended.order import Spent, limits_in_words
 from interlock.core.workflow.compiled_workflow import CompiledInput
 from interlock.server.console import Console, Page, PageRedirect, PageRequest
 from interlock.server.formatting import pretty_json
+from interlock.server.pages.session_work import PLACE, read_limits
+from interlock.server.pages.work_view import limit_bars
 from interlock.server.pages.workflow import header, missing_page
 from interlock.server.pages.workflows import address, chosen_project
 
 INPUT = "input."
 """Before the name of an input, where it is a field of the form."""
 _REQUEST_BYTES = 12
+TWICE_WITHIN_MS = 10_000
 
 
 class FormError(NamedTuple):
@@ -40,6 +46,7 @@ def routes(console: Console) -> list[Route]:
         console.page("/workflows/{id}/start", form),
         console.action("/workflows/{id}/start", begin),
         console.page("/workflows/{id}/started", started_page),
+        console.action("/workflows/{id}/unattended", order),
     ]
 
 
@@ -82,6 +89,44 @@ def begin(request: PageRequest) -> PageRedirect | Page | Explanation:
     )
 
 
+def order(request: PageRequest) -> PageRedirect | Page | Explanation:
+    """Have it done unattended. Fields: those of the start, `model`, `read_only` and the limits."""
+    form_path = f"/workflows/{request.params['id']}/start"
+    request = msgspec.structs.replace(request, path=form_path)
+    project = known_workspace(request.app, request.word("project"))
+    if isinstance(project, Explanation):
+        return project
+    file = find_workflow_file(request.app, project, request.params["id"])
+    if isinstance(file, NoSuchWorkflow):
+        return missing_page(request, file)
+    context, limits = _context(request, _inputs(file)), read_limits(request)
+    if file.workflow is None or not file.can_start:
+        return _page(request, None)
+    if isinstance(context, FormError):
+        return _page(request, context)
+    if isinstance(limits, Explanation):
+        return _page(request, FormError(limits.error, limits.hint))
+    goal, app = request.word("goal").strip(), request.app
+    for session, state in list_active(app):  # a button that was pressed twice
+        is_same = (state.order.goal, state.order.workflow) == (goal, file.workflow)
+        if is_same and app.clock.now_ms() - state.requested_ms < TWICE_WITHIN_MS:
+            return PageRedirect(f"/sessions/{session}", "work_ordered")
+    wanted = OrderRequest(
+        file.workflow,
+        goal,
+        project,
+        model=request.word("model").strip(),
+        is_read_only=bool(request.word("read_only")),
+        limits=limits,
+        context=context,
+    )
+    ordered = order_work(app, wanted, place=PLACE)
+    if not isinstance(ordered, OrderedWork):
+        told = ordered.explain()
+        return _page(request, FormError(told.error, told.hint))
+    return PageRedirect(f"/sessions/{ordered.session}", "work_ordered")
+
+
 def started_page(request: PageRequest) -> Page | Explanation:
     """The run as it stands, and the words with which an agent takes it up."""
     app, workflow = request.app, request.params["id"]
@@ -112,7 +157,7 @@ def _page(request: PageRequest, wrong: FormError | None) -> Page | Explanation:
     file = find_workflow_file(request.app, project, request.params["id"])
     if isinstance(file, NoSuchWorkflow):
         return missing_page(request, file)
-    facts = header(file, project)
+    facts, settings = header(file, project), driver_settings(request.app.home)
     inputs = _inputs(file)
     context = _context(request, inputs)
     if isinstance(context, FormError):
@@ -138,6 +183,10 @@ def _page(request: PageRequest, wrong: FormError | None) -> Page | Explanation:
             "is_ready": bool(goal) and not wrong and not facts["why_not"],
             "call": pretty_json(arguments),
             "paste": _start_prompt(arguments),
+            "settings": settings,
+            "limits": limit_bars(settings.default_limits, Spent()),
+            "limit_words": limits_in_words(settings.default_limits).values(),
+            "unattended_page": f"/workflows/{request.params['id']}/unattended",
             "request": request.word("request") or request.app.entropy(_REQUEST_BYTES).hex(),
         },
         status=409 if request.form else 200,  # a form comes back only when it was not taken

@@ -1,0 +1,238 @@
+"""Unattended work in a real browser: control that is seen at once, live turns, hostile text."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe  # pyright: ignore[reportMissingTypeStubs]
+from playwright.sync_api import Browser, Page, Route, expect
+
+from interlock.app.unattended.orders import control_work
+from interlock.core.unattended.conversation import ToolReply
+from interlock.core.unattended.journal import ToolEnded
+from tests.server.browser_visitor import Visitor
+from tests.server.stage import HOSTILE
+from tests.server.unattended import Crew, call
+
+SOON_MS = 10_000
+"""What is to be seen within two seconds, on a machine that others use, too."""
+PAGES = (
+    "/now",
+    "/inbox",
+    "/sessions",
+    "/sessions/{working}",
+    "/sessions/{working}/turns",
+    "/sessions/{working}/diff",
+    "/sessions/{queued}",
+    "/sessions/{queued}/turns",
+    "/sessions/{limit}",
+    "/sessions/{done}",
+    "/sessions/{done}/diff",
+    "/sessions/{hostile}",
+    "/sessions/{hostile}/turns",
+    "/sessions/{hostile}/diff",
+    "/workflows/ship-a-change/start?goal=Try&project={project}",
+)
+
+
+@pytest.fixture(scope="module")
+def crew(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crew]:
+    with Crew(tmp_path_factory.mktemp("crew")) as working:
+        yield working
+
+
+@pytest.fixture
+def visitor(chromium: Browser, crew: Crew) -> Iterator[Visitor]:
+    with Visitor(chromium, crew.server) as visiting:
+        yield visiting
+
+
+def addresses(crew: Crew) -> list[str]:
+    return [path.format(**crew.sessions, project=crew.project) for path in PAGES]
+
+
+def unfold(page: Page) -> None:
+    page.locator("main details").evaluate_all("all => all.forEach(one => { one.open = true })")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_hostile_text_is_text_and_every_page_has_room(
+    visitor: Visitor, crew: Crew, width: int
+) -> None:
+    visitor.page.set_viewport_size({"width": width, "height": 844})
+    for path in addresses(crew):
+        page = visitor.go(path)
+        expect(page.locator("h1")).to_have_count(1)
+        unfold(page)
+        assert page.evaluate("document.documentElement.scrollWidth") == width, path
+        assert page.evaluate("window.pwned") is None, path
+    shown = visitor.go(f"/sessions/{crew.sessions['hostile']}/turns").locator("main")
+    for words in ("I read the importer", "Mind the tests", "429: slow down", "Say more"):
+        expect(shown).to_contain_text(f"{words} {HOSTILE[:31]}")
+    shown = visitor.go(f"/sessions/{crew.sessions['hostile']}/diff").locator(".diff .add")
+    expect(shown.nth(1)).to_contain_text(f"# {HOSTILE[:31]}")
+    assert visitor.complaints == []
+    assert {url for url in visitor.requests if not url.startswith(visitor.server.url)} == set()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_nothing_keeps_people_out(chromium: Browser, crew: Crew, theme: Any) -> None:
+    axe = Axe()
+    with Visitor(chromium, crew.server, color_scheme=theme) as visitor:
+        for path in addresses(crew):
+            page = visitor.go(path)
+            unfold(page)
+            response = cast("dict[str, Any]", axe.run(page).response)  # pyright: ignore[reportUnknownMemberType]
+            found: list[dict[str, Any]] = response["violations"]
+            assert [
+                (path, one["id"], [node["html"][:200] for node in one["nodes"]][:3])
+                for one in found
+                if one["impact"] in ("moderate", "serious", "critical")
+            ] == []
+
+
+def test_control_is_seen_at_once_in_the_word_of_the_status(visitor: Visitor, crew: Crew) -> None:
+    session = crew.driving.order("Something to control")
+    page = visitor.go(f"/sessions/{session}")
+    word = page.locator(".work-status")
+
+    expect(word).to_contain_text("queued")
+    page.get_by_role("button", name="Pause", exact=True).click()
+    expect(word).to_contain_text("paused", timeout=SOON_MS)
+    page.get_by_role("button", name="Resume").click()
+    expect(word).to_contain_text("queued", timeout=SOON_MS)
+    control_work(crew.driving.app, session, "pause", place="elsewhere")
+    expect(word).to_contain_text("paused", timeout=SOON_MS)
+    page.get_by_role("link", name="Cancel…").click()
+    expect(page.locator("#cancel-work")).to_contain_text("stays in its worktree")
+    page.get_by_role("button", name="Leave it").click()
+    expect(word).to_contain_text("paused")
+    page.get_by_role("link", name="Cancel…").click()
+    page.get_by_role("button", name="Cancel the work").click()
+    expect(word).to_contain_text("cancelled", timeout=SOON_MS)
+    expect(page.get_by_text("It is cancelled.")).to_be_visible()
+    assert visitor.complaints == []
+
+
+def test_a_button_cannot_be_pressed_twice_and_comes_back_with_a_reason(
+    visitor: Visitor, crew: Crew
+) -> None:
+    session = crew.driving.order("Something that is not reached")
+    page = visitor.go(f"/sessions/{session}")
+    on_the_way: list[Route] = []
+    page.route("**/work/pause*", lambda route: on_the_way.extend([route]))
+    button = page.get_by_role("button", name="Pause", exact=True)
+    button.click()
+    expect(button).to_be_disabled()
+
+    on_the_way[0].abort()
+
+    expect(page.locator("#said")).to_contain_text("The server does not answer")
+    expect(button).to_be_enabled()
+    assert crew.driving.state(session).status == "queued"
+
+
+def test_an_orphan_is_never_said_to_be_worked_on(chromium: Browser, tmp_path: Path) -> None:
+    with Crew(tmp_path) as crew, Visitor(chromium, crew.server) as visitor:
+        name = crew.sessions["working"]
+        page = visitor.go(f"/sessions/{name}")
+        now = visitor.open_tab()
+        now.goto(f"{crew.server.url}/now")
+        expect(now.locator(f"#agent-{name}")).to_contain_text("tool Bash")
+        expect(page.locator(".work-status")).to_contain_text("tool Bash")
+
+        crew.driving.leave()
+
+        expect(page.locator(".work-status")).to_contain_text("orphaned", timeout=SOON_MS)
+        expect(page.locator("#work .meaning")).to_contain_text("interlock up")
+        now.bring_to_front()
+        band = now.locator('section[aria-labelledby="quiet"]')
+        expect(band.locator(f"#agent-{name}")).to_contain_text("orphaned", timeout=SOON_MS)
+        expect(now.locator("#driver")).to_contain_text("No driver runs")
+
+
+def test_a_message_waits_with_its_author_until_the_model_has_it_or_all_is_over(
+    visitor: Visitor, crew: Crew
+) -> None:
+    session = crew.driving.order("Something to steer")
+    page = visitor.go(f"/sessions/{session}/turns")
+    box = page.get_by_label("Tell the model")
+    box.fill(f"Leave the tests {HOSTILE}")
+    box.press("Enter")
+
+    waiting = page.locator(".steers li")
+    expect(waiting).to_contain_text(f"Leave the tests {HOSTILE[:31]}", timeout=SOON_MS)
+    expect(waiting).to_contain_text("in the console")
+    expect(box).to_have_value("")
+    expect(page.get_by_text("The model gets it when the work goes on.")).to_be_visible()
+    box.fill("Too late")
+    page.route("**/turns", lambda route: route.abort())  # this page learns nothing any more
+    control_work(crew.driving.app, session, "cancel", place="elsewhere")
+    box.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("is over (cancelled)")
+    expect(box).to_have_count(0)
+    assert page.evaluate("window.pwned") is None
+
+
+def test_turns_come_as_they_happen_and_what_is_typed_stays(visitor: Visitor, crew: Crew) -> None:
+    session, driving = crew.sessions["working"], crew.driving
+    page = visitor.go(f"/sessions/{session}/turns")
+    last = page.locator(".turns > li").last
+    expect(last.locator(".tool")).to_contain_text("runs")
+    page.get_by_label("Tell the model").fill("half a wo")
+
+    result = ToolReply("call-4", "Bash", "slept well")
+    driving.write(session, ToolEnded(result, 300, 0))
+    expect(last).to_contain_text("slept well", timeout=SOON_MS)
+    one = call("Bash", "call-5", command="echo live")
+    driving.turn(session, "Another turn, live.", one)
+    expect(last).to_contain_text("command: echo live", timeout=SOON_MS)
+    expect(page.locator(".limits")).to_contain_text("5 of 200 turns")
+    expect(page.get_by_label("Tell the model")).to_have_value("half a wo")
+    page.keyboard.type("rd")
+    expect(page.get_by_label("Tell the model")).to_have_value("half a word")
+    assert visitor.complaints == []
+
+
+def test_a_page_that_nothing_happens_on_asks_for_nothing(visitor: Visitor, crew: Crew) -> None:
+    page = visitor.go(f"/sessions/{crew.sessions['hostile']}/turns")
+    page.wait_for_timeout(1_500)
+    count = len(visitor.requests)
+
+    page.wait_for_timeout(3_000)
+
+    assert visitor.requests[count:] == []
+
+
+def test_a_card_is_answered_in_place_and_the_focus_goes_on(visitor: Visitor, crew: Crew) -> None:
+    first, second = (crew.driving.order(f"Parks {number}") for number in (1, 2))
+    for session in (first, second):
+        crew.driving.park(session, "provider", "503 for ten minutes")
+    page = visitor.go("/inbox")
+    card = page.locator(f"#parked-{first}")
+    expect(card).to_contain_text("The provider does not answer: 503 for ten minutes")
+    card.get_by_label("A message to the model").fill("Use the other one")
+    card.get_by_role("button", name="Let it go on").click()
+
+    expect(card).to_have_count(0, timeout=SOON_MS)
+    expect(page.locator(f"#parked-{second}")).to_be_focused()
+    assert crew.driving.state(first).status == "queued"
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.locator(f"#parked-{second}").get_by_role("button", name="Cancel the work").click()
+    expect(page.locator(f"#parked-{second}")).to_have_count(0, timeout=SOON_MS)
+    assert crew.driving.state(second).outcome == "cancelled"
+
+
+def test_everything_can_be_stopped_from_the_first_page(chromium: Browser, tmp_path: Path) -> None:
+    with Crew(tmp_path) as crew, Visitor(chromium, crew.server) as visitor:
+        page: Page = visitor.go("/now")
+        page.get_by_role("link", name="Stop all…").click()
+        page.get_by_role("button", name="Stop all", exact=True).click()
+
+        expect(page.locator(f"#agent-{crew.sessions['queued']}")).to_contain_text(
+            "cancelled", timeout=SOON_MS
+        )
+        expect(page.locator(f"#agent-{crew.sessions['working']}")).to_contain_text(
+            "being cancelled"
+        )
