@@ -28,11 +28,18 @@ Say = Callable[[str], None]
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print what was recorded as JSON")
-def demo(*, as_json: bool) -> None:
+@click.option("--driver", "is_unattended", is_flag=True, help="An unattended run, killed once")
+def demo(*, as_json: bool, is_unattended: bool) -> None:
     """Play a workflow with a scripted agent: kill -9, a rewind, a blocked attempt, a resume"""
     say: Say = _print_nothing if as_json else print_lines
     # The demo's store is in its own directory, wherever the user's store is.
     os.environ.pop("INTERLOCK_STORE", None)
+    if is_unattended:
+        from interlock.cli.demo_driver import play_unattended  # noqa: PLC0415 (only for this one)
+
+        with tempfile.TemporaryDirectory(prefix="interlock-demo-") as directory:
+            play_unattended(Path(directory))
+        return
     with tempfile.TemporaryDirectory(prefix="interlock-demo-") as directory:
         home = Path(directory)
         say(f"A scripted agent plays the workflow `hello` in {home}, removed at the end.")
