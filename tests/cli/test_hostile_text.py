@@ -92,6 +92,7 @@ class Scene:
             ("mcp",): ("--print-config", "codex"),
             ("console",): ("--print", HOSTILE),
             ("up",): ("--port", HOSTILE),
+            ("driver", "run"): (HOSTILE,),
             ("migrate", "handoff"): ("HANDOFF.md", "--dry-run"),
             ("note", "context"): ("a",),
             ("note", "read"): ("a",),

@@ -45,6 +45,10 @@ VERBS = (
     "run unblock run_1",
     "gaps resolve ses_1 gap_1 somehow",
     "console --print",
+    "run start hello --goal x --driver",
+    "driver resume ses_1",
+    "driver limits ses_1 --turns 500",
+    "driver steer ses_1 go",
 )
 TRY_EACH = f"""
 import contextlib, io, json, sys

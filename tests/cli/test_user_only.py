@@ -25,6 +25,12 @@ ARGUMENTS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("approvals", "grant"): ("apr_1",),
     ("console",): ("--print",),
     ("doctor",): ("claude-code",),
+    ("driver", "cancel"): ("--all",),
+    ("driver", "limits"): ("ses_1", "--turns", "500"),
+    ("driver", "pause"): ("ses_1",),
+    ("driver", "run"): (),
+    ("driver", "resume"): ("ses_1",),
+    ("driver", "steer"): ("ses_1", "go on"),
     ("gaps", "resolve"): ("ses_1", "gap_1", "somehow"),
     ("gate", "bypass", "add"): ("shell.unknown", "--reason", "because"),
     ("gate", "bypass", "list"): (),
@@ -44,11 +50,15 @@ ARGUMENTS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("store", "copy"): ("--to", "/nowhere"),
     ("trust",): (),
     ("uninstall",): ("claude-code",),
+    ("worktrees", "clean"): (),
 }
 PERSONS = {
     ("approvals", "deny"),
     ("approvals", "grant"),
     ("console",),
+    ("driver", "limits"),
+    ("driver", "resume"),
+    ("driver", "steer"),
     ("gaps", "resolve"),
     ("gate", "bypass", "add"),
     ("keys", "revoke"),
@@ -140,7 +150,8 @@ def test_an_agent_may_look(
     started(app, tmp_path)
     monkeypatch.setenv("CLAUDECODE", "1")
 
-    for words in ("approvals list", "gaps list", "keys list", "preferences show", "gate log"):
+    listing = "approvals list, gaps list, keys list, preferences show, gate log, driver status"
+    for words in (*listing.split(", "), "worktrees list"):
         assert typed(*words.split()).code == 0, words
         assert verb(*words.split()) == "reads", words
 

@@ -35,6 +35,7 @@ _COMMANDS = {
     "console": "interlock.cli.server:console",
     "decision": "interlock.cli.delegation:decision",
     "demo": "interlock.cli.demo:demo",
+    "driver": "interlock.cli.driver:driver",
     "feature": "interlock.cli.feature:feature",
     "gate": "interlock.cli.gate:gate",
     "gaps": "interlock.cli.gaps:gaps",
@@ -69,6 +70,7 @@ _COMMANDS = {
     "who": "interlock.cli.coordination:who",
     "work": "interlock.cli.work:work",
     "workflow": "interlock.cli.workflow:workflow",
+    "worktrees": "interlock.cli.worktrees:worktrees",
 }
 
 

@@ -23,6 +23,11 @@ from interlock.cli.terminal import (
     print_text,
     refuse,
 )
+from interlock.cli.unattended_order import (
+    order_options,
+    order_unattended,
+    require_fitting_options,
+)
 from interlock.core.ids import WorkflowId
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.run_head import RunHead
@@ -52,9 +57,27 @@ def run() -> None:
 )
 @click.option("--skip-preflight", "skip_reason", default="", help="Do not look around, and why")
 @click.option("--session", "session_id", help="Which session; default: yours, else a new one")
+@order_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
-def start(workflow: str, goal: str, session_id: str | None, *, as_json: bool, **scope: Any) -> None:
-    """Start a run, and show its first step: an agent goes on with it by `resume_session`"""
+def start(
+    workflow: str,
+    goal: str,
+    session_id: str | None,
+    *,
+    is_unattended: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Start a run, and show its first step: an agent goes on with it by `resume_session`
+
+    With --driver nobody attends it: a driver does it, with a model or Claude Code, in a worktree of
+    its own.
+    """
+    require_fitting_options(is_unattended=is_unattended)
+    if is_unattended:
+        order_unattended(workflow, goal, options, as_json=as_json)
+        return
+    scope = {name: options[name] for name in ("track", "takeover", "on_conflict", "skip_reason")}
     app = open_app(data_home())
     request = StartRequest(
         WorkflowId(workflow),

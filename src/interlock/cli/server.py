@@ -29,6 +29,7 @@ from interlock.app.context import has_store, open_app
 from interlock.app.data_home import data_home
 from interlock.app.failures import StoreFailure
 from interlock.app.jobs.job_counts import JobCounts, count_jobs
+from interlock.app.unattended.status import announced_driver
 from interlock.cli.authority import require_person
 from interlock.cli.terminal import (
     EXIT_REFUSED,
@@ -43,7 +44,7 @@ from interlock.cli.terminal import (
 from interlock.core.views.ages import time_ago
 
 START_SECONDS = 30.0
-STOP_SECONDS = 10.0
+STOP_SECONDS = 20  # a driver lets its tools end first
 _START_HINT = "`interlock up` starts one."
 
 
@@ -113,7 +114,7 @@ def status(*, as_json: bool) -> None:
         since = time_ago(server.started_ms, SystemClock().now_ms())
         print_lines(
             f"Interlock {server.version} runs at {server.url} (process {server.pid}, {since})."
-            f" {_jobs_text(jobs)}"
+            f" {_jobs_text(jobs)}{_driver_text(home)}"
         )
     elif server is None:
         print_lines(
@@ -151,9 +152,15 @@ def _jobs_text(jobs: JobCounts | StoreFailure | None) -> str:
             return f"About jobs nothing is known: {jobs}"
 
 
+def _driver_text(home: Path) -> str:
+    driver = announced_driver(home)
+    return f" A driver runs (process {driver.pid}, `interlock driver status`)." if driver else ""
+
+
 def _with_jobs(server: RunningServer, jobs: JobCounts | StoreFailure | None) -> dict[str, object]:
     known = jobs if isinstance(jobs, JobCounts) else None
-    return {**msgspec.to_builtins(server), "jobs": known}
+    driver = announced_driver(data_home())
+    return {**msgspec.to_builtins(server), "jobs": known, "driver": driver}
 
 
 @click.command()

@@ -150,6 +150,13 @@ def clear_progress() -> None:
     show_progress("")
 
 
+def redraw(lines: "Sequence[str]") -> None:
+    """Print lines instead of those that were printed before; not on a terminal: after them."""
+    sys.stdout.write("\033[H\033[2J" if sys.stdout.isatty() else "")
+    _write(sys.stdout, (*map(make_visible_line, lines), ""))
+    sys.stdout.flush()
+
+
 def flush_output() -> None:
     """Let a reader see now what was printed; the command goes on for long."""
     sys.stdout.flush()

@@ -1,0 +1,144 @@
+"""Order unattended work by `interlock run start --driver`: its options, and what is said then."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from interlock.app.admin.server_process import RunningServer, find_server
+from interlock.app.context import App, open_app
+from interlock.app.data_home import data_home
+from interlock.app.unattended.driver_desk import is_driver_alive
+from interlock.app.unattended.driver_settings import driver_settings
+from interlock.app.unattended.orders import OrderedWork, OrderRequest, order_work, state_of
+from interlock.cli.authority import SERVED, require_person
+from interlock.cli.terminal import print_json, print_lines, print_message, refuse
+from interlock.core.ids import WorkflowId
+from interlock.core.unattended.order import Limits, LimitsWish, limits_in_words
+
+PLACE = "in a terminal"
+_COUNT = click.IntRange(1, 1_000_000_000)
+_DOLLARS_MAX = 1_000_000
+_ORDER_ONLY = ("model", "runner", "base", "read_only", "turns", "minutes", "tokens", "cost")
+_ATTENDED_ONLY = ("session_id", "track", "takeover", "on_conflict", "skip_reason")
+AnyCommand = TypeVar("AnyCommand", bound=Callable[..., Any])
+
+
+def _cost_micros(_: click.Context, parameter: click.Parameter, dollars: float | None) -> int | None:
+    if dollars is None:
+        return None
+    if not 0 < dollars <= _DOLLARS_MAX or not (micros := round(dollars * 1_000_000)):
+        raise click.BadParameter(f"more than 0, up to {_DOLLARS_MAX}.", param=parameter)
+    return micros
+
+
+def limit_options(command: AnyCommand) -> AnyCommand:
+    """The options for the limits of unattended work."""
+    for option in (
+        click.option("--cost", type=float, callback=_cost_micros, help="Limit: so many dollars"),
+        click.option("--tokens", type=_COUNT, help="Limit: so many tokens, sent and answered"),
+        click.option("--minutes", type=_COUNT, help="Limit: so many minutes of work"),
+        click.option("--turns", type=_COUNT, help="Limit: so many answers of the model"),
+    ):
+        command = option(command)
+    return command
+
+
+def order_options(command: AnyCommand) -> AnyCommand:
+    """The options of `run start` for work that is done unattended."""
+    command = limit_options(command)
+    for option in (
+        click.option(
+            "--read-only", is_flag=True, help="Unattended: change no file, as for reviews"
+        ),
+        click.option(
+            "--base", default="", help="Unattended: the commit to begin with; default: HEAD"
+        ),
+        click.option("--runner", type=click.Choice(["model", "claude-code"]), help="Who does it"),
+        click.option("--model", default="", help="Unattended: as in anthropic:NAME, openai:NAME"),
+        click.option("--driver", "is_unattended", is_flag=True, help="Have it done unattended"),
+    ):
+        command = option(command)
+    return command
+
+
+def wanted_limits(options: dict[str, Any]) -> LimitsWish:
+    """The limits that were typed."""
+    names = ("turns", "minutes", "tokens", "cost")
+    return LimitsWish(*(options[name] for name in names))
+
+
+def require_fitting_options(*, is_unattended: bool) -> None:
+    """Refuse options of `run start` that only the other kind of run has."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if context.get_parameter_source(name) != ParameterSource.COMMANDLINE:
+            continue
+        if name in _ORDER_ONLY and not is_unattended:
+            raise click.UsageError(f"{parameter.opts[0]} is for unattended work: add --driver.")
+        if name in _ATTENDED_ONLY and is_unattended:
+            what = "unattended work has a session, a worktree and a branch of its own"
+            raise click.UsageError(f"{parameter.opts[0]} does not go with --driver: {what}.")
+
+
+def order_unattended(workflow: str, goal: str, options: dict[str, Any], *, as_json: bool) -> None:
+    """Order it, and say where it stands, how to watch it, and what is missing."""
+    require_person("Having work done unattended", SERVED)
+    app = open_app(data_home())
+    request = OrderRequest(
+        WorkflowId(workflow),
+        goal,
+        Path.cwd(),
+        options["model"],
+        options["runner"],
+        options["base"],
+        options["read_only"],
+        wanted_limits(options),
+    )
+    ordered = order_work(app, request, place=PLACE)
+    if not isinstance(ordered, OrderedWork):
+        refuse(ordered.explain(), as_json=as_json)
+    server = find_server(app.home)
+    address = (
+        f"{server.url}/sessions/{ordered.session}" if isinstance(server, RunningServer) else ""
+    )
+    missing = absence_of_driver(app)
+    if as_json:
+        place = {"session": ordered.session, "position": ordered.position}
+        print_json({**place, "console": address or None, "missing": missing or None})
+        return
+    state = state_of(app, ordered.session)
+    assert state is not None, "it was ordered a moment ago"
+    print_lines(
+        f"Ordered: {ordered.session}, number {ordered.position} of the work that is not over",
+        f"  within {limits_text(state.limits)}, from commit {state.order.base[:12]}",
+        f"  watch it: `interlock driver status --watch`, `interlock driver turns {ordered.session}"
+        " --follow`" + (f", {address}" if address else ""),
+        f"  end it: `interlock driver cancel {ordered.session}`",
+    )
+    if missing:
+        print_message(missing)
+
+
+def limits_text(limits: Limits) -> str:
+    return ", ".join(limits_in_words(limits).values())
+
+
+def absence_of_driver(app: App) -> str:
+    """Say that nobody works unattended now, and what to do about it; empty if somebody does."""
+    if is_driver_alive(app):
+        return ""
+    if not driver_settings(app.home).autostart:
+        return (
+            "No driver runs, and `autostart` is off: `interlock up --background` and then"
+            " `interlock driver run` start what is needed."
+        )
+    if find_server(app.home) is None:
+        return (
+            "No server runs, so nobody works on it yet: `interlock up --background` starts one,"
+            " and a driver with it."
+        )
+    return "No driver runs yet: the server starts one in a moment."
