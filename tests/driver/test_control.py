@@ -1,0 +1,246 @@
+"""What the user wants reaches work that goes on: pause, resume, cancel, steer, limits."""
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interlock.app.unattended import orders
+from interlock.core.ids import SessionId
+from interlock.core.session.events import decode_envelope
+from interlock.core.session.unattended_control import UnattendedOver
+from interlock.core.session.unattended_events import UnattendedMoved
+from interlock.core.unattended.journal import (
+    INTERRUPTED,
+    JournalNote,
+    MessageAdded,
+    ModelAnswered,
+    ToolEnded,
+)
+from interlock.core.unattended.order import LimitsWish, UnattendedState
+from tests.driver.stage import PLACE, SECONDS_MAX, Stage, call, hand_in, line_script, processes_of
+from tests.scenes import linear
+
+
+def one_step(*turns: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"steps": [{"when": "# Step 1 of 1", "turns": [*turns, hand_in("It is done.")], **more}]}
+
+
+def wait_for_command(stage: Stage, session: SessionId, mark: str) -> None:
+    stage.wait_until(lambda: len(processes_of(mark)) > 0, f"{mark} runs", session)
+
+
+def test_cancelling_ends_a_command_with_all_that_it_started(busy_stage: Stage) -> None:
+    mark = "3456.25"
+    sleeps = f"sleep {mark} & setsid sleep {mark} & sleep {mark}"
+    session = busy_stage.order(workflow="one", script=one_step(call("Bash", command=sleeps)))
+    wait_for_command(busy_stage, session, mark)
+
+    began = time.monotonic()
+    orders.control_work(busy_stage.app, session, "cancel", place=PLACE)
+    state = busy_stage.wait_for(session, "done")
+    took = time.monotonic() - began
+
+    assert state.outcome == "cancelled"
+    assert processes_of(mark) == []
+    assert took < SECONDS_MAX / 4
+    assert Path(state.worktree).is_dir(), "what was done can be looked at"
+
+
+def test_a_pause_lets_the_turn_end_and_resuming_goes_on_in_the_same_step(busy_stage: Stage) -> None:
+    slow = call("Bash", command="sleep 2; echo slept")
+    session = busy_stage.order(workflow="one", script=one_step(slow))
+    busy_stage.wait_until(lambda: bool(processes_of("sleep 2; echo slept")), "it sleeps", session)
+
+    orders.control_work(busy_stage.app, session, "pause", place=PLACE)
+    busy_stage.wait_for(session, "paused")
+    results = [e.result.text for e in busy_stage.entries(session) if isinstance(e, ToolEnded)]
+    assert len(results) == 1
+    assert "slept" in results[0]
+    orders.control_work(busy_stage.app, session, "resume", place=PLACE)
+
+    assert busy_stage.wait_for(session, "done", "parked").outcome == "success"
+    assert len(busy_stage.model_calls(session)) == 2, "nothing was asked twice"
+
+
+def test_a_pause_at_once_interrupts_and_the_model_is_told(busy_stage: Stage) -> None:
+    mark = "3456.75"
+    session = busy_stage.order(
+        workflow="one", script=one_step(call("Bash", command=f"sleep {mark}"))
+    )
+    wait_for_command(busy_stage, session, mark)
+
+    orders.control_work(busy_stage.app, session, "pause_now", place=PLACE)
+    busy_stage.wait_for(session, "paused")
+    assert processes_of(mark) == []
+    orders.control_work(busy_stage.app, session, "resume", place=PLACE)
+
+    assert busy_stage.wait_for(session, "done", "parked").outcome == "success"
+    results = [e.result for e in busy_stage.entries(session) if isinstance(e, ToolEnded)]
+    assert [result.text for result in results] == [INTERRUPTED]
+
+
+def test_a_message_reaches_the_model_before_its_next_turn_and_once(busy_stage: Stage) -> None:
+    slow = call("Bash", command="sleep 1.5321")
+    session = busy_stage.order(workflow="one", script=one_step(slow))
+    wait_for_command(busy_stage, session, "1.5321")
+    for _ in range(2):
+        said = orders.steer_work(
+            busy_stage.app, session, "Mind the <gap>", place=PLACE, steer="s-1"
+        )
+        assert isinstance(said, UnattendedState)
+
+    state = busy_stage.wait_for(session, "done", "parked")
+
+    entries = busy_stage.entries(session)
+    told = [index for index, e in enumerate(entries) if isinstance(e, MessageAdded)]
+    answers = [index for index, e in enumerate(entries) if isinstance(e, ModelAnswered)]
+    assert len(told) == 1
+    assert answers[0] < told[0] < answers[1]
+    message = entries[told[0]]
+    assert isinstance(message, MessageAdded)
+    assert "Mind the <gap>" in message.text
+    assert state.steers == ()
+    late = orders.steer_work(busy_stage.app, session, "Too late", place=PLACE)
+    assert isinstance(late, UnattendedOver)
+
+
+@pytest.mark.parametrize(
+    ("limits", "turn", "said"),
+    [
+        ({"turns": 2}, {}, "2 turns"),
+        ({"tokens": 4_000}, {"usage": {"input": 3_000, "output": 500}}, "4,000 tokens"),
+        # Two calls at 40 cents: a third one would be more than a dollar, so it is not made.
+        ({"cost_micros": 1_000_000}, {"usage": {"input": 9, "costMicros": 400_000}}, "$1.00"),
+    ],
+)
+def test_a_limit_parks_and_raising_it_goes_on(
+    busy_stage: Stage, limits: dict[str, int], turn: dict[str, Any], said: str
+) -> None:
+    looks = [call("Bash", command=f"echo {number}") | turn for number in range(3)]
+    session = busy_stage.order(workflow="one", script=one_step(*looks), limits=limits)
+
+    state = busy_stage.wait_for(session, "parked", "done")
+    notes = [e.text for e in busy_stage.entries(session) if isinstance(e, JournalNote)]
+    assert notes[-1].startswith("limit: "), "it is in the journal, too"
+    assert (state.reason, state.detail) == ("limit", f"the limit of {said} is reached")
+    assert state.needs_user
+    before = len(busy_stage.model_calls(session))
+    assert before == 2
+    raised = LimitsWish(turns=100, tokens=1_000_000, cost_micros=50_000_000)
+    orders.raise_limits(busy_stage.app, session, raised, place=PLACE)
+
+    state = busy_stage.wait_for(session, "done")
+    assert state.outcome == "success"
+    assert len(busy_stage.model_calls(session)) == 4
+    costs = [
+        e.usage.cost_micros or 0
+        for e in busy_stage.entries(session)
+        if isinstance(e, ModelAnswered)
+    ]
+    assert state.spent.usage.cost_micros == sum(costs)
+
+
+def test_the_user_is_told_once_that_a_limit_comes_near(busy_stage: Stage) -> None:
+    looks = [call("Bash", command=f"echo {number}") for number in range(5)]
+    session = busy_stage.order(workflow="one", script=one_step(*looks), limits={"turns": 6})
+    busy_stage.wait_for(session, "done", "parked")
+
+    links = busy_stage.app.reader.links(session)
+    events = [decode_envelope(link.body).event for link in links]
+    near = [e.detail for e in events if isinstance(e, UnattendedMoved) and e.status == "working"]
+    assert [text for text in near if text] == ["83% of 6 turns are used"]
+
+
+def test_work_waits_for_its_turn_in_the_order_in_which_it_was_asked_for(tmp_path: Path) -> None:
+    with Stage(tmp_path) as stage:
+        stage.install(linear(1, "one"))
+        script = one_step(call("Bash", command="sleep 0.4"))
+        sessions = [stage.order(f"number {n}", "one", script=script) for n in range(4)]
+        killed = stage.start_driver()
+        stage.wait_for(sessions[0], "done")
+        killed.end(signal.SIGKILL)
+        stage.start_driver()
+
+        finished: list[SessionId] = []
+        together = 0
+        while len(finished) < len(sessions):
+            states = {session: stage.state(session) for session in sessions}
+            finished += [s for s in sessions if states[s].is_over and s not in finished]
+            together = max(together, sum(s.status == "working" for s in states.values()))
+
+        assert finished == sessions
+        assert together == 1
+
+
+def test_twenty_sessions_of_one_repository_are_worked_on_at_once(tmp_path: Path) -> None:
+    with Stage(tmp_path, settings="max_sessions = 20") as stage:
+        stage.install(linear(1, "one"))
+        stage.play(one_step(call("Write", file_path="new.txt", content="new\n")))
+        sessions = [stage.order(f"number {n}", "one") for n in range(20)]
+        stage.start_driver()
+
+        for session in sessions:
+            state = stage.wait_for(session, "done", "parked")
+            assert state.outcome == "success", state
+
+
+def test_a_driver_that_is_told_to_end_sets_its_work_aside(tmp_path: Path) -> None:
+    with Stage(tmp_path) as stage:
+        stage.install(linear(1, "one"))
+        mark = "3457.5"
+        session = stage.order("a", "one", script=one_step(call("Bash", command=f"sleep {mark}")))
+        driver = stage.start_driver()
+        wait_for_command(stage, session, mark)
+
+        assert driver.end(signal.SIGTERM, seconds=15) == 0
+
+        assert processes_of(mark) == []
+        state = stage.state(session)
+        assert (state.status, state.detail) == (
+            "queued",
+            "the driver was shut down; the next one goes on",
+        )
+        stage.start_driver()
+        assert stage.wait_for(session, "done", "parked").outcome == "success"
+
+
+def test_a_driver_waits_for_a_server_and_survives_two_restarts_of_it(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    stage.play(line_script(6, work=lambda _: [call("Bash", command="sleep 0.3")]))
+    session = stage.order_line(6)
+    driver = stage.start_driver()
+    time.sleep(1)
+    assert driver.is_running, "no server runs yet"
+    with stage:
+        stage.wait_until(lambda: len(stage.model_calls()) > 2, "it works", session)
+        stage.server.restart(signal.SIGKILL)
+        stage.wait_until(lambda: len(stage.model_calls()) > 6, "it works again", session)
+        stage.server.restart()
+
+        assert stage.wait_for(session, "done", "parked").outcome == "success"
+        assert stage.notes(session) == [f"Step {n} is done." for n in range(1, 7)]
+
+
+def test_a_driver_that_slept_too_long_is_fenced_off(tmp_path: Path) -> None:
+    with Stage(tmp_path) as stage:
+        mark = "3.4561"
+        stage.play(line_script(2, work=lambda _: [call("Bash", command=f"sleep {mark}")]))
+        session = stage.order_line(2)
+        first = stage.start_driver()
+        wait_for_command(stage, session, mark)
+        first.send(signal.SIGSTOP)
+        second = stage.start_driver()
+        assert second.is_running, "it stands by"
+
+        state = stage.wait_for(session, "done", "parked")
+        first.send(signal.SIGCONT)
+
+        assert state.outcome == "success"
+        assert first.end(0, seconds=30) == 5, "it has lost its lease"
+        assert second.is_running
+        assert stage.notes(session) == ["Step 1 is done.", "Step 2 is done."]
+        os.kill(second.pid, 0)

@@ -1,0 +1,101 @@
+"""Models that fail, err or go in circles: the work waits, tells the model, or stands still."""
+
+from typing import Any
+
+import pytest
+
+from interlock.app.unattended import orders
+from interlock.app.unattended.status import turns_of
+from interlock.core.unattended.journal import ModelAnswered, ModelFailed, ToolEnded
+from tests.driver.stage import PLACE, Stage, call, hand_in
+
+
+def one_step(*turns: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"steps": [{"when": "# Step 1 of 1", "turns": [*turns, hand_in("It is done.")], **more}]}
+
+
+def raw_call(name: str, arguments: str) -> dict[str, Any]:
+    return {"calls": [{"name": name, "arguments": arguments}]}
+
+
+def test_what_a_provider_asks_for_is_waited_and_seen(busy_stage: Stage) -> None:
+    faults = [
+        {"fail": "rate_limited", "retryAfter": 2},
+        {"fail": "overloaded", "times": 2, "retryAfter": 0.1},
+    ]
+    script = one_step(call("Bash", command="echo hello") | {"faults": faults})
+    session = busy_stage.order(workflow="one", script=script)
+
+    assert busy_stage.wait_for(session, "done", "parked").outcome == "success"
+
+    rows = turns_of(busy_stage.app, session)
+    failed = [row for row in rows if isinstance(row.entry, ModelFailed)]
+    kinds = [row.entry.kind for row in failed if isinstance(row.entry, ModelFailed)]
+    assert kinds == ["rate_limited", "overloaded", "overloaded"]
+    answered = next(row for row in rows if isinstance(row.entry, ModelAnswered))
+    assert failed[1].at_ms - failed[0].at_ms >= 2_000
+    assert answered.at_ms > failed[-1].at_ms
+    assert busy_stage.state(session).spent.turns == 2, "no turn counts twice"
+
+
+@pytest.mark.parametrize(
+    ("turn", "reason", "said"),
+    [
+        ({"faults": [{"fail": "credentials", "times": 1}]}, "credentials", "credentials"),
+        ({"hang": True}, "provider", ""),
+        ({"faults": [{"fail": "bad_request", "times": 1}]}, "failed", ""),
+    ],
+)
+def test_a_call_that_cannot_succeed_parks_and_resuming_asks_again(
+    busy_stage: Stage, turn: dict[str, Any], reason: str, said: str
+) -> None:
+    session = busy_stage.order(workflow="one", script=one_step({"text": "x"} | turn))
+
+    state = busy_stage.wait_for(session, "parked", "done")
+    assert (state.status, state.reason) == ("parked", reason)
+    assert said in state.detail
+    calls = len(busy_stage.model_calls(session))
+    orders.control_work(busy_stage.app, session, "resume", place=PLACE)
+    busy_stage.wait_until(
+        lambda: len(busy_stage.model_calls(session)) > calls, "it is asked again", session
+    )
+    if "hang" in turn:
+        orders.control_work(busy_stage.app, session, "cancel", place=PLACE)
+        assert busy_stage.wait_for(session, "done").outcome == "cancelled"
+    else:
+        assert busy_stage.wait_for(session, "done").outcome == "success"
+
+
+def test_malformed_calls_are_explained_and_three_in_a_row_stand_still(busy_stage: Stage) -> None:
+    wrong = [
+        (raw_call("Sing", "{}"), "There is no tool `Sing`"),
+        (raw_call("Bash", "{not json"), "cannot be used"),
+        (call("Bash", command="echo fine"), "fine"),
+        (raw_call("Bash", '{"command": 7}'), "Expected"),
+        (raw_call("Read", '{"file_path": "README.md", "mood": "good"}'), "mood"),
+        (raw_call("Write", '{"file_path": "x", "content": "' + "y" * 1_100_000 + '"}'), "bytes"),
+    ]
+    session = busy_stage.order(workflow="one", script=one_step(*(turn for turn, _ in wrong)))
+
+    state = busy_stage.wait_for(session, "parked", "done")
+
+    assert (state.reason, state.detail) == ("stuck", "malformed calls")
+    results = [e.result for e in busy_stage.entries(session) if isinstance(e, ToolEnded)]
+    assert len(results) == len(wrong)
+    for result, (_, said) in zip(results, wrong, strict=True):
+        assert said in result.text, result.text[:300]
+    orders.control_work(busy_stage.app, session, "resume", place=PLACE)
+    assert busy_stage.wait_for(session, "done", "parked").outcome == "success"
+
+
+def test_a_model_that_goes_in_circles_stands_still_and_can_be_let_go_on(busy_stage: Stage) -> None:
+    same = [call("Bash", command="echo again") for _ in range(6)]
+    session = busy_stage.order(workflow="one", script=one_step(*same))
+
+    state = busy_stage.wait_for(session, "parked", "done")
+
+    assert (state.reason, state.detail) == ("stuck", "same call, same result")
+    assert state.spent.turns == 4
+    orders.steer_work(busy_stage.app, session, "Try something else", place=PLACE)
+    orders.control_work(busy_stage.app, session, "resume", place=PLACE)
+    assert busy_stage.wait_for(session, "done", "parked").outcome == "success"
