@@ -342,4 +342,15 @@ INVARIANTS = (
         "What concerns an agent is told to it once, by whichever process.",
         "ADR 0018",
     ),
+    Invariant(
+        "unattended-goes-on",
+        "Whoever is killed at whichever point, unattended work ends as if nobody had been, and no"
+        " recorded answer of a model is asked for again.",
+        "ADR 0020",
+    ),
+    Invariant(
+        "driver-is-fenced",
+        "A driver that another one has taken over from can write nothing.",
+        "ADR 0020",
+    ),
 )

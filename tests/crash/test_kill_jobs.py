@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -23,6 +24,7 @@ from interlock.core.protocol.delegation import CompletionRequest, DelegationRequ
 from interlock.core.session.announcements import Announcement
 from interlock.core.session.events import decode_envelope
 from tests.crash.killed_executor import KillPoint, kill_points
+from tests.durable.webhook_receiver import Receiver
 from tests.effort import EFFORT
 
 ROOT = Path(__file__).parents[2]
@@ -43,6 +45,7 @@ SAMPLE = {
     "protocol-end/commit/after",
     "protocol-end/complete/after",
     "notify/run_command/before",
+    "webhook/post/after",
     "retention/remove_expired/after",
 }
 
@@ -56,7 +59,7 @@ class Outcome(msgspec.Struct, frozen=True):
     is_notified: bool
 
 
-def scene(project: Path, home: Path) -> SessionId:
+def scene(project: Path, home: Path, webhook: str) -> SessionId:
     """A session that has done something, whose end was asked for, and no executor yet."""
     project.mkdir()
     git = ["git", "-C", str(project)]
@@ -71,7 +74,7 @@ def scene(project: Path, home: Path) -> SessionId:
     home.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-c", f"open({str(home / 'told')!r}, 'a').write('x')"]
     (home / "config.toml").write_text(
-        f"[notify]\ncommand = {msgspec.json.encode(command).decode()}\n"
+        f"[notify]\ncommand = {msgspec.json.encode(command).decode()}\nwebhook = '{webhook}'\n"
     )
     (home / "machine").write_text("this-machine\n")
     trust_checkout(home, project, at_ms=0)
@@ -98,7 +101,7 @@ def run_executor(home: Path, point: KillPoint | None) -> int:
     return subprocess.run(command, cwd=ROOT, env=environment, check=False, timeout=110).returncode
 
 
-def outcome(app: App, session: SessionId, project: Path) -> Outcome:
+def outcome(app: App, session: SessionId, project: Path, receiver: Receiver) -> Outcome:
     envelopes = [decode_envelope(link.body) for link in app.reader.links(session)]
     events = [msgspec.json.encode(envelope.event).decode() for envelope in envelopes]
     folders = (".agents", ".interlock/notes/sessions")
@@ -115,27 +118,34 @@ def outcome(app: App, session: SessionId, project: Path) -> Outcome:
             for path in paths
         },
         [clean.sub("*", subject) for subject in commits],
-        (app.home / "told").exists(),
+        (app.home / "told").exists() and any(session.encode() in body for body in receiver.bodies),
     )
 
 
-def play(project: Path, home: Path, point: KillPoint | None) -> Outcome:
-    session = scene(project, home)
+def play(project: Path, home: Path, point: KillPoint | None, receiver: Receiver) -> Outcome:
+    session = scene(project, home, receiver.url)
     if point:
         assert run_executor(home, point) == -signal.SIGKILL
     assert run_executor(home, None) == 0
     app = open_app(home)
     try:
         assert app.reader.outbox(limit=10) == []
-        return outcome(app, session, project)
+        return outcome(app, session, project, receiver)
     finally:
         app.close()
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+def receiver() -> Iterator[Receiver]:
+    made = Receiver()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, receiver: Receiver) -> Outcome:
     folder = tmp_path_factory.mktemp("undisturbed")
-    return play(folder / "here", folder / "home", None)
+    return play(folder / "here", folder / "home", None, receiver)
 
 
 def test_an_undisturbed_end_leaves_everything_once(undisturbed: Outcome) -> None:
@@ -156,20 +166,20 @@ def test_an_undisturbed_end_leaves_everything_once(undisturbed: Outcome) -> None
     ids=str,
 )
 def test_a_job_that_is_killed_ends_as_if_nothing_had_happened(
-    point: KillPoint, undisturbed: Outcome, tmp_path: Path
+    point: KillPoint, undisturbed: Outcome, tmp_path: Path, receiver: Receiver
 ) -> None:
-    assert play(tmp_path / "here", tmp_path / "home", point) == undisturbed
+    assert play(tmp_path / "here", tmp_path / "home", point, receiver) == undisturbed
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 @pytest.mark.usefixtures("url")
 def test_a_store_in_postgres_ends_the_same_once_the_lease_is_over(
-    undisturbed: Outcome, tmp_path: Path
+    undisturbed: Outcome, tmp_path: Path, receiver: Receiver
 ) -> None:
     point = KillPoint("protocol-end", "commit", "after")
 
-    assert play(tmp_path / "here", tmp_path / "home", point) == undisturbed
+    assert play(tmp_path / "here", tmp_path / "home", point, receiver) == undisturbed
 
 
 def test_every_step_of_every_job_is_among_the_points() -> None:
