@@ -62,6 +62,7 @@ def test_every_command_can_print_json() -> None:
         "interlock session events",
         "interlock statusline",
         "interlock session get-state",
+        "interlock driver run",
         "interlock hook",
         "interlock sandbox run",
         "interlock sandbox reach",

@@ -247,6 +247,7 @@ def test_broad_excepts_are_at_the_edges_only() -> None:
 
     assert broad == {
         "src/interlock/cli/commands.py",
+        "src/interlock/driver/process.py",
         "src/interlock/durable/executor.py",
         "src/interlock/hooks/agent_shell.py",
         "src/interlock/hooks/fast.py",

@@ -1,0 +1,161 @@
+"""Work that the driver has Claude Code itself do: to its end, stopped, limited and killed.
+
+There is no network, and the model plays a script.
+"""
+
+import signal
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interlock.app.unattended import orders
+from interlock.core.unattended.journal import ClientReported, ModelAnswered, StepBegun, ToolEnded
+from interlock.core.unattended.order import LimitsWish
+from interlock.sandbox.confinement import ABI_MIN, landlock_abi
+from tests.driver.stage import PLACE, SECONDS_MAX, Stage, git, processes_of
+from tests.e2e.desk import Desk, hand_in
+from tests.e2e.real_clients import ClaudeCode
+from tests.scenes import linear
+
+CLAUDE = ClaudeCode()
+TOKEN = {"from": "all", "re": "(?s).*continueToken[^c]{1,12}(ct1[a-z0-9]{45})"}
+"""The last that was shown: in the prompt, or in the answer to what was handed in."""
+CONFIG = '[project]\nprofile = "standard"\n'
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(180),
+    pytest.mark.skipif(
+        not CLAUDE.is_here(),
+        reason="NOT TESTED: Claude Code, which `make e2e-clients` fetches from npm, is not here",
+    ),
+    pytest.mark.skipif(landlock_abi() < ABI_MIN, reason="NOT TESTED: this machine has no Landlock"),
+]
+
+
+class ClientStage(Stage):
+    """A stage on which Claude Code does the work, in a project that has opted in."""
+
+    def __init__(self, directory: Path) -> None:
+        settings = f'runner = "claude-code"\nclient_program = "{CLAUDE.program}"'
+        super().__init__(directory, settings=settings)
+        (directory / "desk").mkdir()
+        self.desk = Desk(directory / "desk")
+        (self.repository / ".interlock").mkdir()
+        (self.repository / ".interlock" / "config.toml").write_text(CONFIG)
+        self.install(linear(2))
+
+    @contextmanager
+    def model(self, *turns: object, **more: object) -> Generator[dict[str, str]]:
+        """A model that plays this; the variables by which the client finds it."""
+        with self.desk.model(*turns, **more) as (address, _):
+            yield {
+                "HOME": str(self.desk.user),
+                "ANTHROPIC_API_KEY": "sk-ant-api03-secret",
+                "ANTHROPIC_BASE_URL": address,
+            }
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[ClientStage]:
+    with ClientStage(tmp_path) as stage:
+        yield stage
+
+
+def step(notes: str) -> dict[str, Any]:
+    return {**hand_in(notes), "extract": {"token": TOKEN}}
+
+
+def test_a_workflow_comes_to_its_end_and_its_change_is_committed(stage: ClientStage) -> None:
+    make = CLAUDE.shell("echo made > made.txt; cat made.txt; env; ls ~/.claude.json")
+    with stage.model(make, step("It is made."), step("A file, `made.txt`.")) as variables:
+        session = stage.order()
+        stage.start_driver(**variables)
+        state = stage.wait_for(session, "done", "parked")
+
+    assert (state.outcome, state.detail, state.level) == ("success", "", "workspace")
+    assert stage.notes(session) == ["It is made.", "A file, `made.txt`."]
+    assert git(stage.repository, "show", f"{state.branch}:made.txt") == "made"
+    assert "A file" in git(stage.repository, "log", "-1", "--format=%b", state.branch)
+    entries = stage.entries(session)
+    assert [e.number for e in entries if isinstance(e, StepBegun)] == [1, 2]
+    answers = [e for e in entries if isinstance(e, ModelAnswered)]
+    costs = [e.cost_micros for e in entries if isinstance(e, ClientReported)]
+    assert costs[0] is None
+    assert state.spent.turns == len(answers) == 4
+    assert state.spent.usage.cost_micros == costs[-1]
+    assert costs[-1]
+    assert not state.spent.usage.is_estimated
+    (shell, *_) = [e.result for e in entries if isinstance(e, ToolEnded)]
+    assert "INTERLOCK_SANDBOX=workspace" in shell.text
+    assert "secret" not in shell.text
+    assert not (stage.desk.user / ".claude" / "settings.json").exists(), "nothing was installed"
+    rows = stage.app.reader.attended_sessions_in(str(stage.worktree(session)))
+    assert not rows, "it is no attended session"
+
+
+def test_cancelling_ends_it_with_all_that_its_commands_started(stage: ClientStage) -> None:
+    mark = "300.0625"
+    sleeps = CLAUDE.shell(f"trap '' TERM; setsid sleep {mark} & sleep {mark}; true")
+    with stage.model(sleeps) as variables:
+        session = stage.order()
+        stage.start_driver(**variables)
+        stage.wait_until(lambda: len(processes_of(mark)) >= 2, "it sleeps", session)
+        assert processes_of(str(CLAUDE.program))
+
+        began = time.monotonic()
+        orders.control_work(stage.app, session, "cancel", place=PLACE)
+        state = stage.wait_for(session, "done", "parked")
+        took = time.monotonic() - began
+
+    assert state.outcome == "cancelled"
+    assert processes_of(mark) == []
+    assert processes_of(str(stage.worktree(session))) == []
+    assert took < SECONDS_MAX / 4
+
+
+def test_a_limit_of_turns_parks_and_raising_it_goes_on(stage: ClientStage) -> None:
+    looks = [CLAUDE.shell(f"echo {number}") for number in range(3)]
+    with stage.model(*looks, step("It is made."), step("All is said.")) as variables:
+        session = stage.order(limits={"turns": 2})
+        stage.start_driver(**variables)
+        state = stage.wait_for(session, "done", "parked")
+        assert (state.reason, state.detail) == ("limit", "the limit of 2 turns is reached")
+        assert state.spent.turns == 2
+        first_cost = state.spent.usage.cost_micros
+        orders.raise_limits(stage.app, session, LimitsWish(turns=100), place=PLACE)
+        state = stage.wait_for(session, "done")
+
+    assert state.outcome == "success"
+    assert stage.notes(session) == ["It is made.", "All is said."]
+    reports = [e for e in stage.entries(session) if isinstance(e, ClientReported)]
+    assert len({report.conversation for report in reports}) == 1
+    assert state.spent.usage.cost_micros == sum(one.cost_micros or 0 for one in reports)
+    assert first_cost
+    assert state.spent.usage.cost_micros == reports[-1].total_micros > first_cost
+    assert state.spent.turns == 6
+
+
+def test_a_driver_that_is_killed_takes_it_along_and_the_next_one_finishes(
+    stage: ClientStage,
+) -> None:
+    mark = "300.0937"
+    with stage.model(step("It is made."), CLAUDE.shell(f"sleep {mark}")) as variables:
+        session = stage.order()
+        driver = stage.start_driver(**variables)
+        stage.wait_until(lambda: bool(processes_of(mark)), "it sleeps", session)
+        driver.end(signal.SIGKILL)
+        stage.wait_until(lambda: not processes_of(str(stage.worktree(session))), "all has ended")
+    with stage.model(step("All is said."), index="count") as variables:
+        stage.start_driver(**variables)
+        state = stage.wait_for(session, "done", "parked")
+
+    assert (state.outcome, state.detail) == ("success", "")
+    assert stage.notes(session) == ["It is made.", "All is said."], "nothing was handed in twice"
+    reports = [e for e in stage.entries(session) if isinstance(e, ClientReported)]
+    assert len({report.conversation for report in reports}) == 1
+    assert state.spent.usage.is_estimated, "nobody has told what the killed one has cost"
