@@ -15,6 +15,7 @@ from bench.compiling import compiling
 from bench.coordinating import coordinating
 from bench.crowd import crowded
 from bench.disk import cost_of_advances
+from bench.driving import driving
 from bench.hooking import hooking
 from bench.looking import looking
 from bench.measure import HEADER, RawAppend, Row
@@ -178,6 +179,7 @@ def main() -> None:
         served, more = agents_over_http(base)
         served.append(sessions_page(base / "resume-home", sessions=10_000))
         served += looking(base)
+        served += driving(base / "driving")
         facts += more
         print("measuring several processes", file=sys.stderr)
         crowd, more = crowded(base / "crowd", processes=8, calls=100)
