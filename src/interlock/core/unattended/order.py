@@ -113,6 +113,48 @@ def dollars(micros: int) -> str:
     return f"${amount:.2f}" if amount == 0 or amount >= 0.01 else f"${amount:.4f}"  # noqa: PLR2004
 
 
+class ForgeSubject(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The request or issue on a forge that work is about."""
+
+    forge: str
+    """Its name in the user's settings."""
+    repository: str
+    """Its path there, as in `group/name`."""
+    number: int
+    kind: Literal["request", "issue"] = "request"
+    url: str = ""
+
+
+DeliveryPart = Literal["push", "request", "comment"]
+"""What is done with the result: its branch pushed, a request opened for it, a comment written."""
+
+
+class DeliveryWish(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Where the result of the work goes when it is done."""
+
+    parts: tuple[DeliveryPart, ...]
+    forge: str = ""
+    """The name of a forge in the user's settings; empty: git alone is enough."""
+    repository: str = ""
+    """The path of the repository on that forge."""
+    number: int = 0
+    """The request or issue that is commented on; 0: the request that is opened."""
+    target: str = ""
+    """The branch that a request is for; empty: the default one."""
+    remote: str = "origin"
+
+
+class OtherRepository(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """One more repository that the work is about, in a worktree of its own."""
+
+    name: str
+    """The word by which tools are told to work in it."""
+    path: str
+    """The user's checkout."""
+    base: str = ""
+    delivery: DeliveryWish | None = None
+
+
 class UnattendedOrder(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     workflow: WorkflowId
     goal: str
@@ -131,6 +173,15 @@ class UnattendedOrder(msgspec.Struct, frozen=True, rename="camel", omit_defaults
     parent: SessionId | None = None
     """The session whose model has spawned this one, in whose worktree it works."""
     depth: int = 0
+    trigger: str = ""
+    """The trigger that has asked for it; empty: a person has."""
+    subject: ForgeSubject | None = None
+    fetch: str = ""
+    """What is fetched from `origin` first, because `base` may be nowhere else."""
+    quoted: str = ""
+    """Text of strangers that it is about. The model is told that it is data."""
+    delivery: DeliveryWish | None = None
+    repositories: tuple[OtherRepository, ...] = ()
 
 
 class UnattendedState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
