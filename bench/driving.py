@@ -16,7 +16,7 @@ from bench.measure import HEADER, RawAppend, Row
 from interlock.app.unattended.status import turns_of
 from interlock.core.ids import SessionId
 from interlock.core.unattended.journal import ModelAnswered, ModelCalled, ToolStarted
-from interlock.driver.tools.catalogue import call_tool
+from interlock.driver.tools.catalogue import MalformedCall, check_call
 from interlock.driver.tools.tool import Level, Workplace
 from interlock.driver.workplaces import make_workplace
 from tests.driver.stage import Stage, call, git, hand_in
@@ -97,12 +97,17 @@ def _tools(base: Path) -> list[Row]:
                 home, session, repository, branch="", level=level, has_network=False
             )
             text = '{"command": "true"}' if tool == "Bash" else '{"file_path": "file"}'
-            row.time(lambda place=place, tool=tool, text=text: _call(place, tool, text))
+            row.time(
+                lambda place=place, tool=tool, text=text: asyncio.run(_call(place, tool, text))
+            )
     return [bare, *rows.values()]
 
 
-def _call(place: Workplace, tool: str, text: str) -> None:
-    outcome = asyncio.run(call_tool(place, tool, text, lambda: None))
+async def _call(place: Workplace, tool: str, text: str) -> None:
+    checked = check_call(tool, text)
+    assert not isinstance(checked, MalformedCall), checked.message
+    called, arguments = checked
+    outcome = await called.run(place, arguments)
     assert not outcome.is_error, outcome.text
 
 

@@ -2,6 +2,7 @@
 
 import json
 import resource
+import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,23 @@ def test_work_that_only_reads_cannot_write(busy_stage: Stage) -> None:
     assert "There is no tool `Write`" in write.result.text
     assert "# A project" in bash.result.text
     assert git(Path(state.worktree), "status", "--porcelain") == ""
+
+
+def test_a_tool_that_cannot_be_run_is_told_to_the_model(busy_stage: Stage) -> None:
+    turns = [
+        call("Bash", command="sleep 1.4142"),
+        call("Bash", command="true"),
+        call("Read", file_path="README.md"),
+    ]
+    session = busy_stage.order(workflow="one", script=one_step(*turns))
+    busy_stage.wait_until(lambda: bool(processes_of("1.4142")), "its first command", session)
+    shutil.rmtree(busy_stage.worktree(session))
+
+    busy_stage.wait_for(session, "done", "parked")
+
+    _, *failed = results_of(busy_stage, session)
+    assert [one.result.is_error for one in failed] == [True, True]
+    assert all("could not be run: " in one.result.text for one in failed)
 
 
 def test_secrets_are_neither_kept_nor_shown_to_the_model(busy_stage: Stage) -> None:

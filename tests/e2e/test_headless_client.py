@@ -250,9 +250,9 @@ def test_a_run_comes_to_its_end_and_nothing_outside_of_the_worktree_changes(
         requests = client.requests()
 
     ready = next(event for event in client.events if isinstance(event, ClientReady))
-    assert (ready.conversation, ready.is_connected) == (unattended.conversation, True)
-    assert (end.reason, end.text, end.conversation) == ("done", "All done.", ready.conversation)
-    assert end.turns == len(client.turns()) == len(turns) + 2
+    assert ready.is_connected
+    assert (end.reason, end.text) == ("done", "All done.")
+    assert len(client.turns()) == len(turns) + 2
     assert end.usage.input == sum(turn.usage.input for turn in client.turns()) > 0
     assert end.usage.cost_micros == end.spent_micros > 0
     (run,) = desk.with_runs()
@@ -306,7 +306,7 @@ def test_one_that_is_ended_midway_leaves_no_process_and_goes_on_where_it_was(
             end = client.finish()
 
     assert end.reason == "done"
-    assert (end.turns, len(client.turns())) == (2, 2)
+    assert len(client.turns()) == 2
     (run,) = unattended.desk.with_runs()
     assert run["status"] == "complete"
 
@@ -356,6 +356,6 @@ def test_it_is_steered_interrupted_and_limited(unattended: Unattended) -> None:
 
     assert ["THE-STEER" in request for request in requests] == [False, True], "before its next turn"
     assert first.reason == "interrupted"
-    assert (second.reason, second.turns) == ("turns", 2)
+    assert (second.reason, len(client.turns())) == ("turns", 2)
     assert first.usage.cost_micros == second.usage.cost_micros == first.spent_micros > 0
     assert second.spent_micros == 2 * first.spent_micros

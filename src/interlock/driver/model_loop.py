@@ -18,7 +18,6 @@ from interlock.app.unattended.driver_desk import CHILD_DEPTH_MAX
 from interlock.core.canonical import Json, blob_ref
 from interlock.core.session.secrets import redact_secrets
 from interlock.core.unattended.conversation import (
-    Message,
     ModelAnswer,
     ModelMessage,
     ModelRequest,
@@ -97,7 +96,7 @@ class ModelLoop:
                     self._context.pass_on_steers()
                     self._require_sense()
                     await self._context.require_limits()
-                    await self._call_model(self._context.record.progress.messages)
+                    await self._call_model()
                 case RunTool() as action:
                     await self._run_tool(action.call, was_started=action.was_started)
                 case SendAdvance() as action:
@@ -146,15 +145,16 @@ class ModelLoop:
             self._context.append(AdvanceAnswered("advanced", ""))
             await self._context.report("working")
 
-    async def _call_model(self, messages: tuple[Message, ...]) -> None:
-        context, step = self._context, self._context.record.progress.step
+    async def _call_model(self) -> None:
+        context, progress = self._context, self._context.record.progress
+        step = progress.step
         assert step is not None, "a conversation is about a step"
         specs = tool_specs(name for name in step.tools if name in TOOLS)
         request = ModelRequest(
             step.model,
             step.system,
             specs + own_tool_specs(step.tools),
-            messages,
+            progress.messages,
             context.settings.output_tokens,
         )
         try:
@@ -163,7 +163,7 @@ class ModelLoop:
             raise Standstill("credentials", f"{unavailable} {unavailable.hint}") from unavailable
         started = time.monotonic()
 
-        def on_wait(failure: ModelFailure, seconds: float, _: int) -> None:
+        def on_wait(failure: ModelFailure, seconds: float) -> None:
             context.append(ModelFailed(failure.kind, str(failure), wait_ms=int(seconds * 1_000)))
 
         try:
@@ -213,7 +213,7 @@ class ModelLoop:
         context.append(ToolStarted(call.id, call.name))
         started = time.monotonic()
         try:
-            outcome = await tool.run(context.require_workplace(), arguments, ignore_life)
+            outcome = await tool.run(context.require_workplace(), arguments)
         except OSError as error:
             context.append(_error_reply(call, f"{call.name} could not be run: {error}"))
             return
@@ -258,10 +258,6 @@ class _JournaledModel:
 
 def ignore_text(_: str) -> None:
     """Ignore the pieces of an answer: nobody is shown half of one."""
-
-
-def ignore_life() -> None:
-    """Ignore that a tool is alive: its own time limit ends it, and nothing else does."""
 
 
 def _error_reply(call: ToolRequest, text: str, *, is_malformed: bool = False) -> ToolEnded:

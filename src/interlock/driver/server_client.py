@@ -35,7 +35,6 @@ from interlock.core.unattended.order import UnattendedState
 
 CALL_SECONDS = 60.0
 FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.2, 2.0
-_CONFLICT, _UNAVAILABLE = 409, 503
 _LEASE_LOST_CODE = -32_001
 T = TypeVar("T")
 

@@ -39,4 +39,4 @@ def make_workplace(
     spill = Path(scratch_directory(session)) / SPILL
     spill.mkdir(mode=0o700, exist_ok=True)
     real_home = Path(os.path.realpath(home))
-    return Workplace(session, worktree, level, real_home, spill, branch, has_network)
+    return Workplace(worktree, level, real_home, spill, branch, has_network)

@@ -33,8 +33,7 @@ from interlock.core.unattended.conversation import (
 )
 
 RECORDED = Path(__file__).parent / "recorded"
-CONVERSATION = "7d9b1a54-0000-4000-8000-000000000001"
-READY = ClientReady(CONVERSATION, "claude-opus-5-5", is_connected=True)
+READY = ClientReady(is_connected=True)
 SEED = 20261118
 
 
@@ -98,7 +97,7 @@ def test_turns_come_whole_before_their_results_and_their_usage_counts_once() -> 
     assert failure.message.results[0].text.startswith("Exit code 3")
     assert said == turn(SpokenPart("All done."), tokens=(10, 5))
     used = Usage(2010, 105, cost_micros=10_140)
-    assert end == ClientEnded(CONVERSATION, "done", "All done.", 3, used, 10_140)
+    assert end == ClientEnded("done", "All done.", used, 10_140)
 
 
 def test_a_result_that_comes_before_its_turn_has_ended_is_held_back() -> None:
@@ -118,28 +117,24 @@ def test_a_result_that_comes_before_its_turn_has_ended_is_held_back() -> None:
         (
             "turns",
             ClientEnded(
-                *(CONVERSATION, "turns", "Reached maximum number of turns (1)", 1),
+                *("turns", "Reached maximum number of turns (1)"),
                 *(Usage(10, 5, cost_micros=140), 140),
             ),
         ),
         (
             "money",
             ClientEnded(
-                *(CONVERSATION, "money", "Reached maximum budget ($3)", 1),
+                *("money", "Reached maximum budget ($3)"),
                 *(Usage(1_000_000, 50_000, cost_micros=5_000_000), 5_000_000),
             ),
         ),
         (
             "interrupted",
-            ClientEnded(
-                *(CONVERSATION, "interrupted", "", 1, Usage(10, 5, cost_micros=140), 140),
-            ),
+            ClientEnded("interrupted", "", Usage(10, 5, cost_micros=140), 140),
         ),
         (
             "refused",
-            ClientEnded(
-                *(CONVERSATION, "failed", "API Error: 400 no such model", 0, Usage(), 0, 400),
-            ),
+            ClientEnded("failed", "API Error: 400 no such model", Usage(), 0, 400),
         ),
     ],
 )
@@ -177,7 +172,7 @@ def test_without_a_stream_the_usage_of_a_message_counts_once_too() -> None:
 
     assert one == ClientTurn(ModelMessage((SpokenPart("one"),)), Usage(95, 3, 70, 20, None))
     assert two == ClientTurn(ModelMessage((SpokenPart("two"),)), Usage())
-    assert end == ClientEnded("", "done", "", 1, Usage(95, 3, 70, 20, None), 0)
+    assert end == ClientEnded("done", "", Usage(95, 3, 70, 20, None), 0)
 
 
 @pytest.mark.parametrize(

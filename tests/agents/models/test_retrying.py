@@ -67,7 +67,7 @@ class Desk:
     def __init__(self, clock: Clock, chance: float = 1.0) -> None:
         self.clock, self.chance = clock, chance
         self.bucket = ProviderPause(clock)
-        self.waits: list[tuple[FailureKind, float, int]] = []
+        self.waits: list[tuple[FailureKind, float]] = []
 
     async def ask(self, model: FailingModel) -> ModelAnswer:
         return await answer_with_retries(
@@ -75,9 +75,7 @@ class Desk:
             REQUEST,
             lambda _: None,
             bucket=self.bucket,
-            on_wait=lambda failure, seconds, attempts: self.waits.append(
-                (failure.kind, seconds, attempts)
-            ),
+            on_wait=lambda failure, seconds: self.waits.append((failure.kind, seconds)),
             chance=lambda: self.chance,
             sleep=self.clock.sleep,
             clock=self.clock,
@@ -126,7 +124,7 @@ async def test_an_overloaded_provider_is_asked_again_and_each_wait_is_told() -> 
     model = FailingModel(clock, [ModelFailure("overloaded", "529")] * 5)
 
     assert await desk.ask(model) == ANSWER
-    assert desk.waits == [("overloaded", 2.0**n, n + 1) for n in range(5)]
+    assert desk.waits == [("overloaded", 2.0**n) for n in range(5)]
     assert [at - 1000 for at in model.asked_at] == [0, 1, 3, 7, 15, 31]
 
 
@@ -163,7 +161,7 @@ async def test_one_that_is_told_to_wait_makes_all_of_its_provider_wait() -> None
     await asyncio.gather(first, desk.ask(other))
 
     assert min(*limited.asked_at[1:], *other.asked_at) >= 1007
-    assert desk.waits[0] == ("rate_limited", 7.5, 1)
+    assert desk.waits[0] == ("rate_limited", 7.5)
 
 
 async def test_a_pause_that_is_longer_than_anybody_waits_is_raised_to_those_who_come() -> None:

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from interlock.driver.tools.catalogue import call_tool
+from interlock.driver.tools.catalogue import MalformedCall, check_call
 from interlock.driver.tools.tool import Level, ToolOutcome, Workplace
 from interlock.sandbox.confinement import ABI_MIN, landlock_abi
 from tests.unprivileged import NOBODY
@@ -27,20 +27,22 @@ SECRET = "only-for-the-user"
 # ordinary user may not be able to read the interpreter, and so its tools are started with another.
 _DRIVER = """
 import asyncio, json, os, sys
-from pathlib import Path
-from interlock.driver.tools.catalogue import call_tool
-from interlock.driver.tools.tool import Workplace
 given = json.loads(sys.stdin.readline())
+sys.path[:0] = given["modules"]
+from pathlib import Path
+from interlock.driver.tools.catalogue import check_call
+from interlock.driver.tools.tool import Workplace
 if given["user"] is not None:
     os.setgroups([]); os.setgid(given["user"]); os.setuid(given["user"])
     sys.executable = "/usr/bin/python3"
-workplace = Workplace(given["session"], Path(given["worktree"]), given["level"],
+workplace = Workplace(Path(given["worktree"]), given["level"],
     Path(given["home"]), Path(given["spill"]), branch=given["branch"])
 
 async def main():
     for name, arguments in given["calls"]:
         text = json.dumps(arguments).replace("DRIVER", str(os.getpid()))
-        outcome = await call_tool(workplace, name, text, lambda: None)
+        tool, checked = check_call(name, text)
+        outcome = await tool.run(workplace, checked)
         print(json.dumps([outcome.text, outcome.is_error, outcome.exit_code]), flush=True)
 
 asyncio.run(main())
@@ -84,22 +86,21 @@ class Scene:
                 os.lchown(path, self.user, self.user)
 
     def workplace(self, level: Level = "workspace") -> Workplace:
-        return Workplace("one", self.worktree, level, self.home, self.spill, branch=BRANCH)
+        return Workplace(self.worktree, level, self.home, self.spill, branch=BRANCH)
 
     def call(
         self, name: str, *, workplace: Workplace | None = None, **arguments: object
     ) -> ToolOutcome:
         """Call a tool in this process."""
-        place = workplace or self.workplace()
-        return asyncio.run(call_tool(place, name, json.dumps(arguments), lambda: None))
+        return asyncio.run(call_tool(workplace or self.workplace(), name, **arguments))
 
     def start_driver(
         self, calls: list[tuple[str, dict[str, Any]]], level: Level = "workspace"
     ) -> "subprocess.Popen[bytes]":
         """Start a driver that makes these calls; DRIVER in them stands for its process."""
         given: dict[str, object] = {
+            "modules": sys.path,
             "user": self.user,
-            "session": "one",
             "worktree": str(self.worktree),
             "level": level,
             "home": str(self.home),
@@ -132,6 +133,13 @@ class Scene:
         output, _ = self.start_driver(calls, level).communicate(timeout=100)
         answers = cast("list[list[Any]]", [json.loads(line) for line in output.splitlines()])
         return [ToolOutcome(*answer) for answer in answers]
+
+
+async def call_tool(workplace: Workplace, name: str, **arguments: object) -> ToolOutcome:
+    checked = check_call(name, json.dumps(arguments))
+    assert not isinstance(checked, MalformedCall), checked.message
+    tool, parsed = checked
+    return await tool.run(workplace, parsed)
 
 
 def running(part: str) -> list[str]:

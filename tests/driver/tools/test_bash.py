@@ -92,14 +92,3 @@ def test_what_the_sandbox_may_have_refused_is_said(scene: Scene) -> None:
 
     assert "only the worktree and $TMPDIR are written" in outcome.text
     assert "or of a network is reached" in outcome.text
-
-
-def test_a_worktree_that_is_gone_is_told_and_not_raised(scene: Scene) -> None:
-    subprocess.run(["rm", "-r", str(scene.worktree)], check=True)
-
-    for outcome in (
-        scene.call("Bash", command="true"),
-        scene.call("Read", file_path="tracked"),
-    ):
-        assert outcome.is_error
-        assert " could not be run here: " in outcome.text

@@ -1,16 +1,14 @@
 """Nothing that a tool has started outlives its call, however that ends."""
 
 import asyncio
-import json
 import os
 import time
 from pathlib import Path
 
 import pytest
 
-from interlock.driver.tools.catalogue import call_tool
 from interlock.driver.tools.tool import Level, ToolOutcome
-from tests.driver.tools.scene import LEVELS, Scene, running
+from tests.driver.tools.scene import LEVELS, Scene, call_tool, running
 
 pytestmark = pytest.mark.slow
 
@@ -71,10 +69,8 @@ def test_a_cancelled_call_returns_when_its_whole_tree_has_ended(scene: Scene, le
     mark = unique_seconds()
 
     async def cancel() -> None:
-        arguments = json.dumps({"command": STUBBORN.format(mark)})
-        call = asyncio.create_task(
-            call_tool(scene.workplace(level), "Bash", arguments, lambda: None)
-        )
+        calling = call_tool(scene.workplace(level), "Bash", command=STUBBORN.format(mark))
+        call = asyncio.create_task(calling)
         await asyncio.to_thread(wait_until_started, scene, mark)
         for _ in range(3):
             call.cancel()
@@ -124,16 +120,3 @@ def test_a_chain_of_processes_that_replace_each_other_is_ended(scene: Scene) -> 
 
     assert outcome.exit_code == 0
     assert not running(mark)
-
-
-def test_a_tool_shows_life_while_it_runs(scene: Scene) -> None:
-    signs: list[float] = []
-
-    async def run() -> ToolOutcome:
-        arguments = json.dumps({"command": "sleep 3"})
-        return await call_tool(
-            scene.workplace(), "Bash", arguments, lambda: signs.append(time.monotonic())
-        )
-
-    assert asyncio.run(run()).exit_code == 0
-    assert len(signs) >= 2

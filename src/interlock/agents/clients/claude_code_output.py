@@ -44,7 +44,6 @@ class ClaudeCodeOutput:
     def __init__(self, spent_micros: int = 0) -> None:
         self._spent_micros = spent_micros
         self._total = Usage()
-        self._turns = 0
         self._open: str | None = None
         """The id of the message that is streamed."""
         self._parts: list[AnswerPart] = []
@@ -113,7 +112,6 @@ class ClaudeCodeOutput:
         if not parts:
             return ()
         self._last = message
-        self._turns += usage.tokens > 0  # what the client says by itself is nobody's turn
         cost = None if usage.tokens else 0
         usage = msgspec.structs.replace(usage, cost_micros=cost)
         return (ClientTurn(ModelMessage(tuple(parts)), usage),)
@@ -160,10 +158,8 @@ class ClaudeCodeOutput:
         if reason == "interrupted":
             errors = []  # remarks for those who make the client
         return ClientEnded(
-            _text(value.get("session_id")),
             reason,
             _text(value.get("result")) or "\n".join(errors),
-            self._turns,
             msgspec.structs.replace(self._total, cost_micros=cost),
             spent_micros,
             _count(value.get("api_error_status")),
@@ -175,8 +171,7 @@ def _read_notice(value: dict[str, Any]) -> tuple[ClientEvent, ...]:
         case "init":
             servers = _objects(value.get("mcp_servers"))
             own = [server.get("status") for server in servers if server.get("name") == SERVER]
-            model = _text(value.get("model"))
-            return (ClientReady(_text(value.get("session_id")), model, own == ["connected"]),)
+            return (ClientReady(own == ["connected"]),)
         case "api_retry":
             status, wait_ms = value.get("error_status"), value.get("retry_delay_ms")
             return (ClientRetry(_count(status), _count(wait_ms)),)

@@ -62,8 +62,6 @@ class ClientCommand(msgspec.Struct, frozen=True):
 
 
 class ClientReady(msgspec.Struct, frozen=True):
-    conversation: str
-    model: str
     is_connected: bool
     """Whether it has found our server. If not, its model cannot hand anything in."""
 
@@ -92,10 +90,8 @@ class ClientRetry(msgspec.Struct, frozen=True):
 class ClientEnded(msgspec.Struct, frozen=True):
     """The client has answered the last message. It waits for another until its stdin is closed."""
 
-    conversation: str
     reason: EndReason
     text: str
-    turns: int
     usage: Usage
     """Of this process, with its cost."""
     spent_micros: int

@@ -48,8 +48,8 @@ class ProviderPause:
         return max(0.0, self._end - self._clock())
 
 
-OnWait = Callable[[ModelFailure, float, int], None]
-"""Told the reason, how long it will be, and how often was asked until now."""
+OnWait = Callable[[ModelFailure, float], None]
+"""Told the reason, and how long it will be."""
 
 
 def wait_before_retry(
@@ -103,7 +103,7 @@ async def answer_with_retries(
             if clock() - started + pause > policy.total_seconds:
                 raise bucket.reason
             pause += chance() * policy.first_seconds  # or all would come back at once
-            on_wait(bucket.reason, pause, attempts)
+            on_wait(bucket.reason, pause)
             await sleep(pause)
         attempts += 1
         try:
@@ -121,5 +121,5 @@ async def answer_with_retries(
             )
             if wait is None:
                 raise
-            on_wait(failure, wait, attempts)
+            on_wait(failure, wait)
         await sleep(wait)

@@ -6,7 +6,7 @@ another has acquired it, the store refuses the first one, however late it notice
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -202,11 +202,9 @@ class ToolQuestion(msgspec.Struct, frozen=True, rename="camel"):
     title: str
 
 
-class ToolPermission(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class ToolPermission(msgspec.Struct, frozen=True):
     approval: ApprovalId
-    status: str
-    who: str = ""
-    reason: str = ""
+    status: Literal["granted", "waiting"]
 
 
 def permit_tool(
@@ -221,9 +219,7 @@ def permit_tool(
     if isinstance(outcome, ApprovalNotPossible):
         return outcome
     approval, who = outcome
-    if who is not None:
-        return ToolPermission(approval, "granted", who)
-    return ToolPermission(approval, "waiting")
+    return ToolPermission(approval, "waiting" if who is None else "granted")
 
 
 def approval_outcome(

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from interlock.store.driver_journal import JOURNAL_FILE, DriverJournal
+from interlock.store.driver_journal import DriverJournal
 from interlock.store.process_claim import Claim
 
-__all__ = ["JOURNAL_FILE", "DriverJournal", "claim_file"]
+__all__ = ["DriverJournal", "claim_file"]
 
 LOCK_FILE = "driver.lock"
 

@@ -64,7 +64,6 @@ class StepBegun(EntryStruct, frozen=True, tag="step_begun"):
     model: str
     tools: tuple[str, ...]
     level: str
-    node: str = ""
 
 
 class ModelCalled(EntryStruct, frozen=True, tag="model_called"):
@@ -148,7 +147,7 @@ class ClientReported(EntryStruct, frozen=True, tag="client_reported"):
 class JournalNote(EntryStruct, frozen=True, tag="noted"):
     """Something worth showing: why it stands still, that it goes on, a sign, an approval."""
 
-    kind: Literal["parked", "resumed", "stuck", "limit", "approval", "issue", "end"]
+    kind: Literal["parked", "resumed", "stuck", "limit", "approval", "issue"]
     text: str
     call: str = ""
     """The tool call that it is about."""
@@ -224,7 +223,7 @@ class BeginStep(msgspec.Struct, frozen=True):
 
 
 class CallModel(msgspec.Struct, frozen=True):
-    messages: tuple[Message, ...]
+    pass
 
 
 class RunTool(msgspec.Struct, frozen=True):
@@ -249,7 +248,7 @@ def next_action(progress: WorkProgress) -> Action:
     if progress.calls:
         call = progress.calls[0]
         return RunTool(call, was_started=progress.started == call.id)
-    return CallModel(progress.messages)
+    return CallModel()
 
 
 def fold(entries: Iterable[Entry], progress: WorkProgress | None = None) -> WorkProgress:

@@ -132,7 +132,8 @@ class AddedText(msgspec.Struct, frozen=True):
 class JournalRemark(msgspec.Struct, frozen=True):
     seq: int
     at_ms: int
-    noted: JournalNote
+    kind: str
+    text: str
 
 
 TurnRow: TypeAlias = Turn | StepStart | AddedText | JournalRemark
@@ -162,11 +163,11 @@ class _TurnFolding:
             case MessageAdded() as added:
                 self.rows.append(AddedText(*place, added))
             case JournalNote() as noted:
-                self.rows.append(JournalRemark(*place, noted))
+                self.rows.append(JournalRemark(*place, noted.kind, noted.text))
             case ClientReported() as reported:
                 if reported.cost_micros is not None:
                     text = f"the turns of the client cost {dollars(reported.cost_micros)}"
-                    self.rows.append(JournalRemark(*place, JournalNote("end", text)))
+                    self.rows.append(JournalRemark(*place, "cost", text))
             case ModelCalled():
                 self._end_lost_call(placed.at_ms)
                 self._set_last(self._open_turn(placed), called_ms=placed.at_ms)

@@ -1,7 +1,6 @@
 """Bash: a command of the model, in a shell of its own for each call."""
 
 import re
-from collections.abc import Callable
 from typing import Annotated
 
 import msgspec
@@ -34,16 +33,13 @@ class BashCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = SECONDS_DEFAULT
 
 
-async def run_bash(
-    workplace: Workplace, arguments: BashCall, on_life: Callable[[], None]
-) -> ToolOutcome:
+async def run_bash(workplace: Workplace, arguments: BashCall) -> ToolOutcome:
     output = BoundedOutput()
     code = await run_process(
         workplace,
         ("bash", "-c", arguments.command),
         seconds=arguments.timeout_seconds,
         on_output=output.add,
-        on_life=on_life,
     )
     text = output.show(workplace.spill)
     if code is None:

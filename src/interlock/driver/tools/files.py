@@ -1,7 +1,6 @@
 """The tools for files: Read, Write, Edit, Glob and Grep. Their work is done in the sandbox."""
 
 import os
-from collections.abc import Callable
 from typing import Annotated, Any
 
 import msgspec
@@ -82,28 +81,20 @@ class GrepCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     files_only: Annotated[bool, Meta(description="List only the names of the files.")] = False
 
 
-async def _read(
-    workplace: Workplace, arguments: ReadCall, on_life: Callable[[], None]
-) -> ToolOutcome:
-    return await _work(workplace, "Read", arguments, on_life, is_opened=True)
+async def _read(workplace: Workplace, arguments: ReadCall) -> ToolOutcome:
+    return await _work(workplace, "Read", arguments, is_opened=True)
 
 
-async def _write(
-    workplace: Workplace,
-    arguments: WriteCall | EditCall,
-    on_life: Callable[[], None],
-) -> ToolOutcome:
+async def _write(workplace: Workplace, arguments: WriteCall | EditCall) -> ToolOutcome:
     if refusal := _write_refusal(workplace, arguments.file_path):
         return ToolOutcome(refusal, is_error=True)
     tool = "Write" if isinstance(arguments, WriteCall) else "Edit"
-    return await _work(workplace, tool, arguments, on_life, is_opened=True)
+    return await _work(workplace, tool, arguments, is_opened=True)
 
 
-async def _search(
-    workplace: Workplace, arguments: GlobCall | GrepCall, on_life: Callable[[], None]
-) -> ToolOutcome:
+async def _search(workplace: Workplace, arguments: GlobCall | GrepCall) -> ToolOutcome:
     tool = "Glob" if isinstance(arguments, GlobCall) else "Grep"
-    return await _work(workplace, tool, arguments, on_life, is_opened=False)
+    return await _work(workplace, tool, arguments, is_opened=False)
 
 
 def _write_refusal(workplace: Workplace, path: str) -> str:
@@ -123,12 +114,7 @@ def _write_refusal(workplace: Workplace, path: str) -> str:
 
 
 async def _work(
-    workplace: Workplace,
-    tool: str,
-    arguments: msgspec.Struct,
-    on_life: Callable[[], None],
-    *,
-    is_opened: bool,
+    workplace: Workplace, tool: str, arguments: msgspec.Struct, *, is_opened: bool
 ) -> ToolOutcome:
     fields: dict[str, Any] = msgspec.structs.asdict(arguments)
     worktree, scratch = (str(x.resolve()) for x in (workplace.worktree, workplace.scratch))
@@ -142,12 +128,7 @@ async def _work(
     }
     output = bytearray()
     code = await run_process(
-        workplace,
-        (),
-        seconds=SECONDS_MAX,
-        on_output=output.extend,
-        on_life=on_life,
-        file_call=call,
+        workplace, (), seconds=SECONDS_MAX, on_output=output.extend, file_call=call
     )
     if code is None:
         return ToolOutcome(f"It took longer than {SECONDS_MAX} s, and was ended.", is_error=True)

@@ -21,7 +21,6 @@ from interlock.driver.tools.tool import Workplace
 from interlock.sandbox.command import OFF
 from interlock.sandbox.worktree import WorktreeUnsafe, link_files, worktree_boundary
 
-LIFE_SECONDS = 1.0
 ERRORS_BYTES_MAX = 2_000
 _END_SECONDS_MAX, _DRAIN_SECONDS_MAX = 5.0, 1.0
 _READ_BYTES = 65_536
@@ -39,7 +38,6 @@ async def run_process(
     *,
     seconds: float,
     on_output: Callable[[bytes], None],
-    on_life: Callable[[], None],
     file_call: Mapping[str, Any] | None = None,
 ) -> int | None:
     """Run words, or a call of a tool for files; the exit code, or None if its time was up.
@@ -73,9 +71,7 @@ async def run_process(
     drain = _drain(output, on_output)
     try:
         async with asyncio.timeout(seconds):
-            while not end.done():
-                await asyncio.wait({end}, timeout=LIFE_SECONDS)
-                on_life()
+            await asyncio.wait({end})
     except TimeoutError:
         return None
     finally:

@@ -15,7 +15,6 @@ Level = Literal["read-only", "workspace", "off"]
 class Workplace(msgspec.Struct, frozen=True):
     """Where the tools of a session work, and what they may reach."""
 
-    session: str
     worktree: Path
     level: Level
     home: Path
@@ -52,8 +51,8 @@ class DriverTool(msgspec.Struct, frozen=True):
     """Its JSON Schema is what the model is told; what the model sends is checked against it."""
     kind: ToolClass
     """The class by which the gate decides."""
-    run: Callable[[Workplace, Any, Callable[[], None]], Awaitable[ToolOutcome]]
-    """Run it in a workplace. The last argument is called now and then while it is alive.
+    run: Callable[[Workplace, Any], Awaitable[ToolOutcome]]
+    """Run it in a workplace. Raises `OSError` if it cannot be started there.
 
     It never raises because of what the model wrote, and when it is cancelled, everything that it
     started has ended before it returns.

@@ -36,7 +36,6 @@ async def commit_changes(workplace: Workplace, message: str) -> str:
         ("bash", "-c", _SCRIPT, "bash", workplace.branch, message[:_MESSAGE_CHARACTERS_MAX]),
         seconds=SECONDS_MAX,
         on_output=output.extend,
-        on_life=lambda: None,
     )
     text = clean_text(bytes(output[:_MESSAGE_CHARACTERS_MAX]))
     if code != 0:

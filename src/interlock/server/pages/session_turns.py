@@ -84,9 +84,6 @@ def _step_nodes(
     for row in rows:
         if not isinstance(row, StepStart):
             continue
-        if row.begun.node:
-            found[row.seq] = NodeId(row.begun.node)
-            continue
         for node in reversed(nodes.placed):
             is_step = node.run == row.begun.run and node.created.step_id == row.begun.step
             if is_step and node.at_ms <= row.at_ms:
