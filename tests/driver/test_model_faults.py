@@ -1,13 +1,17 @@
 """Models that fail, err or go in circles: the work waits, tells the model, or stands still."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from interlock.app.unattended import orders
 from interlock.app.unattended.status import turns_of
-from interlock.core.unattended.journal import ModelAnswered, ModelFailed, ToolEnded
+from interlock.core.session.events import decode_envelope
+from interlock.core.session.unattended_events import UnattendedMoved
+from interlock.core.unattended.journal import JournalNote, ModelAnswered, ModelFailed, ToolEnded
 from tests.driver.stage import PLACE, Stage, call, hand_in
+from tests.scenes import linear
 
 
 def one_step(*turns: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -99,3 +103,36 @@ def test_a_model_that_goes_in_circles_stands_still_and_can_be_let_go_on(busy_sta
     orders.steer_work(busy_stage.app, session, "Try something else", place=PLACE)
     orders.control_work(busy_stage.app, session, "resume", place=PLACE)
     assert busy_stage.wait_for(session, "done", "parked").outcome == "success"
+
+
+@pytest.mark.parametrize(
+    ("on_stuck", "told"),
+    [
+        ("park", [("parked", "same call, same result")]),
+        (
+            "notify",
+            [("working", "same call, same result"), ("working", "malformed calls"), ("done", "")],
+        ),
+        ("cancel", [("done", "same call, same result")]),
+    ],
+)
+def test_the_user_decides_what_follows_when_a_model_goes_in_circles(
+    tmp_path: Path, on_stuck: str, told: list[tuple[str, str]]
+) -> None:
+    with Stage(tmp_path, settings=f'on_stuck = "{on_stuck}"') as stage:
+        stage.install(linear(1, "one"))
+        same = [call("Bash", command="echo again >> again.txt") for _ in range(6)]
+        session = stage.order("a", "one", script=one_step(*same, *[raw_call("Sing", "{}")] * 4))
+        stage.start_driver()
+
+        state = stage.wait_for(session, "parked", "done")
+
+        events = [decode_envelope(link.body).event for link in stage.app.reader.links(session)]
+        moves = [event for event in events if isinstance(event, UnattendedMoved)]
+        assert [(e.status, e.detail) for e in moves if e.reason or e.outcome] == told
+        assert state.outcome == {"notify": "success", "cancel": "gave_up"}.get(on_stuck)
+        signs = [e.text for e in stage.entries(session) if isinstance(e, JournalNote)]
+        assert [text for text in signs if not text.startswith("stuck: ")] == [
+            detail for _, detail in told if detail
+        ]
+        assert (stage.worktree(session) / "again.txt").exists(), "what was done can be looked at"

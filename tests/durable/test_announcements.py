@@ -57,6 +57,11 @@ ANNOUNCED: list[tuple[SessionEvent, Topic, str]] = [
     ),
     (UnattendedMoved("parked", Spent(), "limit", "200 turns"), "unattended/parked", "notify"),
     (UnattendedMoved("working", Spent(), detail="80%"), "unattended/limit-near", "notify"),
+    (
+        UnattendedMoved("working", Spent(), "stuck", "no call"),
+        "unattended/stuck",
+        "notify",
+    ),
     (UnattendedMoved("done", Spent(), outcome="success"), "unattended/done", "notify"),
 ]
 READ_AS_THE_LOG_CHANGES = {

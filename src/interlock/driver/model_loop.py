@@ -94,7 +94,7 @@ class ModelLoop:
                 case CallModel():
                     self._context.require_no_pause()
                     self._context.pass_on_steers()
-                    self._require_sense()
+                    await self._require_sense()
                     await self._context.require_limits()
                     await self._call_model()
                 case RunTool() as action:
@@ -182,16 +182,18 @@ class ModelLoop:
         message = without_secrets(answer.message)
         context.append(ModelAnswered(message, answer.stop, answer.usage, _ms_since(started)))
 
-    def _require_sense(self) -> None:
-        """Raise `Standstill` if the model goes in circles, as far as the settings want that."""
-        context = self._context
-        sign = find_sign(context.record.progress, context.sheet.state.limits)
-        if sign is None or not context.is_first(f"stuck: {sign}"):
+    async def _require_sense(self) -> None:
+        """Raise `Standstill` if the model goes in circles, or tell the user; each sign once."""
+        context, progress = self._context, self._context.record.progress
+        sign = find_sign(progress, context.sheet.state.limits)
+        if sign is None or sign in progress.signs:
             return
+        goes_on = sign in ADVISORY or context.settings.on_stuck == "notify"
+        if goes_on:
+            await context.report("working", reason="stuck", detail=sign)
         context.append(JournalNote("stuck", sign))
-        if sign not in ADVISORY and context.settings.on_stuck != "notify":
-            reason: ParkReason = "stuck" if context.settings.on_stuck == "park" else "failed"
-            raise Standstill(reason, sign)
+        if not goes_on:
+            raise Standstill("stuck", sign)
 
     async def _run_tool(self, call: ToolRequest, *, was_started: bool) -> None:
         context, names = self._context, self._tool_names()

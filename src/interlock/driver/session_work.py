@@ -100,7 +100,8 @@ async def _set_aside(context: SessionContext) -> None:
 
 
 async def _park(context: SessionContext, standstill: Standstill) -> Outcome | None:
-    if context.parent is not None:
+    is_given_up = standstill.reason == "stuck" and context.settings.on_stuck == "cancel"
+    if context.parent is not None or is_given_up:
         # Nobody is asked about a child: its parent learns why it stopped, and decides.
         await context.report("done", outcome="gave_up", detail=standstill.detail)
         return "gave_up"

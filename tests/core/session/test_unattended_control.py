@@ -132,6 +132,17 @@ def test_a_driver_that_comes_too_late_does_not_begin_what_was_paused() -> None:
     assert plan_move(STREAMS["working"], WORKING, at_ms=9) is None, "nothing has changed"
 
 
+def test_a_notice_about_work_that_goes_on_changes_nothing_but_what_is_said() -> None:
+    working = state(STREAMS["working"])
+    noticed = plan_move(
+        STREAMS["working"], UnattendedMoved("working", Spent(), "stuck", "no call"), at_ms=7
+    )
+
+    after = state(append(STREAMS["working"], noticed))
+
+    assert after == msgspec.structs.replace(working, detail="no call")
+
+
 def test_messages_wait_until_the_driver_says_that_they_were_told() -> None:
     stream = STREAMS["working"]
     for name in ("a", "b"):

@@ -21,6 +21,7 @@ from interlock.core.unattended.journal import (
     CallModel,
     ClientReported,
     Entry,
+    JournalNote,
     MessageAdded,
     ModelAnswered,
     ModelCalled,
@@ -154,3 +155,11 @@ def test_what_a_client_tells_late_is_charged_once_and_a_killed_one_by_estimate()
 
     assert (paid.turns, paid.work_ms, paid.usage) == (2, 47, Usage(20, 10, cost_micros=30))
     assert killed.usage == Usage(30, 15, cost_micros=45, is_estimated=True)
+
+
+def test_a_sign_is_known_until_the_next_step_or_until_somebody_lets_it_go_on() -> None:
+    noted = fold([STEP, JournalNote("stuck", "no call"), JournalNote("limit", "80%")])
+
+    assert noted.signs == ("no call",)
+    assert apply_entry(noted, STEP).signs == ()
+    assert apply_entry(noted, JournalNote("resumed", "the work goes on")).signs == ()

@@ -12,6 +12,7 @@ EVENTS_DEFAULT: tuple[Topic, ...] = (
     "approval/requested",
     "session/complete",
     "unattended/parked",
+    "unattended/stuck",
     "unattended/done",
 )
 

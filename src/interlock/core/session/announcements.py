@@ -31,6 +31,7 @@ Topic = Literal[
     "feature/completion.requested",
     "unattended/parked",
     "unattended/limit-near",
+    "unattended/stuck",
     "unattended/done",
 ]
 
@@ -103,6 +104,8 @@ def _announcements_of(envelope: Envelope) -> Iterator[Announcement]:
         case UnattendedMoved(status="done") as event:
             text = event.detail or event.summary
             yield Announcement("unattended/done", session, event.outcome or "", text)
+        case UnattendedMoved(status="working", reason="stuck", detail=detail):
+            yield Announcement("unattended/stuck", session, "stuck", f"stuck: {detail}")
         case UnattendedMoved(status="working", detail=detail) if detail:
             yield Announcement("unattended/limit-near", session, "limit", detail)
         case _:

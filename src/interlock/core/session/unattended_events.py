@@ -54,6 +54,7 @@ class UnattendedMoved(EventStruct, frozen=True, omit_defaults=True, tag="unatten
     status: UnattendedStatus
     spent: Spent
     reason: ParkReason | None = None
+    """Why it is parked; of work that goes on: what the detail is about."""
     detail: str = ""
     outcome: Outcome | None = None
     steered: tuple[str, ...] = ()
@@ -116,12 +117,13 @@ def apply_unattended(
 
 
 def _apply_move(before: UnattendedState, event: UnattendedMoved, at_ms: int) -> UnattendedState:
-    is_same = (before.status, before.reason) == (event.status, event.reason)
+    reason = event.reason if event.status == "parked" else None
+    is_same = (before.status, before.reason) == (event.status, reason)
     return msgspec.structs.replace(
         before,
         status=event.status,
         spent=event.spent,
-        reason=event.reason,
+        reason=reason,
         detail=event.detail,
         outcome=event.outcome,
         since_ms=before.since_ms if is_same else at_ms,

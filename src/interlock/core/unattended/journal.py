@@ -204,6 +204,8 @@ class WorkProgress(msgspec.Struct, frozen=True):
     malformed_in_row: int = 0
     silent_in_row: int = 0
     """Answers without a call."""
+    signs: tuple[str, ...] = ()
+    """The signs of going in circles that were noted in this conversation since it last went on."""
     turns_in_step: int = 0
     last_cost_micros: int = 0
     steered: tuple[str, ...] = ()
@@ -305,7 +307,9 @@ def apply_entry(before: WorkProgress, entry: Entry) -> WorkProgress:
             return _client_reported(before, entry)
         case JournalNote(kind="resumed"):
             # Whoever lets it go on has seen what it did: the same signs count anew.
-            return change(before, history=(), malformed_in_row=0, silent_in_row=0)
+            return change(before, history=(), malformed_in_row=0, silent_in_row=0, signs=())
+        case JournalNote(kind="stuck"):
+            return change(before, signs=(*before.signs, entry.text))
         case JournalNote():
             return before
 
