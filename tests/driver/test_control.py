@@ -24,6 +24,8 @@ from interlock.core.unattended.order import LimitsWish, UnattendedState
 from tests.driver.stage import PLACE, SECONDS_MAX, Stage, call, hand_in, line_script, processes_of
 from tests.scenes import linear
 
+GRACE_SECONDS, EXIT_SECONDS_MAX = 4.5, 10.0
+
 
 def one_step(*turns: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"steps": [{"when": "# Step 1 of 1", "turns": [*turns, hand_in("It is done.")], **more}]}
@@ -192,17 +194,23 @@ def test_twenty_sessions_of_one_repository_are_worked_on_at_once(tmp_path: Path)
             assert state.outcome == "success", state
 
 
-def test_a_driver_that_is_told_to_end_sets_its_work_aside(tmp_path: Path) -> None:
+@pytest.mark.parametrize("trap", ["", "trap '' TERM HUP INT; "], ids=["obedient", "stubborn"])
+def test_a_driver_that_is_told_to_end_sets_its_work_aside(tmp_path: Path, trap: str) -> None:
     with Stage(tmp_path) as stage:
         stage.install(linear(1, "one"))
         mark = "3457.5"
-        session = stage.order("a", "one", script=one_step(call("Bash", command=f"sleep {mark}")))
+        command = f"{trap}sleep {mark}; sleep {mark}"
+        session = stage.order("a", "one", script=one_step(call("Bash", command=command)))
         driver = stage.start_driver()
         wait_for_command(stage, session, mark)
 
-        assert driver.end(signal.SIGTERM, seconds=15) == 0
+        began = time.monotonic()
+        assert driver.end(signal.SIGTERM) == 0
+        took = time.monotonic() - began
 
+        assert GRACE_SECONDS <= took <= EXIT_SECONDS_MAX
         assert processes_of(mark) == []
+        assert len(stage.model_calls(session)) == 1
         state = stage.state(session)
         assert (state.status, state.detail) == (
             "queued",
@@ -210,6 +218,83 @@ def test_a_driver_that_is_told_to_end_sets_its_work_aside(tmp_path: Path) -> Non
         )
         stage.start_driver()
         assert stage.wait_for(session, "done", "parked").outcome == "success"
+
+
+def test_a_driver_that_is_told_to_end_begins_nothing_new(tmp_path: Path) -> None:
+    """Neither a turn nor a tool: what was begun in time has its result."""
+    with Stage(tmp_path) as stage:
+        stage.install(linear(1, "one"))
+        commands = ["sleep 1.6180; echo slept", "echo next"]
+        calls = [{"name": "Bash", "arguments": {"command": command}} for command in commands]
+        session = stage.order("a", "one", script=one_step({"calls": calls}))
+        driver = stage.start_driver()
+        wait_for_command(stage, session, "1.6180")
+
+        assert driver.end(signal.SIGTERM, seconds=EXIT_SECONDS_MAX) == 0
+
+        results = [e.result.text for e in stage.entries(session) if isinstance(e, ToolEnded)]
+        assert results == ["slept\n[exit code 0]"]
+        stage.start_driver()
+        assert stage.wait_for(session, "done", "parked").outcome == "success"
+        results = [e.result.text for e in stage.entries(session) if isinstance(e, ToolEnded)]
+        assert results[1:] == ["next\n[exit code 0]"]
+        assert len(stage.model_calls(session)) == 2
+
+
+def test_a_driver_that_is_told_twice_to_end_does_so_at_once(tmp_path: Path) -> None:
+    with Stage(tmp_path) as stage:
+        stage.install(linear(1, "one"))
+        mark = "3458.5"
+        command = f"trap '' TERM; sleep {mark}; sleep {mark}"
+        session = stage.order("a", "one", script=one_step(call("Bash", command=command)))
+        driver = stage.start_driver()
+        wait_for_command(stage, session, mark)
+
+        driver.send(signal.SIGTERM)
+        time.sleep(0.5)  # two signals of a kind at the same moment are one
+        assert driver.end(signal.SIGTERM, seconds=2) == 0
+
+        stage.wait_until(lambda: not processes_of(mark), "the command ends with it", session)
+        stage.start_driver()
+        assert stage.wait_for(session, "done", "parked").outcome == "success"
+
+
+def test_a_driver_ends_in_time_although_the_server_hangs(tmp_path: Path) -> None:
+    with Stage(tmp_path) as stage:
+        stage.install(linear(1, "one"))
+        mark = "3459.5"
+        session = stage.order("a", "one", script=one_step(call("Bash", command=f"sleep {mark}")))
+        driver = stage.start_driver()
+        wait_for_command(stage, session, mark)
+        os.kill(stage.server.pid, signal.SIGSTOP)
+        try:
+            time.sleep(1)  # by then it waits for an answer
+            assert driver.end(signal.SIGTERM, seconds=EXIT_SECONDS_MAX) == 0
+        finally:
+            os.kill(stage.server.pid, signal.SIGCONT)
+
+        stage.wait_until(lambda: not processes_of(mark), "the command ends with it", session)
+        stage.start_driver()
+        assert stage.wait_for(session, "done", "parked").outcome == "success"
+
+
+def test_a_spawned_agent_is_set_aside_with_its_parent_and_goes_on_with_it(tmp_path: Path) -> None:
+    with Stage(tmp_path) as stage:
+        stage.install(linear(1, "one"))
+        child = [call("Bash", command="sleep 1.7321; echo slept"), hand_in("I have found it.")]
+        parent = [call("spawn_agent", workflow="one", goal="Look"), hand_in("It was found.")]
+        steps = [{"when": "Goal: Look", "turns": child}, {"when": "# Step 1", "turns": parent}]
+        session = stage.order("Have it found", "one", script={"steps": steps})
+        driver = stage.start_driver()
+        wait_for_command(stage, session, "1.7321")
+
+        assert driver.end(signal.SIGTERM, seconds=EXIT_SECONDS_MAX) == 0
+        stage.start_driver()
+
+        assert stage.wait_for(session, "done", "parked").outcome == "success"
+        (spawned,) = [e.result for e in stage.entries(session) if isinstance(e, ToolEnded)]
+        assert (spawned.is_error, "I have found it." in spawned.text) == (False, True)
+        assert orders.list_active(stage.app) == [], "nobody waits for ever"
 
 
 def test_a_driver_waits_for_a_server_and_survives_two_restarts_of_it(tmp_path: Path) -> None:

@@ -98,6 +98,7 @@ class ModelLoop:
                     await self._context.require_limits()
                     await self._call_model()
                 case RunTool() as action:
+                    self._context.require_no_shutdown()
                     await self._run_tool(action.call, was_started=action.was_started)
                 case SendAdvance() as action:
                     await self._send_advance(action.intended)

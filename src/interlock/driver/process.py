@@ -12,6 +12,7 @@ import logging
 import os
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from interlock import __version__
@@ -32,6 +33,9 @@ TICK_SECONDS = 0.4
 STORAGE_RETRY_SECONDS = 10.0
 DRAIN_SECONDS = 5.0
 """The time that a tool gets to end when the driver is shut down."""
+SET_ASIDE_SECONDS, CHECK_OUT_SECONDS = 2.5, 1.0
+END_SECONDS_MAX, HURRY_SECONDS_MAX = 9.0, 1.0
+"""How long a shutdown takes at most, whatever hangs: asked for once, and asked for twice."""
 EXIT_DONE, EXIT_LOST = 0, 5
 _LOG = logging.getLogger(__name__)
 
@@ -49,7 +53,6 @@ class Driver:
         self._tried_at: dict[SessionId, float] = {}
         self._confirmed_at = 0.0
         self._lease_confirmed = asyncio.Event()
-        self._is_draining = False
         self._stop = asyncio.Event()
         self._was_lost = False
 
@@ -58,32 +61,33 @@ class Driver:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._shut_down)
-        try:
-            while not self._stop.is_set():
-                try:
-                    await self._tick()
-                except LeaseLost as lost:
-                    _LOG.error("Another driver has taken over: %s", lost)
-                    self._was_lost = True
-                    break
-                except StoreFailure as failure:
-                    _LOG.warning("The journal cannot be used: %s", failure)
-                await self._wait()
-        finally:
-            await self._end()
+        watch = asyncio.create_task(self._watch())
+        watch.add_done_callback(lambda _: self._stop.set())
+        await self._stop.wait()
+        watch.cancel()
+        await self._end()
+        with suppress(asyncio.CancelledError):
+            await watch  # a bug there is a bug of the whole process
         return EXIT_LOST if self._was_lost else EXIT_DONE
+
+    async def _watch(self) -> None:
+        """Check in again and again, until another driver has the lease."""
+        while True:
+            try:
+                await self._tick()
+            except LeaseLost as lost:
+                _LOG.error("Another driver has taken over: %s", lost)
+                self._was_lost = True
+                return
+            except StoreFailure as failure:
+                _LOG.warning("The journal cannot be used: %s", failure)
+            await asyncio.sleep(TICK_SECONDS)
 
     async def _confirm_lease(self) -> None:
         """Wait until the lease is known to be ours: this process may have been stopped for long."""
         if time.monotonic() - self._confirmed_at > LEASE_MS / 1_000:
             self._lease_confirmed.clear()
             await self._lease_confirmed.wait()
-
-    async def _wait(self) -> None:
-        try:
-            await asyncio.wait_for(self._stop.wait(), TICK_SECONDS)
-        except TimeoutError:
-            return
 
     async def _tick(self) -> None:
         try:
@@ -124,6 +128,7 @@ class Driver:
             {},
             self._confirm_lease,
             asyncio.Lock(),
+            self._stop,
         )
         level = choose_level(self._settings.sandbox, is_read_only=False)
         announce_driver(
@@ -154,7 +159,7 @@ class Driver:
         assert self._resources is not None, "it has begun"
         room = self._settings.max_sessions - len(self._tasks)
         for sheet in self._due(board):
-            if room <= 0 or self._is_draining:
+            if room <= 0:
                 return
             room -= 1
             self._tried_at[sheet.session] = time.monotonic()
@@ -205,33 +210,37 @@ class Driver:
             return
 
     def _shut_down(self) -> None:
-        """Asked once, let turns end; asked twice, do not wait."""
-        if self._is_draining:
+        """Asked once, let tools end; asked twice, do not wait."""
+        is_hurried = self._stop.is_set()
+        if is_hurried:
             for task in self._tasks.values():
                 task.cancel()
-        self._is_draining = True
+        seconds_max = HURRY_SECONDS_MAX if is_hurried else END_SECONDS_MAX
+        asyncio.get_running_loop().call_later(seconds_max, _leave)
         self._stop.set()
 
     async def _end(self) -> None:
-        contexts = list(self._resources.contexts.values()) if self._resources else []
-        for context in contexts:
-            context.is_draining = True
         tasks = list(self._tasks.values())
         if tasks and not self._was_lost:
             await asyncio.wait(tasks, timeout=DRAIN_SECONDS)
         for task in tasks:
             task.cancel()
         if tasks:
-            await asyncio.wait(tasks, timeout=DRAIN_SECONDS)
+            await asyncio.wait(tasks, timeout=SET_ASIDE_SECONDS)
         if self._resources is not None:
             await self._resources.shelf.close()
             self._resources.journal.close()
             announce_driver(self._home, None)
         if not self._was_lost:
             try:
-                await asyncio.wait_for(self._client.check_out(self._holder), 2)
+                await asyncio.wait_for(self._client.check_out(self._holder), CHECK_OUT_SECONDS)
             except (ServerAway, CallRefused, TimeoutError):
                 return
+
+
+def _leave() -> None:
+    """End now. All that counts is written, and tools end with the process, as after a kill."""
+    os._exit(EXIT_DONE)
 
 
 def serve_driver(home: Path) -> int:

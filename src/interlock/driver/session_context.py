@@ -60,6 +60,8 @@ class DriverResources(msgspec.Struct, frozen=True):
     """Waits until no other driver can have taken over."""
     worktree_lock: asyncio.Lock
     """Git cannot make two worktrees of a repository at the same moment."""
+    stop: asyncio.Event
+    """Set when the driver is shut down."""
 
 
 class SessionContext:
@@ -77,7 +79,6 @@ class SessionContext:
         self.worktree, self.branch = Path(sheet.state.worktree or "."), sheet.state.branch
         self.level: Level = "off"
         self.workplace: Workplace | None = None
-        self.is_draining = False
         self._told: set[str] = set()
 
     @property
@@ -106,9 +107,19 @@ class SessionContext:
         step = self.record.progress.step
         return f"{step.token[-12:]}:{call}" if step else call
 
+    @property
+    def is_shut_down(self) -> bool:
+        return self.resources.stop.is_set()
+
+    def require_no_shutdown(self) -> None:
+        """Raise `PauseWanted` if nothing more is to be begun, not even within a turn."""
+        if self.is_shut_down:
+            raise PauseWanted
+
     def require_no_pause(self) -> None:
         """Raise `PauseWanted` if it is to pause, here where a turn has ended."""
-        if self.is_draining or self.sheet.state.wish in ("pause", "pause_now"):
+        self.require_no_shutdown()
+        if self.sheet.state.wish in ("pause", "pause_now"):
             raise PauseWanted
 
     async def require_limits(self) -> None:

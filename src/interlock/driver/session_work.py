@@ -93,7 +93,7 @@ async def _prepare(context: SessionContext) -> None:
 
 async def _set_aside(context: SessionContext) -> None:
     """It pauses for the user; or it waits for the next driver, in its old place in the queue."""
-    if context.is_draining:
+    if context.is_shut_down:
         await context.report("queued", detail=SHUT_DOWN)
     else:
         await context.report("paused")

@@ -46,6 +46,8 @@ async def run_child(
         return
     spawned = SessionContext(context.resources, WorkSheet(child, state, ()), context)
     outcome = await run_session(spawned)
+    if outcome is None:
+        context.require_no_shutdown()  # it is set aside, too, and goes on with its parent
     text = (
         f"The agent has ended ({outcome or 'stopped'}). Its notes:\n\n{spawned.record.last_notes}"
     )

@@ -21,7 +21,7 @@ from interlock.app.unattended.orders import list_active
 
 LOOK_SECONDS = 0.5
 WAIT_MAX_SECONDS = 30.0
-STOP_SECONDS = 8.0
+STOP_SECONDS = 10.0
 """The time in which a driver ends that was told to; it lets a tool end first."""
 LOG_FILE, LOG_BYTES_MAX = "driver.log", 5_000_000
 _LOG = logging.getLogger(__name__)
