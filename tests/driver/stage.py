@@ -91,14 +91,14 @@ class DriverProcess:
 class Stage:
     """`with Stage(tmp_path) as stage:`. The driver is started by hand, so that it can be killed."""
 
-    def __init__(self, directory: Path, *, settings: str = "", store: str = "") -> None:
+    def __init__(self, directory: Path, *, settings: str = "", sections: str = "") -> None:
         self.home, self.repository = directory / "home", directory / "repository"
         self.script = directory / "script.json"
         self.drivers: list[DriverProcess] = []
         self.home.mkdir(mode=0o700)
         self.repository.mkdir()
         model = f'model = "scripted:{self.script}"\nautostart = false\n'
-        (self.home / "config.toml").write_text(f"{store}[driver]\n{model}{settings}\n")
+        (self.home / "config.toml").write_text(f"{sections}[driver]\n{model}{settings}\n")
         git(self.repository, "init", "-q", "-b", "main")
         (self.repository / "README.md").write_text("# A project\n")
         git(self.repository, "add", ".")
