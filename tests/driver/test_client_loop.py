@@ -10,7 +10,7 @@ import pytest
 
 from interlock.app.unattended import orders
 from interlock.core.ids import SessionId
-from interlock.core.unattended.journal import ClientReported, MessageAdded, ModelAnswered
+from interlock.core.unattended.journal import ClientReported, MessageAdded, ModelAnswered, StepBegun
 from interlock.core.unattended.order import LimitsWish
 from tests.driver.stage import PLACE, Stage, git
 from tests.scenes import linear
@@ -70,9 +70,9 @@ FAILED = {"subtype": "success", "is_error": True}
 class ClientStage(Stage):
     """A stage with a client that ends as it is told."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, settings: str = "") -> None:
         self.program = directory / "client"
-        settings = f'runner = "claude-code"\nclient_program = "{self.program}"'
+        settings += f'\nrunner = "claude-code"\nclient_program = "{self.program}"'
         super().__init__(directory, settings=settings)
         self.program.write_text(CLIENT)
         self.program.chmod(0o700)
@@ -203,6 +203,21 @@ def test_a_pause_a_message_and_a_limit_reach_it_while_it_works(stage: ClientStag
     stage.end_as({"steps": 2})
     orders.raise_limits(stage.app, limited, LimitsWish(tokens=1_000), place=PLACE)
     assert stage.wait_for(limited, "done").outcome == "success"
+
+
+def test_what_it_must_not_do_or_would_have_to_ask_about_it_cannot(tmp_path: Path) -> None:
+    with ClientStage(tmp_path, 'never = ["Glob"]\nask = ["Bash"]\nnetwork = true') as stage:
+        stage.start_driver()
+        for is_read_only, tools in ((False, "Read,Edit,Write,Grep"), (True, "Read,Grep")):
+            session = stage.order_ended({"steps": 2}, is_read_only=is_read_only)
+
+            assert stage.wait_for(session, "done", "parked").outcome == "success"
+            (words,) = stage.command_lines()
+            given = {word for word in words if word.startswith(("--tools", "--allowedTools"))}
+            assert given == {f"--tools={tools}", f"--allowedTools={tools},mcp__interlock"}
+            begun = [e for e in stage.entries(session) if isinstance(e, StepBegun)]
+            assert {e.tools for e in begun} == {tuple(tools.split(","))}
+            assert all("There is no network." in e.system for e in begun)
 
 
 def test_a_program_that_is_missing_is_named_with_the_way_to_get_it(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 import pytest
 
-from interlock.agents.clients.claude_code_headless import ClaudeCodeHeadless
+from interlock.agents.clients.claude_code_headless import TOOLS, ClaudeCodeHeadless
 from interlock.agents.clients.headless import (
     ClientEnded,
     ClientEvent,
@@ -107,6 +107,7 @@ class Unattended:
             self.worktree,
             self.conversation,
             turns_max,
+            TOOLS,
             is_resumed=is_resumed,
             branch=self.branch,
             shell=str(self.desk.home / "launch-bash"),

@@ -36,6 +36,7 @@ from interlock.core.unattended.journal import (
 from interlock.core.unattended.order import Limits, ParkReason
 from interlock.driver import prompts
 from interlock.driver.client_talk import ClientStale, ClientTalk
+from interlock.driver.permission import withheld_tools
 from interlock.driver.session_context import SessionContext, Standstill
 from interlock.driver.tools.processes import start_piped
 
@@ -140,8 +141,8 @@ class ClientLoop:
         if progress.step and progress.step.token == answer.continue_token:
             context.append(MessageAdded(shown, "driver"))
         else:
-            model, tools = start.model or HOST.title, tuple(TOOLS.split(","))
-            context.begin_step(answer, system=start.rules, message=shown, model=model, tools=tools)
+            model, rules = start.model or HOST.title, start.rules
+            context.begin_step(answer, system=rules, message=shown, model=model, tools=start.tools)
         return "\n\n".join((message, *progress.unheard))
 
     def _client_start(self, server: RunningServer, *, is_resumed: bool) -> ClientStart:
@@ -159,6 +160,7 @@ class ClientLoop:
             context.worktree,
             self._conversation,
             limits.turns - spent.turns,
+            self._tools(),
             is_resumed=is_resumed,
             branch=context.branch,
             is_gated=True,
@@ -168,6 +170,12 @@ class ClientLoop:
             rules=prompts.client_rules(context.require_workplace()),
             cost_micros_max=cost_left,
         )
+
+    def _tools(self) -> tuple[str, ...]:
+        """The tools that it gets; not those of which it would have to ask somebody."""
+        settings, is_read_only = self._context.settings, self._context.order.is_read_only
+        withheld = withheld_tools(settings, is_read_only=is_read_only) | {*settings.ask}
+        return tuple(name for name in TOOLS if name not in withheld)
 
     async def _judge(self, ended: ClientEnded | None, errors: str, limits: Limits) -> None:
         """Raise `Standstill` if it has not just stopped. `limits`: those it was started with."""

@@ -45,7 +45,7 @@ from interlock.core.unattended.journal import (
 from interlock.core.unattended.order import ParkReason
 from interlock.core.unattended.stuck import ADVISORY, find_sign
 from interlock.driver import prompts
-from interlock.driver.permission import find_objection, record_shell_command
+from interlock.driver.permission import find_objection, record_shell_command, withheld_tools
 from interlock.driver.session_context import SessionContext, Standstill
 from interlock.driver.spawning import RunSession, run_child
 from interlock.driver.step_tools import (
@@ -60,7 +60,6 @@ from interlock.driver.step_tools import (
 )
 from interlock.driver.tools.catalogue import TOOLS, MalformedCall, check_call, tool_specs
 
-WRITING_TOOLS = ("Write", "Edit")
 TOKEN_CHARS = 4
 """The characters of a token, about: for a call whose answer never comes."""
 _PARK_REASONS: dict[FailureKind, ParkReason] = {
@@ -120,12 +119,12 @@ class ModelLoop:
         return True
 
     def _tool_names(self) -> tuple[str, ...]:
-        order, never = self._context.order, set(self._context.settings.never)
-        never.update(WRITING_TOOLS if order.is_read_only else ())
-        never.update(() if order.depth < CHILD_DEPTH_MAX else (SPAWN_AGENT,))
-        never.discard(COMPLETE_STEP)
+        context, order = self._context, self._context.order
+        withheld = withheld_tools(context.settings, is_read_only=order.is_read_only)
+        withheld.update(() if order.depth < CHILD_DEPTH_MAX else (SPAWN_AGENT,))
+        withheld.discard(COMPLETE_STEP)
         names = (*TOOLS, COMPLETE_STEP, REPORT_ISSUE, SPAWN_AGENT)
-        return tuple(name for name in names if name not in never)
+        return tuple(name for name in names if name not in withheld)
 
     async def _send_advance(self, intended: AdvanceIntended) -> None:
         arguments = msgspec.json.decode(intended.arguments, type=dict[str, Json])

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from interlock.app.unattended.driver_desk import ToolQuestion
+from interlock.app.unattended.driver_settings import DriverSettings
 from interlock.app.unattended.tool_gate import GatedCall, judge_tool, record_command
 from interlock.core.canonical import Json
 from interlock.core.gate.tools import ToolClass
@@ -13,7 +14,13 @@ from interlock.core.unattended.conversation import ToolRequest
 from interlock.core.unattended.journal import JournalNote
 from interlock.driver.session_context import SessionContext, Standstill
 
+WRITING_TOOLS = ("Write", "Edit")
 NOT_WITHOUT_USER = "This needs the user, and a spawned agent cannot ask. Do without it."
+
+
+def withheld_tools(settings: DriverSettings, *, is_read_only: bool) -> set[str]:
+    """The tools that a model is not even told of."""
+    return {*settings.never, *(WRITING_TOOLS if is_read_only else ())}
 
 
 async def find_objection(context: SessionContext, call: ToolRequest, kind: ToolClass) -> str:

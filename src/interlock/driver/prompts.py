@@ -59,7 +59,9 @@ def system_prompt(workplace: Workplace) -> str:
 
 def client_rules(workplace: Workplace) -> str:
     """The rules that a client adds to its own instructions."""
-    parts = (_CLIENT_BASE, _RULES, _place(workplace), _project_rules(workplace.worktree))
+    # Where its shell confines commands, they have no network, whatever the settings say.
+    place = msgspec.structs.replace(workplace, has_network=workplace.level == "off")
+    parts = (_CLIENT_BASE, _RULES, _place(place), _project_rules(workplace.worktree))
     return "\n\n".join(filter(None, parts))
 
 

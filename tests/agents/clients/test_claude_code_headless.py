@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from interlock.agents.clients.claude_code_headless import ClaudeCodeHeadless
+from interlock.agents.clients.claude_code_headless import TOOLS, ClaudeCodeHeadless
 from interlock.agents.clients.headless import ClientCommand, ClientStart, ServerAddress
 from interlock.agents.hosts.claude_code import HOST
 from interlock.agents.hosts.claude_code_shell import SHELL_VARIABLE
@@ -45,7 +45,7 @@ CONVERSATION = "7d9b1a54-0000-4000-8000-000000000001"
 
 
 def started(home: Path, **more: Any) -> ClientCommand:
-    start = ClientStart(home, Path("/w/tree"), CONVERSATION, 9)
+    start = ClientStart(home, Path("/w/tree"), CONVERSATION, 9, TOOLS)
     return ClaudeCodeHeadless("claude").command(msgspec.structs.replace(start, **more), USER)
 
 
@@ -105,6 +105,11 @@ def test_a_bearer_is_in_no_word_of_the_command(home: Path, tmp_path: Path) -> No
         ({"model": "opus"}, ["--model=opus"]),
         ({"rules": "--be brief\n"}, ["--append-system-prompt=--be brief\n"]),
         ({"cost_micros_max": 1}, ["--max-budget-usd=0.000001"]),
+        (
+            {"tools": ("Read", "Grep")},
+            ["--tools=Read,Grep", "--allowedTools=Read,Grep,mcp__interlock"],
+        ),
+        ({"tools": ()}, ["--tools=", "--allowedTools=mcp__interlock"]),
     ],
 )
 def test_a_wish_becomes_a_word(home: Path, wish: dict[str, Any], words: list[str]) -> None:

@@ -23,8 +23,8 @@ from interlock.agents.hosts.claude_code_shell import (
 from interlock.agents.hosts.host import SERVER, JsonPart
 from interlock.agents.hosts.mcp_config import SECRET_VARIABLE
 
-TOOLS = "Bash,Read,Edit,Write,Glob,Grep"
-"""Neither what works on in the background, nor agents of its own, nor the web."""
+TOOLS = ("Bash", "Read", "Edit", "Write", "Glob", "Grep")
+"""The most that it gets. Nothing works in the background, and there is neither agent nor web."""
 TOOL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
 LOGIN_VARIABLES = ("CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN")
 LOGIN_PREFIX = "ANTHROPIC_"
@@ -67,8 +67,8 @@ class ClaudeCodeHeadless:
             # Without the pieces of a message nothing tells its end, nor the tokens of its output.
             *("--verbose", "--include-partial-messages"),
             *("--restricted", "--strict-mcp-config", "--permission-mode=dontAsk"),
-            f"--tools={TOOLS}",
-            f"--allowedTools={TOOLS},mcp__{SERVER}",
+            f"--tools={','.join(start.tools)}",
+            f"--allowedTools={','.join((*start.tools, f'mcp__{SERVER}'))}",
             f"--settings={_json(settings)}",
             f"--mcp-config={_json(servers)}",
             f"--max-turns={start.turns_max}",

@@ -36,6 +36,8 @@ class ClientStart(msgspec.Struct, frozen=True):
     conversation: str
     """A UUID. Whoever starts the client chooses it, and so can tell the gate of it beforehand."""
     turns_max: int
+    tools: tuple[str, ...]
+    """All that it gets besides our server, of those that it can have. It asks nobody."""
     is_resumed: bool = False
     """Whether the conversation goes on with what it was told before."""
     branch: str | None = None
