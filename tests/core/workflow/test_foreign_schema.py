@@ -302,6 +302,10 @@ def test_what_has_no_meaning_here_is_named_in_a_warning(
             ("condition", "/steps/0/runCondition/matches"),
         ),
         (
+            workflow(step(validationCriteria=[{"type": ["contains"], "value": "x"}])),
+            ("criteria", "/steps/0/validationCriteria/0"),
+        ),
+        (
             workflow(step(validationCriteria=[{"type": "contains", "message": "m"}])),
             ("criteria", "/steps/0/validationCriteria/0"),
         ),

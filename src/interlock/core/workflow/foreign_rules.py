@@ -93,7 +93,7 @@ class NormalisedCriteria:
         if isinstance(criterion.get("and"), list) and len(criterion) == 1:
             parts = self._normalise_parts(criterion["and"], f"{at}/and")
             return {"and": parts} if parts or not criterion["and"] else None
-        if criterion.get("type") in _RULE_FIELDS:
+        if criterion.get("type") in [*_RULE_FIELDS]:  # not hashed: it may be a list
             return self._normalise_rule(criterion, at)
         return self._normalise_alternatives(criterion, at)
 
