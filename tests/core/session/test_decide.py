@@ -254,6 +254,19 @@ def test_a_step_may_do_without_notes() -> None:
     assert play.answer.kind == "ok"
 
 
+def test_a_step_that_only_reads_says_so_and_no_other_spends_a_word_on_it() -> None:
+    play = Play(changed(first={"read_only": True}))
+    told, text = msgspec.to_builtins(play.answer), play.decided.reply.text
+    assert told["pending"]["isReadOnly"] is True
+    assert "This step only reads: change nothing in the workspace." in text
+
+    play.hand_in()
+
+    told, text = msgspec.to_builtins(play.answer), play.decided.reply.text
+    assert "isReadOnly" not in told["pending"]
+    assert "only reads" not in text
+
+
 def test_criteria_block_with_what_would_pass() -> None:
     wanted = {"type": "contains", "value": "root cause"}
     play = Play(changed(first={"validation_criteria": wanted}))

@@ -1,7 +1,8 @@
 """Fields of a step and settings of a feature that are compiled in, or refused."""
 
 from interlock.core.workflow.compiled_workflow import CompiledStep
-from tests.core.workflow.workflow_samples import Doc, compiled, problems, step, workflow
+from interlock.core.workflow.outline import draw
+from tests.core.workflow.workflow_samples import OWN, Doc, compiled, problems, step, workflow
 
 
 def steps(document: Doc) -> list[CompiledStep]:
@@ -20,6 +21,15 @@ def test_what_is_kept_and_set_is_compiled_in() -> None:
     assert [(key.name, key.is_always_asked) for key in a.sets] == [("x", True)]
     assert (b.keep, b.is_kept) == (False, True)
     assert problems(workflow(step(sets=["ok", "goal"]))) == [("context", "/steps/0/sets/1")]
+
+
+def test_a_step_that_only_reads_is_marked_with_all_that_it_becomes() -> None:
+    found = steps(OWN["reading"])
+
+    assert [one.read_only for one in found] == [True] * 5 + [False]
+    assert b"readOnly" not in compiled(workflow(step(readOnly=False))).pinned.content
+    [_, first, *_] = draw(compiled(OWN["reading"]).pinned.workflow)
+    assert first == "├─ 1. Step look [look] (only reads)"
 
 
 def test_a_feature_takes_settings_of_its_own_type() -> None:

@@ -282,6 +282,11 @@ OWN: dict[str, Doc] = {
         loop("again", {"type": "until"}, step("try", outputContract={"contractRef": "gap"}))
     ),
     "routine": ROUTINE,
+    "reading": workflow(
+        step("look", readOnly=True, verification={"command": "make"}, audit={"prompt": "Look."}),
+        {**_PARALLEL, "readOnly": True},
+        step("write"),
+    ),
 }
 
 # The naive model in `test_interpret` knows these conditions and no others.

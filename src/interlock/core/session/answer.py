@@ -64,6 +64,8 @@ class Pending(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     expects: Expects
     loop: Pass | None = None
     """The innermost loop, if the step is in one."""
+    is_read_only: bool = False
+    """Whether it changes nothing in the workspace."""
 
 
 class PassedByStep(msgspec.Struct, frozen=True, rename="camel"):

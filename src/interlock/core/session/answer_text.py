@@ -237,6 +237,8 @@ def _instructions(answer: Answer) -> str:
     if answer.pending is None:
         return "Nothing is left to hand in; this token shows the end of the run again."
     expected = f"Hand in: {_expected_text(answer.pending.expects)}."
+    if answer.pending.is_read_only:
+        expected = f"This step only reads: change nothing in the workspace. {expected}"
     if answer.next_intent == "rehydrate_only":
         return f"{_WAITING_INSTRUCTIONS} {expected}"
     if answer.next_intent == "await_user_confirmation":

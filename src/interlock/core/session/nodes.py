@@ -293,6 +293,7 @@ def _pending_step(
         Pass(innermost.loop.id, innermost.iteration, innermost.loop.passes_max)
         if innermost
         else None,
+        step.read_only,
     )
 
 

@@ -106,6 +106,8 @@ class CompiledStep(_CompiledStruct, frozen=True, tag_field="type", tag="step"):
     assessments: tuple[Assessment, ...] = ()
     consequences: tuple[Consequence, ...] = ()
     notes_optional: bool = False
+    read_only: bool = False
+    """Whether it changes nothing in the workspace."""
     keep: bool = False
     """Whether its notes and artifacts are shown whole after every break."""
     sets: tuple[SetKey, ...] = ()

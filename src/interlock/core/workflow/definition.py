@@ -123,6 +123,7 @@ class Step(DefinitionStruct, frozen=True, tag_field="type", tag="standard"):
     function_references: Annotated[tuple[str, ...], Meta(max_length=50)] = ()
     function_calls: Annotated[tuple[FunctionCall, ...], Meta(max_length=50)] = ()
     notes_optional: bool = False
+    read_only: bool = False
     keep: bool = False
     sets: Annotated[tuple[Name, ...], Meta(max_length=50)] = ()
     verification: Verification | None = None
@@ -209,6 +210,7 @@ class Parallel(DefinitionStruct, frozen=True, tag_field="type", tag="parallel"):
     assessment_refs: Annotated[tuple[str, ...], Meta(max_length=50)] = ()
     assessment_consequences: Annotated[tuple[Consequence, ...], Meta(max_length=10)] = ()
     notes_optional: bool = False
+    read_only: bool = False
     keep: bool = False
     sets: Annotated[tuple[Name, ...], Meta(max_length=50)] = ()
 

@@ -35,13 +35,15 @@ def steps_of(step: Parallel) -> tuple[Step, Step | None]:
         agent_role=step.agent_role,
         model_tier=step.model_tier,
         guidance=step.guidance,
+        read_only=step.read_only,
         **({} if step.synthesis else demands),
     )
     if step.synthesis is None:
         return delegating, None
     demands["output_contract"] = step.synthesis.output_contract or step.output_contract
     name, title = StepId(f"{step.id}__synthesis"), f"Synthesis: {step.title}"
-    return delegating, Step(name, title, step.synthesis.prompt, **demands)
+    joining = Step(name, title, step.synthesis.prompt, read_only=step.read_only, **demands)
+    return delegating, joining
 
 
 def compiled_delegations(

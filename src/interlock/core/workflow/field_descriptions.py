@@ -94,6 +94,7 @@ DESCRIPTIONS: dict[str, str] = {
     "promptFragments": "More words, each given only where its condition holds.",
     "purpose": "What it is for.",
     "question": "What to ask.",
+    "readOnly": "Whether it only reads: done unattended, its tools cannot change the workspace.",
     "reason": "Why only the user can do this.",
     "recommendedPreferences": "How far an agent should go here; what goes further is warned about.",
     "refId": "The name of a built-in text (interlock builtins).",

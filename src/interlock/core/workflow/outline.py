@@ -43,6 +43,7 @@ class StepMark(msgspec.Struct, frozen=True):
         "contract",
         "assessment",
         "user",
+        "reading",
     ]
     words: str
 
@@ -148,6 +149,8 @@ def _describe_repetition(loop: CompiledLoop, decider: str = "you decide") -> str
 def _marks(step: CompiledStep) -> Iterator[StepMark]:
     if step.run_condition:
         yield StepMark("condition", f"only when {_describe_condition(step.run_condition)}")
+    if step.read_only:
+        yield StepMark("reading", "only reads")
     for fragment in step.fragments:
         if fragment.when:
             words = f"fragment {fragment.id} only when {_describe_condition(fragment.when)}"
@@ -215,6 +218,7 @@ def _tree_lines(parts: tuple[CompiledPart, ...], margin: str) -> Iterator[str]:
         marks = (
             [f"only when {_describe_condition(part.run_condition)}"] if part.run_condition else []
         )
+        marks += ["only reads"] if part.read_only else []
         marks += [f"hands in {part.contract.name}"] if part.contract else []
         marks += [f"assesses {assessment.id}" for assessment in part.assessments]
         marks += ["asks the user"] if part.user_only or part.confirms else []

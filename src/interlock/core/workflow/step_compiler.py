@@ -203,6 +203,7 @@ class StepCompiler(CompilerBase):
             assessments=demands.assessments(step, scope.pointer_to),
             consequences=step.assessment_consequences,
             notes_optional=step.notes_optional,
+            read_only=step.read_only,
             keep=step.keep,
             sets=self._declared_keys(step, scope),
             injected=scope.injected,
@@ -229,6 +230,7 @@ class StepCompiler(CompilerBase):
             text,
             output_contract=contract,
             notes_optional=part == "verification",
+            read_only=step.read_only,
         )
         by = InjectedPart("step", f"{part} of {step.id}")
         here = msgspec.structs.replace(
