@@ -7,6 +7,8 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from interlock.app.callers.user_answer import user_answer
 from interlock.app.protocol import deletion
 from interlock.app.runs import approvals
@@ -105,6 +107,53 @@ def test_work_that_only_reads_cannot_write(busy_stage: Stage) -> None:
     assert "There is no tool `Write`" in write.result.text
     assert "# A project" in bash.result.text
     assert git(Path(state.worktree), "status", "--porcelain") == ""
+
+
+def test_a_step_that_only_reads_cannot_write_and_the_next_one_can(tmp_path: Path) -> None:
+    """Nor can it after a kill, nor an agent that it spawns."""
+    line, mark = linear(2), "2.2361"
+    reading = msgspec.structs.replace(line.steps[0], read_only=True)
+    looks = [
+        call("Write", file_path="one.txt", content="x"),
+        call("Bash", command="echo x > two.txt"),
+        call("Bash", command="cp README.md $TMPDIR/copy && cat $TMPDIR/copy"),
+        call("Bash", command=f"sleep {mark}"),
+        call("Bash", command="echo x > three.txt"),
+        call("spawn_agent", workflow="one", goal="Look"),
+        hand_in("I have read it."),
+    ]
+    child = [call("Bash", command="echo x > four.txt"), hand_in("I have looked.")]
+    writes = [call("Write", file_path="new.txt", content="new\n"), hand_in("It is written.")]
+    steps = [
+        {"when": "Goal: Look", "turns": child},
+        {"when": "# Step 1 of 2", "turns": looks},
+        {"when": "# Step 2 of 2", "turns": writes},
+    ]
+    with Stage(tmp_path) as stage:
+        changed = msgspec.structs.replace(line, steps=(reading, *line.steps[1:]))
+        stage.install(changed, linear(1, "one"))
+        session = stage.order("Write it", script={"steps": steps})
+        driver = stage.start_driver()
+        stage.wait_until(lambda: bool(processes_of(mark)), "it looks", session)
+        driver.end(signal.SIGKILL)
+        stage.start_driver()
+
+        state = stage.wait_for(session, "done", "parked")
+
+        assert (state.outcome, state.level) == ("success", "workspace")
+        first, second = [e for e in stage.entries(session) if isinstance(e, StepBegun)]
+        assert (first.level, second.level) == ("read-only", "workspace")
+        assert {*second.tools} - {*first.tools} == {"Write", "Edit"}
+        assert "This step only reads" in first.message
+        assert "You may change nothing but files in $TMPDIR" in first.system
+        unknown, denied, copied, _, still_denied, spawned, written = results_of(stage, session)
+        assert "There is no tool `Write`" in unknown.result.text
+        assert (denied.exit_code, still_denied.exit_code) == (1, 1)
+        assert copied.result.text == "# A project\n[exit code 0]"
+        assert "I have looked." in spawned.result.text
+        assert not written.result.is_error
+        files = git(stage.repository, "show", "--name-only", "--format=", state.branch)
+        assert files == "new.txt"
 
 
 def test_a_tool_that_cannot_be_run_is_told_to_the_model(busy_stage: Stage) -> None:

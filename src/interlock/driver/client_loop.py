@@ -142,7 +142,14 @@ class ClientLoop:
             context.append(MessageAdded(shown, "driver"))
         else:
             model, rules = start.model or HOST.title, start.rules
-            context.begin_step(answer, system=rules, message=shown, model=model, tools=start.tools)
+            context.begin_step(
+                answer,
+                system=rules,
+                message=shown,
+                model=model,
+                tools=start.tools,
+                level=context.level,
+            )
         return "\n\n".join((message, *progress.unheard))
 
     def _client_start(self, server: RunningServer, *, is_resumed: bool) -> ClientStart:

@@ -171,9 +171,13 @@ class ClientTalk:
         if answer.pending is None or step.token == answer.continue_token:
             return
         await context.report("working")
-        prompt, tools = answer.pending.prompt, step.tools
         context.begin_step(
-            answer, system=step.system, message=prompt, model=step.model, tools=tools
+            answer,
+            system=step.system,
+            message=answer.pending.prompt,
+            model=step.model,
+            tools=step.tools,
+            level=context.level,
         )
 
     def _report_cost(self, cost_micros: int | None, total_micros: int | None = None) -> None:

@@ -109,18 +109,21 @@ class ModelLoop:
         if answer.is_complete:
             return False
         context.require_workable(answer)
+        only_reads = answer.pending is not None and answer.pending.is_read_only
+        workplace = context.workplace_for(only_reads=only_reads)
         context.begin_step(
             answer,
-            system=prompts.system_prompt(context.require_workplace()),
+            system=prompts.system_prompt(workplace),
             message=prompts.first_message(answer, context.order),
             model=context.order.model or context.settings.model,
-            tools=self._tool_names(),
+            tools=self._tool_names(is_read_only=only_reads or context.order.is_read_only),
+            level=workplace.level,
         )
         return True
 
-    def _tool_names(self) -> tuple[str, ...]:
+    def _tool_names(self, *, is_read_only: bool = False) -> tuple[str, ...]:
         context, order = self._context, self._context.order
-        withheld = withheld_tools(context.settings, is_read_only=order.is_read_only)
+        withheld = withheld_tools(context.settings, is_read_only=is_read_only)
         withheld.update(() if order.depth < CHILD_DEPTH_MAX else (SPAWN_AGENT,))
         withheld.discard(COMPLETE_STEP)
         names = (*TOOLS, COMPLETE_STEP, REPORT_ISSUE, SPAWN_AGENT)
@@ -196,7 +199,10 @@ class ModelLoop:
             raise Standstill("stuck", sign)
 
     async def _run_tool(self, call: ToolRequest, *, was_started: bool) -> None:
-        context, names = self._context, self._tool_names()
+        context, step = self._context, self._context.record.progress.step
+        assert step is not None, "a tool is called in a conversation"
+        # What the settings withhold by now is withheld, though the model was told of it.
+        names = tuple(name for name in step.tools if name in self._tool_names())
         if call.name in (COMPLETE_STEP, REPORT_ISSUE, SPAWN_AGENT) and call.name in names:
             await self._run_own_tool(call)
             return
@@ -215,7 +221,7 @@ class ModelLoop:
         context.append(ToolStarted(call.id, call.name))
         started = time.monotonic()
         try:
-            outcome = await tool.run(context.require_workplace(), arguments)
+            outcome = await tool.run(context.step_workplace, arguments)
         except OSError as error:
             context.append(_error_reply(call, f"{call.name} could not be run: {error}"))
             return

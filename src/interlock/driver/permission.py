@@ -37,7 +37,7 @@ async def find_objection(context: SessionContext, call: ToolRequest, kind: ToolC
         call.name,
         kind,
         arguments,
-        context.order.is_read_only,
+        context.step_workplace.level == "read-only",
         call.id,
     )
     decision = judge_tool(context.resources.home, gated)

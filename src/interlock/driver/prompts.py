@@ -42,6 +42,10 @@ _LEVELS = {
     " you do there counts as a failure.",
 }
 
+_ONLY_READS = (
+    "This step only reads: change nothing in the worktree. What you want to try out, try out in a"
+    " copy below $TMPDIR."
+)
 
 _CLIENT_BASE = """\
 You work through a workflow on a software project, step by step, without anybody watching: nobody \
@@ -114,6 +118,7 @@ def _step_parts(answer: Answer, order: UnattendedOrder) -> list[str]:
         *(f"Check first: {line}" for line in answer.verify),
         f"# {place}",
         step.prompt,
+        _ONLY_READS if step.is_read_only else "",
         answer.recap,
         "\n".join(f"Open gap ({gap.severity}): {gap.summary}" for gap in answer.gaps),
         "\n".join(f"Note: {warning}" for warning in answer.warnings),

@@ -96,6 +96,19 @@ class SessionContext:
         assert self.workplace is not None, "it is made before the work begins"
         return self.workplace
 
+    @property
+    def step_workplace(self) -> Workplace:
+        """Where the tools of the step work that was begun, whoever has begun it."""
+        step = self.record.progress.step
+        return self.workplace_for(only_reads=step is not None and step.level == "read-only")
+
+    def workplace_for(self, *, only_reads: bool) -> Workplace:
+        """Where the tools of a step work: where they are confined, one that reads has its level."""
+        workplace = self.require_workplace()
+        if not only_reads or workplace.level != "workspace":
+            return workplace
+        return msgspec.structs.replace(workplace, level="read-only")
+
     def is_first(self, mark: str) -> bool:
         """Whether something is said for the first time since this driver works on it."""
         is_new = mark not in self._told
@@ -157,7 +170,14 @@ class SessionContext:
             raise Standstill("question", f"“{title}” needs something that only you can give")
 
     def begin_step(
-        self, answer: Answer, *, system: str, message: str, model: str, tools: tuple[str, ...]
+        self,
+        answer: Answer,
+        *,
+        system: str,
+        message: str,
+        model: str,
+        tools: tuple[str, ...],
+        level: Level,
     ) -> None:
         """Write down that the model begins with the pending step, and what it is told first."""
         step = answer.pending
@@ -173,7 +193,7 @@ class SessionContext:
                 message=message,
                 model=model,
                 tools=tools,
-                level=self.level,
+                level=level,
             )
         )
 

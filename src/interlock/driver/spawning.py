@@ -35,6 +35,7 @@ async def run_child(
         _limits_left(context.sheet.state.limits, context.spent),
         str(context.worktree),
         context.branch,
+        context.step_workplace.level == "read-only",
     )
     client = context.resources.client
     try:

@@ -241,6 +241,8 @@ class ChildRequest(msgspec.Struct, frozen=True, rename="camel"):
     limits: Limits
     worktree: str
     branch: str
+    is_read_only: bool
+    """Whether the step that hands it on only reads."""
 
 
 def spawn_child(
@@ -266,7 +268,7 @@ def spawn_child(
         parent.order.machine,
         parent.order.runner,
         parent.order.model,
-        is_read_only=parent.order.is_read_only,
+        is_read_only=parent.order.is_read_only or request.is_read_only,
         parent=session,
         depth=parent.order.depth + 1,
     )
