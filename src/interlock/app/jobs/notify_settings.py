@@ -1,11 +1,11 @@
 """The user's wish to be notified: by which command or webhook, and of what."""
 
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import msgspec
 
 from interlock.core.session.announcements import Topic
+from interlock.workspace.outside.private_address import is_private_address
 from interlock.workspace.projects.settings import section_in
 
 EVENTS_DEFAULT: tuple[Topic, ...] = (
@@ -28,24 +28,12 @@ class NotifySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         """Raises `ValueError`, without the address, if what is sent could be read on its way."""
-        if self.webhook and not _is_private(self.webhook):
+        if self.webhook and not is_private_address(self.webhook):
             raise ValueError("`webhook` must be an https address, or an http one of this machine")
 
     def wants(self, topic: Topic) -> bool:
         """Whether anything is done about this topic."""
         return bool(self.command or self.webhook) and topic in self.events
-
-
-def _is_private(address: str) -> bool:
-    if not (address.isascii() and address.isprintable()) or " " in address:
-        return False  # whoever refuses it later would quote it
-    try:
-        parts = urlsplit(address)
-        host, _ = parts.hostname or "", parts.port
-    except ValueError:
-        return False
-    is_local = host in ("localhost", "127.0.0.1", "::1")
-    return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and is_local))
 
 
 def notify_settings(home: Path) -> NotifySettings:
