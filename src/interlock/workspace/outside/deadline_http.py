@@ -1,5 +1,5 @@
-"""HTTP with one deadline for everything, from the look-up of a name to the last byte: JSON-RPC, and
-messages that want no answer. Redirects are not followed.
+"""HTTP with one deadline for everything, from the look-up of a name to the last byte: JSON-RPC,
+messages that want no answer, and any other request. Redirects are not followed.
 
 `http.client` has a limit for each operation on the socket alone, so that a server that sends a byte
 every second is never too late. Here it gets a socket that allows each operation the time left.
@@ -11,7 +11,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,10 +20,20 @@ import msgspec
 
 BODY_BYTES_MAX = 1024 * 1024
 _HTTP_OK, _HTTP_REDIRECT = 200, 300
+_PORTS = {"http": 80, "https": 443}
 
 
 class ServerDown(Exception):
     """The server cannot be used now. The message continues a sentence that begins with it."""
+
+
+class HttpAnswer(msgspec.Struct, frozen=True):
+    """The answer of a server, whatever its status."""
+
+    status: int
+    headers: Mapping[str, str]
+    """By their names in lower case. Of several with one name, the last."""
+    body: bytes
 
 
 class DeadlineHttp:
@@ -49,7 +59,7 @@ class DeadlineHttp:
         self._calls += 1
         request = {"jsonrpc": "2.0", "id": self._calls, "method": method, "params": params}
         with self._named_failures():
-            return self._ask(msgspec.json.encode(request))
+            return self._ask_json_rpc(msgspec.json.encode(request))
 
     def deliver(self, body: bytes) -> None:
         """Send JSON that wants no answer, and return when the server has accepted it.
@@ -58,10 +68,32 @@ class DeadlineHttp:
             ServerDown: it did not accept it before the deadline.
         """
         with self._named_failures():
-            response = self._post(body)
+            response = self._send("POST", "", self._json_headers(), body)
             self.close()
             if not _HTTP_OK <= response.status < _HTTP_REDIRECT:
                 raise ServerDown(_status_text(response.status))
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+        *,
+        bytes_max: int = BODY_BYTES_MAX,
+    ) -> HttpAnswer:
+        """Return the answer to one request of a path below the server's address.
+
+        Raises:
+            ServerDown: there is no whole answer of so many bytes before the deadline.
+        """
+        with self._named_failures():
+            response = self._send(method, path, headers, body)
+            try:
+                names = {name.lower(): value for name, value in response.getheaders()}
+                return HttpAnswer(response.status, names, _read_body(response, bytes_max))
+            finally:
+                self._end(response)
 
     @contextmanager
     def _named_failures(self) -> Generator[None]:
@@ -77,40 +109,50 @@ class DeadlineHttp:
             reason = str(error) or type(error).__name__
             raise ServerDown(f"cannot be used: {reason}") from error
 
-    def _ask(self, body: bytes) -> Any:
-        response = self._post(body)
+    def _ask_json_rpc(self, body: bytes) -> Any:
+        response = self._send("POST", "", self._json_headers(), body)
         try:
             if response.status != _HTTP_OK:
                 raise ServerDown(_status_text(response.status))
             if response.headers.get_content_type() == "text/event-stream":
                 return self._read_stream(response)
-            return msgspec.json.decode(_read_body(response))
+            return msgspec.json.decode(_read_body(response, BODY_BYTES_MAX))
         finally:
-            if response.will_close or not response.isclosed():  # it cannot be asked again
-                self.close()
-            response.close()
+            self._end(response)
 
-    def _post(self, body: bytes) -> http.client.HTTPResponse:
+    def _end(self, response: http.client.HTTPResponse) -> None:
+        if response.will_close or not response.isclosed():  # it cannot be asked again
+            self.close()
+        response.close()
+
+    def _json_headers(self) -> dict[str, str]:
+        headers = {
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+        }
+        return {**headers, "Authorization": f"Bearer {self._token}"} if self._token else headers
+
+    def _send(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes | None
+    ) -> http.client.HTTPResponse:
         parts = urlsplit(self._url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        if parts.scheme not in _PORTS or not parts.hostname:
             raise ServerDown("has no http or https address")
-        port = parts.port or (443 if parts.scheme == "https" else 80)
+        if not all(value.isascii() and value.isprintable() for value in headers.values()):
+            # `http.client` would quote it, and it may be a secret.
+            raise ServerDown("cannot be sent a header or a token that is not plain text")
+        port = parts.port or _PORTS[parts.scheme]
         if self._socket is None:
             self._socket = self._connect(parts.hostname, port)
             if parts.scheme == "https":
                 self._socket.settimeout(time_left(self._deadline))
                 context = ssl.create_default_context()
                 self._socket = context.wrap_socket(self._socket, server_hostname=parts.hostname)
-        headers = {
-            "Content-Type": "application/json",
-            "Accept": "application/json, text/event-stream",
-        }
-        if self._token:
-            headers["Authorization"] = f"Bearer {self._token}"
         connection = http.client.HTTPConnection(parts.hostname, port)
+        connection.default_port = _PORTS[parts.scheme]  # the one that `Host` leaves out
         connection.sock = _DeadlineSocket(self._socket, self._deadline)
-        target = parts._replace(scheme="", netloc="", fragment="").geturl() or "/"
-        connection.request("POST", target, body, headers)
+        target = parts._replace(scheme="", netloc="", fragment="").geturl()
+        connection.request(method, f"{target}{path}" or "/", body, dict(headers))
         return connection.getresponse()
 
     def _read_stream(self, response: http.client.HTTPResponse) -> Any:
@@ -176,10 +218,12 @@ def _status_text(status: int) -> str:
     return f"answered with status {status}{notes.get(status, redirect)}"
 
 
-def _read_body(response: http.client.HTTPResponse) -> bytes:
-    body = b"" if (response.length or 0) > BODY_BYTES_MAX else response.read(BODY_BYTES_MAX + 1)
-    if (response.length or 0) + len(body) > BODY_BYTES_MAX:
-        raise ServerDown("answered with more than 1 MiB")
+def _read_body(response: http.client.HTTPResponse, bytes_max: int) -> bytes:
+    body = b"" if (response.length or 0) > bytes_max else response.read(bytes_max + 1)
+    if (response.length or 0) + len(body) > bytes_max:
+        raise ServerDown(f"answered with more than {bytes_max // 2**20} MiB")
+    if response.length:
+        raise ServerDown("ended the connection before the end of its answer")
     return body
 
 
