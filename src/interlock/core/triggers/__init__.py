@@ -1,0 +1,1 @@
+"""What starts unattended work from outside: what a forge sends, and the proof that it did."""
