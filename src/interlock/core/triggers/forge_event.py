@@ -1,4 +1,4 @@
-"""What a forge says has happened, in one form for all of them."""
+"""Something that has happened on a forge, in one form for all of them."""
 
 from typing import Annotated, Final, Literal, TypeAlias
 
@@ -22,7 +22,7 @@ _BRANCHES: Final = "refs/heads/"
 
 
 class ForgeEvent(Struct, frozen=True):
-    """What a forge says has happened. A *request* is a merge request or a pull request."""
+    """Something that has happened on a forge. A *request* is a merge request or a pull request."""
 
     kind: EventKind
     action: str
