@@ -1,1 +1,1 @@
-"""Systems of others that a team may use already: an Agent Mail server and a Beads tracker."""
+"""Systems of others that a team may use already: forges, an Agent Mail server, a Beads tracker."""

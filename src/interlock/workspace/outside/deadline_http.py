@@ -71,7 +71,7 @@ class DeadlineHttp:
             response = self._send("POST", "", self._json_headers(), body)
             self.close()
             if not _HTTP_OK <= response.status < _HTTP_REDIRECT:
-                raise ServerDown(_status_text(response.status))
+                raise ServerDown(status_text(response.status))
 
     def ask(
         self,
@@ -113,7 +113,7 @@ class DeadlineHttp:
         response = self._send("POST", "", self._json_headers(), body)
         try:
             if response.status != _HTTP_OK:
-                raise ServerDown(_status_text(response.status))
+                raise ServerDown(status_text(response.status))
             if response.headers.get_content_type() == "text/event-stream":
                 return self._read_stream(response)
             return msgspec.json.decode(_read_body(response, BODY_BYTES_MAX))
@@ -212,7 +212,7 @@ def time_left(deadline: float) -> float:
     return left
 
 
-def _status_text(status: int) -> str:
+def status_text(status: int) -> str:
     notes = {401: ": it refuses the token", 403: ": the token does not allow this"}
     redirect = ", and redirects are not followed" if 300 <= status < 400 else ""  # noqa: PLR2004
     return f"answered with status {status}{notes.get(status, redirect)}"
