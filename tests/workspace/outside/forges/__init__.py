@@ -1,0 +1,1 @@
+"""Tests of the forges, against a stub on loopback."""
