@@ -115,7 +115,35 @@ def test_an_order_names_the_console_and_says_who_must_start_a_driver(
     assert nothing["missing"] is None
 
 
+def test_other_repositories_are_named_with_a_commit_of_theirs(
+    app: App, typed: Terminal, repository: Path
+) -> None:
+    web = make_repository(repository.parent / "we@b")
+    first = run(web, "rev-parse", "HEAD")
+    run(web, "commit", "-q", "--allow-empty", "-m", "two")
+
+    started = typed(
+        *(*START, "--model", MODEL),
+        *("--repo", "old=../we@b@HEAD~1", "--repo", "lib=../shed/../lib@v1"),
+    )
+    make_repository(repository.parent / "lib")
+    again = typed(*START, "--model", MODEL, "--repo", "old=../we@b@HEAD~1", "--repo", "lib=../lib")
+
+    lib = repository.parent / "lib"
+    assert started.code == 1
+    assert "The repository `lib` cannot be part of the work" in started.err
+    ((_, state),) = list_active(app)
+    assert [(one.name, one.path) for one in state.order.repositories] == [
+        ("old", str(web)),
+        ("lib", str(lib)),
+    ]
+    assert state.order.repositories[0].base == first
+    assert f"also in old: {web}, from commit {first[:12]}" in again.out
+
+
 MISUSES = {
+    "run start hello --goal x --repo web=.": "--repo is for unattended work: add --driver",
+    "run start hello --goal x --driver --repo web": "as in web=../web or web=../web@v2",
     "run start hello --goal x --model m": "--model is for unattended work: add --driver",
     "run start hello --goal x --turns 3": "--turns is for unattended work: add --driver",
     "run start hello --goal x --read-only": "--read-only is for unattended work: add --driver",

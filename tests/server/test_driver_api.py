@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.driver.stage import Stage
+from tests.driver.stage import Stage, git
 from tests.scenes import linear
 from tests.server.server_process import Answer
 
@@ -55,6 +55,23 @@ def test_work_is_ordered_watched_and_controlled(stage: Stage) -> None:
     late = send(stage, f"{at}/steer", {"text": "Too late"})
     assert (late.status, late.json["code"]) == (409, "unattended_over")
     assert send(stage, at, method="DELETE").status == 200, "cancelled twice is cancelled"
+
+
+def test_other_repositories_are_ordered_or_refused(stage: Stage) -> None:
+    itself = {"name": "web", "path": str(stage.repository)}
+    refused = order(stage, repositories=[itself])
+    assert (refused.status, refused.json["code"]) == (400, "invalid_arguments")
+    assert "same repository as `main`" in refused.json["error"]
+    assert order(stage, repositories=[itself] * 9).status == 400
+    other = stage.repository.with_name("other")
+    git(stage.repository, "clone", "-q", ".", str(other))
+
+    ordered = order(stage, repositories=[{"name": "web", "path": str(other), "base": "main"}])
+
+    assert ordered.status == 200, ordered.text
+    (web,) = stage.state(ordered.json["session"]).order.repositories
+    assert (web.name, web.path) == ("web", str(other))
+    assert web.base == git(other, "rev-parse", "HEAD")
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,20 @@ from interlock.app.unattended.orders import OrderedWork, OrderRequest, order_wor
 from interlock.cli.authority import SERVED, require_person
 from interlock.cli.terminal import print_json, print_lines, print_message, refuse
 from interlock.core.ids import WorkflowId
-from interlock.core.unattended.order import Limits, LimitsWish, limits_in_words
+from interlock.core.unattended.order import (
+    Limits,
+    LimitsWish,
+    OtherRepository,
+    limits_in_words,
+)
 
 PLACE = "in a terminal"
 _COUNT = click.IntRange(1, 1_000_000_000)
 _DOLLARS_MAX = 1_000_000
-_ORDER_ONLY = ("model", "runner", "base", "read_only", "turns", "minutes", "tokens", "cost")
+_ORDER_ONLY = (
+    *("model", "runner", "base", "read_only", "repositories"),
+    *("turns", "minutes", "tokens", "cost"),
+)
 _ATTENDED_ONLY = ("session_id", "track", "takeover", "on_conflict", "skip_reason")
 AnyCommand = TypeVar("AnyCommand", bound=Callable[..., Any])
 
@@ -32,6 +40,21 @@ def _cost_micros(_: click.Context, parameter: click.Parameter, dollars: float | 
     if not 0 < dollars <= _DOLLARS_MAX or not (micros := round(dollars * 1_000_000)):
         raise click.BadParameter(f"more than 0, up to {_DOLLARS_MAX}.", param=parameter)
     return micros
+
+
+def _other_repositories(
+    _: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
+) -> tuple[OtherRepository, ...]:
+    found: list[OtherRepository] = []
+    for text in texts:
+        name, mark, path = text.partition("=")
+        folder, at, base = path.rpartition("@")
+        if not at or Path(path).is_dir():  # a directory may have an @ in its name
+            folder, base = path, ""
+        if not name or not mark or not folder:
+            raise click.BadParameter("as in web=../web or web=../web@v2.", param=parameter)
+        found.append(OtherRepository(name, str(Path(folder).absolute()), base))
+    return tuple(found)
 
 
 def limit_options(command: AnyCommand) -> AnyCommand:
@@ -52,6 +75,14 @@ def order_options(command: AnyCommand) -> AnyCommand:
     for option in (
         click.option(
             "--read-only", is_flag=True, help="Unattended: change no file, as for reviews"
+        ),
+        click.option(
+            "--repo",
+            "repositories",
+            metavar="NAME=PATH[@BASE]",
+            multiple=True,
+            callback=_other_repositories,
+            help="Unattended: one more repository to work in",
         ),
         click.option(
             "--base", default="", help="Unattended: the commit to begin with; default: HEAD"
@@ -97,6 +128,7 @@ def order_unattended(workflow: str, goal: str, options: dict[str, Any], *, as_js
         options["base"],
         options["read_only"],
         wanted_limits(options),
+        repositories=options["repositories"],
     )
     ordered = order_work(app, request, place=PLACE)
     if not isinstance(ordered, OrderedWork):
@@ -112,9 +144,11 @@ def order_unattended(workflow: str, goal: str, options: dict[str, Any], *, as_js
         return
     state = state_of(app, ordered.session)
     assert state is not None, "it was ordered a moment ago"
+    repositories = state.order.repositories
     print_lines(
         f"Ordered: {ordered.session}, number {ordered.position} of the work that is not over",
         f"  within {limits_text(state.limits)}, from commit {state.order.base[:12]}",
+        *(f"  also in {x.name}: {x.path}, from commit {x.base[:12]}" for x in repositories),
         f"  watch it: `interlock driver status --watch`, `interlock driver turns {ordered.session}"
         " --follow`" + (f", {address}" if address else ""),
         f"  end it: `interlock driver cancel {ordered.session}`",

@@ -14,6 +14,7 @@ from interlock.app.runs import user_actions
 from interlock.app.runs.start import GOAL_CHARS_MAX
 from interlock.app.sessions.lookup import find_session
 from interlock.app.unattended.driver_settings import driver_settings
+from interlock.app.unattended.other_repositories import RepositoryRefused, settle_repositories
 from interlock.core import ids
 from interlock.core.canonical import Json
 from interlock.core.explanation import Explanation
@@ -27,6 +28,7 @@ from interlock.core.session.unattended_control import ControlRefusal
 from interlock.core.session.unattended_events import Control, UnattendedSteered, steer_key
 from interlock.core.unattended.order import (
     LimitsWish,
+    OtherRepository,
     Runner,
     UnattendedOrder,
     UnattendedState,
@@ -72,6 +74,8 @@ class OrderRequest(msgspec.Struct, frozen=True):
     is_read_only: bool = False
     limits: LimitsWish = LimitsWish()
     context: dict[str, Json] = {}
+    repositories: tuple[OtherRepository, ...] = ()
+    """Others that the work is about."""
 
 
 class OrderedWork(msgspec.Struct, frozen=True, rename="camel"):
@@ -81,7 +85,13 @@ class OrderedWork(msgspec.Struct, frozen=True, rename="camel"):
 
 
 OrderRefusal = (
-    GoalMissing | NoSuchDirectory | NoSuchWorkflow | NoRepository | NoModel | InputRefused
+    GoalMissing
+    | NoSuchDirectory
+    | NoSuchWorkflow
+    | NoRepository
+    | NoModel
+    | InputRefused
+    | RepositoryRefused
 )
 
 
@@ -110,6 +120,9 @@ def order_work(app: App, request: OrderRequest, *, place: str) -> OrderedWork | 
     runner, model = request.runner or settings.runner, request.model or settings.model
     if runner == "model" and not model:
         return NoModel()
+    others = settle_repositories(root, request.repositories, runner)
+    if isinstance(others, RepositoryRefused):
+        return others
     order = UnattendedOrder(
         request.workflow,
         request.goal.strip(),
@@ -120,6 +133,7 @@ def order_work(app: App, request: OrderRequest, *, place: str) -> OrderedWork | 
         base,
         request.is_read_only,
         request.context,
+        repositories=others,
     )
     limits = request.limits.apply(settings.default_limits)
     session = ids.session_id(app.entropy(ids.RANDOM_BYTES))

@@ -9,6 +9,7 @@ from interlock.core.unattended.order import (
     Limits,
     Outcome,
     ParkReason,
+    RepositoryPlace,
     Spent,
     UnattendedOrder,
     UnattendedState,
@@ -64,6 +65,7 @@ class UnattendedMoved(EventStruct, frozen=True, omit_defaults=True, tag="unatten
     level: str = ""
     summary: str = ""
     """At the end: what was done, in the words of the last notes."""
+    others: tuple[RepositoryPlace, ...] = ()
 
 
 UnattendedEvent: TypeAlias = (
@@ -133,4 +135,5 @@ def _apply_move(before: UnattendedState, event: UnattendedMoved, at_ms: int) -> 
         branch=event.branch or before.branch,
         level=event.level or before.level,
         summary=event.summary or before.summary,
+        others=event.others or before.others,
     )

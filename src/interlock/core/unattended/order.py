@@ -144,6 +144,12 @@ class DeliveryWish(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
     remote: str = "origin"
 
 
+FIRST_REPOSITORY = "main"
+"""The name of the repository in which work was ordered, where there are others."""
+REPOSITORIES_MAX = 8
+"""The others, at most."""
+
+
 class OtherRepository(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """One more repository that the work is about, in a worktree of its own."""
 
@@ -153,6 +159,16 @@ class OtherRepository(msgspec.Struct, frozen=True, rename="camel", omit_defaults
     """The user's checkout."""
     base: str = ""
     delivery: DeliveryWish | None = None
+
+
+class RepositoryPlace(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Where the work on another repository is done."""
+
+    name: str
+    worktree: str
+    branch: str
+    commit: str = ""
+    """At the end: the last commit of the branch; empty if it is the one it began with."""
 
 
 class UnattendedOrder(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -182,6 +198,12 @@ class UnattendedOrder(msgspec.Struct, frozen=True, rename="camel", omit_defaults
     """Text of strangers that it is about. The model is told that it is data."""
     delivery: DeliveryWish | None = None
     repositories: tuple[OtherRepository, ...] = ()
+    """The others, if the work is about more than one."""
+
+    def find_repository(self, name: str) -> OtherRepository | None:
+        """The repository with this name, the first one too; None if there is none."""
+        first = OtherRepository(FIRST_REPOSITORY, self.repository, self.base, self.delivery)
+        return next((one for one in (first, *self.repositories) if one.name == name), None)
 
 
 class UnattendedState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -207,6 +229,13 @@ class UnattendedState(msgspec.Struct, frozen=True, rename="camel", omit_defaults
     level: str = ""
     """The level of the sandbox that the tools run at."""
     summary: str = ""
+    others: tuple[RepositoryPlace, ...] = ()
+    """Where the other repositories of the order are worked on."""
+
+    @property
+    def worktrees(self) -> tuple[str, ...]:
+        """All worktrees, that of the first repository first; none before the work begins."""
+        return tuple(filter(None, (self.worktree, *(place.worktree for place in self.others))))
 
     @property
     def is_over(self) -> bool:

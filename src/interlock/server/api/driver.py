@@ -27,7 +27,13 @@ from interlock.core.session.answer import Answer, RenderedAnswer
 from interlock.core.session.unattended_control import NotUnattended
 from interlock.core.session.unattended_events import Control, UnattendedMoved
 from interlock.core.unattended.journal import JournalEntry
-from interlock.core.unattended.order import LimitsWish, Runner, UnattendedState
+from interlock.core.unattended.order import (
+    REPOSITORIES_MAX,
+    LimitsWish,
+    OtherRepository,
+    Runner,
+    UnattendedState,
+)
 from interlock.server.api.operation import (
     Body,
     NoParameters,
@@ -43,6 +49,15 @@ _LEASED = (*_CONTROLLED, "lease_lost")
 Text = Annotated[str, Meta(max_length=20_000)]
 Short = Annotated[str, Meta(max_length=300)]
 Directory = Annotated[str, Meta(max_length=4_096, description="A directory on this machine.")]
+Base = Annotated[str, Meta(max_length=255, pattern=r"^([A-Za-z0-9_][^\s~^:?*\[\\]*)?$")]
+
+
+class RepositoryBody(Body, frozen=True):
+    """One more repository that the work is about, with a worktree and a branch of its own."""
+
+    name: Annotated[str, Meta(max_length=31, description="The word by which tools name it.")]
+    path: Directory
+    base: Base = ""
 
 
 class OrderBody(Body, frozen=True):
@@ -51,9 +66,13 @@ class OrderBody(Body, frozen=True):
     repository: Directory
     model: Short = ""
     runner: Runner | None = None
-    base: Annotated[str, Meta(max_length=255, pattern=r"^([A-Za-z0-9_][^\s~^:?*\[\\]*)?$")] = ""
+    base: Base = ""
     read_only: bool = False
     limits: LimitsWish = LimitsWish()
+    repositories: Annotated[
+        tuple[RepositoryBody, ...],
+        Meta(max_length=REPOSITORIES_MAX, description="Others that the work is about."),
+    ] = ()
 
 
 class ControlBody(Body, frozen=True):
@@ -130,6 +149,7 @@ def _order(app: App, _: NoParameters, body: OrderBody) -> OrderedWork | OrderRef
         body.base,
         body.read_only,
         body.limits,
+        repositories=tuple(OtherRepository(x.name, x.path, x.base) for x in body.repositories),
     )
     return orders.order_work(app, request, place=PLACE)
 
