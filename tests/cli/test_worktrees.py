@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from interlock.app.context import App
-from interlock.app.unattended.orders import state_of
-from interlock.app.unattended.worktrees import changes_of, make_worktree
-from interlock.core.ids import SessionId
+from interlock.app.unattended.orders import OrderedWork, OrderRequest, order_work, state_of
+from interlock.app.unattended.worktrees import changes_of, make_other_worktrees, make_worktree
+from interlock.core.ids import SessionId, WorkflowId
 from interlock.core.session.unattended_events import UnattendedMoved
-from interlock.core.unattended.order import Spent
+from interlock.core.unattended.order import OtherRepository, Spent
+from interlock.core.views.changed_files import changed_files
 from tests.cli.conftest import Terminal
-from tests.unattended_scene import make_repository, order, report
+from tests.unattended_scene import MODEL, make_repository, order, report
 from tests.workspace.git.test_state import run
 
 HOSTILE = "Make it 'better'; $(touch x)\n\x1b[2J…/../../../etc \u202e"
@@ -105,6 +106,82 @@ def test_a_worktree_goes_if_nothing_is_lost_with_it_and_its_branch_stays(
     assert branches
     kept = run(repository, "branch", "--list", "interlock/*", "--format=%(objectname)")
     assert kept == branches, "whatever it had committed is there"
+
+
+@pytest.fixture
+def two(app: App, repository: Path) -> tuple[SessionId, Path, Path]:
+    """A session over two repositories, and its worktrees."""
+    web = OtherRepository("web", str(make_repository(repository.with_name("web"))))
+    request = OrderRequest(
+        WorkflowId("hello"), "Build both", repository, MODEL, repositories=(web,)
+    )
+    ordered = order_work(app, request, place="in a test")
+    assert isinstance(ordered, OrderedWork), ordered
+    session, state = ordered.session, state_of(app, ordered.session)
+    assert state is not None
+    path, branch = make_worktree(app.home, session, state.order)
+    others = make_other_worktrees(app.home, session, state.order)
+    assert others == make_other_worktrees(app.home, session, state.order), "found again"
+    moved = UnattendedMoved("working", Spent(), worktree=str(path), branch=branch, others=others)
+    report(app, session, moved)
+    return session, path, Path(others[0].worktree)
+
+
+def test_all_worktrees_of_a_session_are_listed_and_cleaned(
+    app: App, typed: Terminal, two: tuple[SessionId, Path, Path]
+) -> None:
+    session, path, web = two
+    change(web)
+    busy = typed("worktrees", "clean", session, "--force")
+    end(app, session)
+
+    listed = json.loads(typed("worktrees", "list", "--json").out)
+    one_stays = typed("worktrees", "clean", session[:12])
+    was_kept = web.exists()
+    forced = typed("worktrees", "clean", session[:12], "--force")
+
+    assert busy.err.count("the work in it is not over") == 2
+    assert [(one["session"], one["path"], one["keptBecause"]) for one in listed] == [
+        (session, str(path), ""),
+        (session, str(web), "1 file in it is not committed"),
+    ]
+    assert Path(listed[1]["repository"]).name == "web"
+    assert (one_stays.code, f"`{web}` is kept" in one_stays.err) == (1, True)
+    assert (was_kept, forced.code, path.exists(), web.exists()) == (True, 0, False, False)
+
+
+def test_a_forged_worktree_among_several_is_neither_shown_nor_removed(
+    app: App, typed: Terminal, two: tuple[SessionId, Path, Path]
+) -> None:
+    session, path, web = two
+    (web / ".git").write_text((path / ".git").read_text())
+    change(path)
+    end(app, session)
+    state = state_of(app, session)
+
+    typed("worktrees", "clean", session, "--force")
+
+    assert state is not None
+    assert "web" not in changes_of(state)
+    assert (path.exists(), web.exists()) == (False, True)
+
+
+def test_the_diff_has_the_files_of_each_repository_beneath_its_name(
+    app: App, two: tuple[SessionId, Path, Path]
+) -> None:
+    session, path, web = two
+    commit(path)
+    commit(web)
+    change(web)
+    state = state_of(app, session)
+
+    assert state is not None
+    files = changed_files(changes_of(state))
+    assert [(file.name, file.how) for file in files] == [
+        ("a.txt", "changed"),
+        ("web/a.txt", "changed"),
+        ("web/new.txt", "new"),
+    ]
 
 
 def test_work_that_is_not_over_is_never_removed_under_it(

@@ -59,10 +59,10 @@ def clean(names: tuple[str, ...], *, force: bool, as_json: bool) -> None:
     app = open_app(data_home())
     chosen: list[OwnWorktree] = []
     for name in names:
-        found = use.find_own_worktree(app, name)
+        found = use.find_own_worktrees(app, name)
         if isinstance(found, NoSuchWorktree):
             refuse(found.explain(), as_json=as_json)
-        chosen.append(found)
+        chosen += found
     removed: list[OwnWorktree] = []
     kept: list[WorktreeKept] = []
     for one in chosen if names else use.list_own_worktrees(app):

@@ -14,7 +14,12 @@ from interlock.core.gate.tool_call import parse_tool_call
 from interlock.core.ids import SessionId, WorkflowId
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.head import Head
-from interlock.core.unattended.order import Limits, UnattendedOrder, UnattendedState
+from interlock.core.unattended.order import (
+    Limits,
+    RepositoryPlace,
+    UnattendedOrder,
+    UnattendedState,
+)
 
 SESSION = SessionId("ses_0123456789abcdef")
 CONVERSATION = Conversation("claude-code", "conversation")
@@ -55,8 +60,14 @@ def test_the_gate_knows_what_the_work_was_ordered_for_as_long_as_it_goes_on(
 def test_a_command_of_its_client_is_known_by_the_worktree(tmp_path: Path) -> None:
     worktree = tmp_path / "worktree"
     order = UnattendedOrder(WorkflowId("line"), "Do it", str(tmp_path), "machine", "claude-code")
-    state = UnattendedState(order, Limits(), "working", 0, 0, worktree=str(worktree))
-    for place in (worktree, worktree / "sub", tmp_path / "worktree-2"):
+    other = RepositoryPlace("web", f"{worktree}.web", "branch")
+    state = UnattendedState(
+        order, Limits(), "working", 0, 0, worktree=str(worktree), others=(other,)
+    )
+    for place in (
+        *(worktree, worktree / "sub", tmp_path / "worktree-2"),
+        *(tmp_path / "worktree.web", tmp_path / "worktree.lib"),
+    ):
         gate_journal.journal_event(
             *(tmp_path, "claude-code", "post-tool", "any"),
             tool="Bash",
@@ -67,7 +78,7 @@ def test_a_command_of_its_client_is_known_by_the_worktree(tmp_path: Path) -> Non
 
     lines = commands_of(tmp_path, Head(str(tmp_path), 0, 0, unattended=state))
 
-    assert [line.detail for line in lines] == ["make worktree", "make sub"]
+    assert [line.detail for line in lines] == ["make worktree", "make sub", "make worktree.web"]
 
 
 def test_launch_scripts_are_written_once_and_nothing_besides(tmp_path: Path) -> None:

@@ -16,13 +16,12 @@ DRIVER = "driver"
 def commands_of(home: Path, head: Head) -> list[JournalLine]:
     """Return the commands of a session, oldest first."""
     pairs = set(head.attended.hosts if head.attended else ())
-    worktree = head.unattended.worktree if head.unattended else ""
-    if worktree:
-        pairs.add((DRIVER, worktree))
+    worktrees = head.unattended.worktrees if head.unattended else ()
+    pairs.update((DRIVER, worktree) for worktree in worktrees)
     return [
         line
         for line in spool.commands(home)
         if (line.host, line.host_session) in pairs
         # A client that nobody attends is known by the worktree that is its alone.
-        or (worktree and Path(line.cwd).is_relative_to(worktree))
+        or any(Path(line.cwd).is_relative_to(worktree) for worktree in worktrees)
     ]

@@ -33,5 +33,6 @@ def command_record(app: App, head: Head) -> CommandRecord:
     )
     if not runs:
         return CommandRecord()
-    worktree = head.unattended.worktree if head.unattended else ""
-    return CommandRecord(runs, last_change_ms(Path(worktree or head.workspace)))
+    worktrees = head.unattended.worktrees if head.unattended else ()
+    places = worktrees or (head.workspace,)
+    return CommandRecord(runs, max(last_change_ms(Path(place)) for place in places))

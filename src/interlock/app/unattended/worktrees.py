@@ -1,4 +1,10 @@
-"""The worktrees of unattended work: make one, look at all, show what was changed, clean up."""
+"""The worktrees of unattended work: make them, look at all, show what was changed, clean up.
+
+The first repository of a session is worked on in `worktrees/SESSION`, each other one beside it, in
+`worktrees/SESSION.NAME`. So every worktree is a folder of that one directory and of nothing else:
+none is a repository within another one, its name says whose it is, and what holds for one (how it
+is hidden, listed, cleaned and told from a forged one) holds for all without a case of its own.
+"""
 
 from pathlib import Path
 
@@ -9,7 +15,12 @@ from interlock.app.unattended.orders import head_of
 from interlock.core.explanation import Explanation
 from interlock.core.ids import SessionId
 from interlock.core.refusal import Refusal
-from interlock.core.unattended.order import UnattendedOrder, UnattendedState
+from interlock.core.unattended.order import (
+    FIRST_REPOSITORY,
+    RepositoryPlace,
+    UnattendedOrder,
+    UnattendedState,
+)
 from interlock.sandbox.worktree import own_git_directory
 from interlock.workspace.git import worktrees
 from interlock.workspace.git.worktrees import BRANCH_PREFIX, WorktreeFailed, WorktreeStatus
@@ -17,6 +28,7 @@ from interlock.workspace.git.worktrees import BRANCH_PREFIX, WorktreeFailed, Wor
 __all__ = ["WorktreeFailed"]
 
 FOLDER = "worktrees"
+_MARK = "."  # neither an id nor a name has one
 _NAME_CHARS = 24
 _NOT_REGISTERED = "git does not know it as a worktree any more"
 _NOT_OVER = "the work in it is not over"
@@ -74,8 +86,10 @@ class NoSuchWorktree(Refusal, frozen=True):
         )
 
 
-def worktree_path(home: Path, session: SessionId) -> Path:
-    return home / FOLDER / session
+def worktree_path(home: Path, session: SessionId, name: str = FIRST_REPOSITORY) -> Path:
+    """The place for the worktree of a repository of the session's order."""
+    suffix = "" if name == FIRST_REPOSITORY else f"{_MARK}{name}"
+    return home / FOLDER / f"{session}{suffix}"
 
 
 def branch_name(order: UnattendedOrder, session: SessionId) -> str:
@@ -99,6 +113,38 @@ def make_worktree(home: Path, session: SessionId, order: UnattendedOrder) -> tup
     return path, branch
 
 
+def make_other_worktrees(
+    home: Path, session: SessionId, order: UnattendedOrder
+) -> tuple[RepositoryPlace, ...]:
+    """Make the worktrees of the other repositories, or find them. Each has the same branch.
+
+    Raises:
+        WorktreeFailed: git refuses one.
+    """
+    branch, places = branch_name(order, session), list[RepositoryPlace]()
+    for other in order.repositories:
+        path = worktree_path(home, session, other.name)
+        try:
+            worktrees.add_worktree(Path(other.path), path, branch, other.base)
+        except WorktreeFailed as failed:
+            raise WorktreeFailed(f"the repository `{other.name}`: {failed}") from failed
+        places.append(RepositoryPlace(other.name, str(path), branch))
+    return tuple(places)
+
+
+def add_commits(
+    order: UnattendedOrder, places: tuple[RepositoryPlace, ...]
+) -> tuple[RepositoryPlace, ...]:
+    """Add the commits on which the branches stand now, where anything was committed."""
+    found: list[RepositoryPlace] = []
+    for place in places:
+        other = order.find_repository(place.name)
+        tip = worktrees.head_commit(Path(other.path), f"refs/heads/{place.branch}") if other else ""
+        is_new = other is not None and tip != other.base
+        found.append(msgspec.structs.replace(place, commit=tip if is_new else ""))
+    return tuple(found)
+
+
 def list_own_worktrees(app: App) -> list[OwnWorktree]:
     """Every directory for a worktree in the data home, whether its session is there or not."""
     folder = app.home.resolve() / FOLDER
@@ -107,10 +153,12 @@ def list_own_worktrees(app: App) -> list[OwnWorktree]:
 
 
 def _own_worktree(app: App, path: Path) -> OwnWorktree:
-    session = SessionId(path.name)
+    name, _, repository_name = path.name.partition(_MARK)
+    session = SessionId(name)
     head = head_of(app, session)
     state = head.unattended if head else None
-    repository = state.order.repository if state else ""
+    made_for = state.order.find_repository(repository_name or FIRST_REPOSITORY) if state else None
+    repository = made_for.path if made_for else ""
     status = worktrees.worktree_status(path) if _is_genuine(path, repository) else None
     return OwnWorktree(
         str(path),
@@ -133,12 +181,13 @@ def _is_genuine(path: Path, repository: str) -> bool:
     return own is not None and common in (None, own.parent.parent)
 
 
-def find_own_worktree(app: App, name: str) -> OwnWorktree | NoSuchWorktree:
-    """The worktree of a session, by the beginning of its id."""
+def find_own_worktrees(app: App, name: str) -> list[OwnWorktree] | NoSuchWorktree:
+    """All worktrees of a session, by the beginning of its id; or one of them, by its folder."""
     found = [one for one in list_own_worktrees(app) if Path(one.path).name.startswith(name)]
-    if len(found) == 1 and name:
-        return found[0]
-    return NoSuchWorktree(name, tuple(Path(one.path).name for one in found) if name else ())
+    sessions = {Path(one.path).name.partition(_MARK)[0] for one in found}
+    if len(sessions) == 1 and name:
+        return found
+    return NoSuchWorktree(name, tuple(sorted(sessions)) if name else ())
 
 
 def clean_worktree(own: OwnWorktree, *, is_forced: bool) -> WorktreeKept | None:
@@ -157,12 +206,26 @@ def clean_worktree(own: OwnWorktree, *, is_forced: bool) -> WorktreeKept | None:
 
 
 def changes_of(state: UnattendedState) -> str:
-    """The diff of all that a session has changed; empty if its worktree is gone."""
-    path, order = Path(state.worktree), state.order
-    if not state.worktree or not path.is_dir() or not _is_genuine(path, order.repository):
+    """The diff of all that a session has changed; empty if its worktrees are gone.
+
+    Files of other repositories than the first are beneath the name of theirs.
+    """
+    order = state.order
+    parts = [_changes_in(state.worktree, order.repository, order.base)]
+    for place in state.others:
+        if other := order.find_repository(place.name):
+            folder = f"{place.name}/"
+            parts.append(_changes_in(place.worktree, other.path, other.base, folder))
+    return "".join(parts)
+
+
+def _changes_in(worktree: str, repository: str, base: str, folder: str = "") -> str:
+    path = Path(worktree)
+    if not worktree or not path.is_dir() or not _is_genuine(path, repository):
         return ""
-    main = worktrees.head_commit(Path(order.repository), order.base or "HEAD")
+    main = worktrees.head_commit(Path(repository), base or "HEAD")
     try:
-        return worktrees.diff_since(path, worktrees.merge_base(path, main)) if main else ""
+        start = worktrees.merge_base(path, main) if main else ""
+        return worktrees.diff_since(path, start, folder) if start else ""
     except WorktreeFailed as failed:
         return f"Git cannot show it: {failed}\n"

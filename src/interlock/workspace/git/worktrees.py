@@ -149,8 +149,10 @@ def remove_worktree(path: Path, *, is_forced: bool) -> None:
     _require(_git((path / common).resolve(), "worktree", "remove", *force, str(path)))
 
 
-def diff_since(path: Path, base: str) -> str:
+def diff_since(path: Path, base: str, folder: str = "") -> str:
     """All that was changed since a commit, committed or not, as a diff of limited length.
+
+    `folder`: what stands before all names in it, as in `web/`.
 
     New files are in it, too. Nothing is staged for that: git is given a copy of its index. Of a
     file larger than a mebibyte it says only that it has changed.
@@ -167,7 +169,8 @@ def diff_since(path: Path, base: str) -> str:
             raise WorktreeFailed(f"its index cannot be read: {error}") from error
         apart = {"GIT_INDEX_FILE": str(copy)}
         _require(_git(path, "add", "-A", "-N", "--", *_own_files(path), variables=apart))
-        options = ("--no-ext-diff", "--no-textconv", "--no-color", _OUTSIDE)
+        prefixes = (f"--src-prefix=a/{folder}", f"--dst-prefix=b/{folder}")
+        options = ("--no-ext-diff", "--no-textconv", "--no-color", _OUTSIDE, *prefixes)
         large = ("-c", "core.bigFileThreshold=1m")
         shown = _require(_git(path, *large, "diff", *options, base, "--", variables=apart)).output
     if len(shown) <= DIFF_CHARS_MAX:
