@@ -28,36 +28,37 @@ class WorktreeUnsafe(Exception):
 
 
 def worktree_boundary(
-    worktree: Path,
-    *,
+    *worktrees: Path,
     scratch: str,
     hidden: str,
     has_network: bool = False,
     is_written: bool = True,
     branch: str | None = None,
 ) -> Boundary:
-    """The reach of a command in a worktree.
+    """The reach of a command in one of the worktrees of a session, which is the same in all.
 
     With a branch, git can move only those beside it, as in `interlock/SESSION/…`; if it has no
     slash, none at all.
 
     Raises:
-        WorktreeUnsafe: the data home is in it.
+        WorktreeUnsafe: the data home is in one.
     """
-    root, home = worktree.resolve(), Path.home()
-    if Path(hidden).is_relative_to(root):
-        raise WorktreeUnsafe(f"Interlock's own directory (`{hidden}`) is in `{root}`")
-    written, read = git_directories(root, branch)
+    home, written, read = Path.home(), list[str](), list[str]()
+    for root in (worktree.resolve() for worktree in worktrees):
+        if Path(hidden).is_relative_to(root):
+            raise WorktreeUnsafe(f"Interlock's own directory (`{hidden}`) is in `{root}`")
+        written_by_git, read_by_git = git_directories(root, branch)
+        written += (str(root), *written_by_git)
+        read += read_by_git
     settings = (home / ".gitconfig", *(home / ".config" / "git" / x for x in ("config", "ignore")))
     tools = toolchains(os.environ.get("PATH", ""), home)
     # Homes and scratch directories may be below one that is read: `/home` is often in `/var`.
     aside = (str(home.resolve()), scratch.rpartition("/")[0], *_SECRET_DIRECTORIES)
-    places = (str(root), *written)
     return Boundary(
         scratch,
         (hidden, *aside, *(path for tool in tools for path in secrets_beside(tool))),
-        writable=("/dev/shm", *(places if is_written else ())),
-        readable=(*_SYSTEM_DIRECTORIES, *places, *read, *map(str, settings), *tools),
+        writable=("/dev/shm", *(written if is_written else ())),
+        readable=(*_SYSTEM_DIRECTORIES, *written, *read, *map(str, settings), *tools),
         socket_families=(AF_INET, AF_INET6) if has_network else (),
     )
 

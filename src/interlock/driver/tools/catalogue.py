@@ -1,12 +1,15 @@
 """The tools that work in a worktree, by name, and whether a call of one can be made."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from interlock.core.unattended.conversation import ToolSpec
+from interlock.core.unattended.order import FIRST_REPOSITORY
 from interlock.driver.tools.bash import BASH
 from interlock.driver.tools.files import FILE_TOOLS
 from interlock.driver.tools.tool import DriverTool
@@ -15,6 +18,34 @@ ARGUMENTS_BYTES_MAX = 1_000_000
 TOOLS: Mapping[str, DriverTool] = MappingProxyType(
     {tool.name: tool for tool in (BASH, *FILE_TOOLS)}
 )
+
+
+@cache
+def repository_tools(names: tuple[str, ...]) -> Mapping[str, DriverTool]:
+    """The tools for work on these repositories. Of one alone, nothing is said in them."""
+    if not names:
+        return TOOLS
+    return MappingProxyType({name: _with_repository(tool, names) for name, tool in TOOLS.items()})
+
+
+def _with_repository(tool: DriverTool, names: tuple[str, ...]) -> DriverTool:
+    """A tool that is told in which repository it works."""
+    one_of: Any = Literal  # of names that are known only now
+    told = Meta(description=f"The repository to work in; default: `{FIRST_REPOSITORY}`.")
+    field = ("repo", Annotated[one_of[names], told], FIRST_REPOSITORY)
+    arguments = msgspec.defstruct(
+        tool.arguments.__name__,
+        [field],
+        bases=(tool.arguments,),
+        frozen=True,
+        forbid_unknown_fields=True,
+    )
+    return msgspec.structs.replace(tool, arguments=arguments)
+
+
+def repository_of(arguments: msgspec.Struct) -> str:
+    """The repository that checked arguments name."""
+    return getattr(arguments, "repo", FIRST_REPOSITORY)
 
 
 class MalformedCall(msgspec.Struct, frozen=True):
@@ -60,10 +91,33 @@ def check_call(
         )
 
 
+async def call_tool(
+    workplace: Workplace,
+    name: str,
+    arguments_text: str,
+    on_life: Callable[[], None],
+    tools: Mapping[str, DriverTool] = TOOLS,
+) -> ToolOutcome:
+    """Call a tool with arguments as the model wrote them. There is always an outcome."""
+    call = check_call(name, arguments_text, tools)
+    if isinstance(call, MalformedCall):
+        return ToolOutcome(call.message, is_error=True)
+    tool, arguments = call
+    try:
+        place = workplace.in_repository(repository_of(arguments))
+        return await tool.run(place, arguments, on_life)
+    except OSError as error:
+        return ToolOutcome(f"{name} could not be run here: {error}", is_error=True)
+
+
 def _describe_fields(arguments: type[msgspec.Struct]) -> str:
     schema = arguments_schema(arguments)
     required = schema.get("required", ())
     return ", ".join(
-        f"`{name}` ({field['type']}{', required' if name in required else ''})"
+        f"`{name}` ({_describe_type(field)}{', required' if name in required else ''})"
         for name, field in schema["properties"].items()
     )
+
+
+def _describe_type(field: dict[str, Any]) -> str:
+    return f"one of {', '.join(field['enum'])}" if "enum" in field else str(field["type"])

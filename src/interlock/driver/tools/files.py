@@ -117,13 +117,16 @@ async def _work(
     workplace: Workplace, tool: str, arguments: msgspec.Struct, *, is_opened: bool
 ) -> ToolOutcome:
     fields: dict[str, Any] = msgspec.structs.asdict(arguments)
-    worktree, scratch = (str(x.resolve()) for x in (workplace.worktree, workplace.scratch))
+    path = str(fields.get("file_path") or fields.get("path") or ".")
+    # What is named in full may be in any worktree of the session; else it stays in this one.
+    places = workplace.roots if os.path.isabs(path) else (workplace.worktree,)
+    places = places if tool in ("Write", "Edit") else (*places, workplace.scratch)
     call = {
         **fields,
         "tool": tool,
-        "path": fields.get("file_path") or fields.get("path") or ".",
-        "worktree": worktree,
-        "roots": (worktree,) if tool in ("Write", "Edit") else (worktree, scratch),
+        "path": path,
+        "worktree": str(workplace.worktree.resolve()),
+        "roots": tuple(str(place.resolve()) for place in places),
         "opened_files": sorted(workplace.opened_files),
     }
     output = bytearray()

@@ -185,13 +185,13 @@ def _write_order(
         "level": workplace.level,
         "scratch": str(workplace.scratch),
         **dict.fromkeys(("hidden", "writable", "readable", "socket_families"), ()),
-        "link_files": link_files(workplace.worktree),
+        "link_files": {k: v for root in workplace.roots for k, v in link_files(root).items()},
         "file_call": {**file_call, "packages": _package_directory("re2")} if file_call else {},
     }
     if workplace.level != OFF:
         try:
             boundary = worktree_boundary(
-                workplace.worktree,
+                *workplace.roots,
                 scratch=str(workplace.scratch),
                 hidden=str(workplace.home.resolve()),
                 has_network=workplace.has_network,

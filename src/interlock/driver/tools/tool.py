@@ -1,6 +1,6 @@
 """A tool of the driver: what the model is told of it, and what happens when it is called."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,6 +28,17 @@ class Workplace(msgspec.Struct, frozen=True):
     has_network: bool = False
     opened_files: set[str] = msgspec.field(default_factory=set[str])
     """The files that were read or written before, by their real paths: only these are edited."""
+    worktrees: Mapping[str, Path] = {}
+    """Where the work is about several repositories: the worktree of each, by its name."""
+
+    def in_repository(self, name: str) -> "Workplace":
+        """The same place, seen from another worktree: what may be reached does not change."""
+        return msgspec.structs.replace(self, worktree=self.worktrees.get(name, self.worktree))
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        """All worktrees of the session."""
+        return tuple(self.worktrees.values()) or (self.worktree,)
 
     @property
     def scratch(self) -> Path:
