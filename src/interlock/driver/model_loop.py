@@ -6,7 +6,7 @@ came of it; a driver that was killed at any point goes on with the same journal 
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import msgspec
@@ -58,7 +58,15 @@ from interlock.driver.step_tools import (
     own_tool_specs,
     parse_own_call,
 )
-from interlock.driver.tools.catalogue import TOOLS, MalformedCall, check_call, tool_specs
+from interlock.driver.tools.catalogue import (
+    TOOLS,
+    MalformedCall,
+    check_call,
+    repository_of,
+    repository_tools,
+    tool_specs,
+)
+from interlock.driver.tools.tool import DriverTool
 
 TOKEN_CHARS = 4
 """The characters of a token, about: for a call whose answer never comes."""
@@ -129,6 +137,9 @@ class ModelLoop:
         names = (*TOOLS, COMPLETE_STEP, REPORT_ISSUE, SPAWN_AGENT)
         return tuple(name for name in names if name not in withheld)
 
+    def _tools(self) -> Mapping[str, DriverTool]:
+        return repository_tools(tuple(self._context.require_workplace().worktrees))
+
     async def _send_advance(self, intended: AdvanceIntended) -> None:
         arguments = msgspec.json.decode(intended.arguments, type=dict[str, Json])
         structure, text, is_refused = await self._context.resources.client.call_tool(
@@ -152,7 +163,7 @@ class ModelLoop:
         context, progress = self._context, self._context.record.progress
         step = progress.step
         assert step is not None, "a conversation is about a step"
-        specs = tool_specs(name for name in step.tools if name in TOOLS)
+        specs = tool_specs((name for name in step.tools if name in TOOLS), self._tools())
         request = ModelRequest(
             step.model,
             step.system,
@@ -209,7 +220,7 @@ class ModelLoop:
         if was_started:
             context.append(_error_reply(call, INTERRUPTED))
             return
-        offered = {name: TOOLS[name] for name in names if name in TOOLS}
+        offered = {name: tool for name, tool in self._tools().items() if name in names}
         checked = check_call(call.name, call.arguments, offered)
         if isinstance(checked, MalformedCall):
             context.append(_error_reply(call, checked.message, is_malformed=True))
@@ -221,7 +232,8 @@ class ModelLoop:
         context.append(ToolStarted(call.id, call.name))
         started = time.monotonic()
         try:
-            outcome = await tool.run(context.step_workplace, arguments)
+            place = context.require_workplace().in_repository(repository_of(arguments))
+            outcome = await tool.run(place, arguments, ignore_life)
         except OSError as error:
             context.append(_error_reply(call, f"{call.name} could not be run: {error}"))
             return

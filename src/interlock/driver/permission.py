@@ -1,5 +1,6 @@
 """Whether a tool call may happen: by the gate of the project, and by the user's settings."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from interlock.core.canonical import Json
 from interlock.core.gate.tools import ToolClass
 from interlock.core.unattended.conversation import ToolRequest
 from interlock.core.unattended.journal import JournalNote
+from interlock.core.unattended.order import FIRST_REPOSITORY
 from interlock.driver.session_context import SessionContext, Standstill
 
 WRITING_TOOLS = ("Write", "Edit")
@@ -32,8 +34,8 @@ async def find_objection(context: SessionContext, call: ToolRequest, kind: ToolC
     arguments = msgspec.json.decode(call.arguments or "{}", type=dict[str, Json])
     gated = GatedCall(
         context.session,
-        context.worktree,
-        Path(context.order.repository),
+        _worktree(context, arguments),
+        context.checkouts,
         call.name,
         kind,
         arguments,
@@ -59,8 +61,9 @@ async def _ask_user(context: SessionContext, call: ToolRequest, arguments: dict[
         status = await client.approval(context.session, approval)
         if status.status in ("denied", "expired"):
             return f"The user was asked, and the answer is no: {status.reason or status.status}"
-    title = f"{call.name} in {context.worktree.name}"
-    question = ToolQuestion(call.name, arguments, str(context.worktree), title)
+    worktree = _worktree(context, arguments)
+    title = f"{call.name} in {worktree.name}"
+    question = ToolQuestion(call.name, arguments, str(worktree), title)
     permission = await client.permit(context.session, question)
     if permission.status == "granted":
         return ""
@@ -73,7 +76,14 @@ def record_shell_command(context: SessionContext, call: ToolRequest, exit_code: 
     """Record how a command ended: it may be the one that proves a step."""
     arguments: dict[str, Any] = msgspec.json.decode(call.arguments, type=dict[str, Any])
     command = str(arguments.get("command", ""))
-    record_command(context.resources.home, context.session, command, exit_code, context.worktree)
+    worktree = _worktree(context, arguments)
+    record_command(context.resources.home, context.session, command, exit_code, worktree)
+
+
+def _worktree(context: SessionContext, arguments: Mapping[str, Any]) -> Path:
+    """The worktree in which a call is made whose arguments were checked."""
+    workplace = context.require_workplace()
+    return workplace.in_repository(str(arguments.get("repo", FIRST_REPOSITORY))).worktree
 
 
 def _summary(call: ToolRequest, arguments: dict[str, Json]) -> str:

@@ -10,7 +10,7 @@ import msgspec
 
 from interlock.core.canonical import Json
 from interlock.core.session.answer import Answer
-from interlock.core.unattended.order import UnattendedOrder
+from interlock.core.unattended.order import FIRST_REPOSITORY, UnattendedOrder
 from interlock.driver.tools.tool import Workplace
 
 RULES_FILES = ("AGENTS.md", "CLAUDE.md")
@@ -74,8 +74,32 @@ def _place(workplace: Workplace) -> str:
     return (
         f"Your tools work in {workplace.worktree}, a git worktree that is yours alone."
         f" {_LEVELS[workplace.level]} {network} Pushing and publishing are not yours to do: what"
-        " you leave in the worktree is taken care of."
+        f" you leave in the worktree is taken care of.{_repositories(workplace)}"
     )
+
+
+def _repositories(workplace: Workplace) -> str:
+    """What is said of several repositories; nothing where there is one."""
+    if not workplace.worktrees:
+        return ""
+    lines = [
+        f"- `{name}`: {path}" + ("" if path == workplace.worktree else _rules_hint(path))
+        for name, path in workplace.worktrees.items()
+    ]
+    return "\n\n" + "\n".join(
+        (
+            "The work is about several repositories. Each has such a worktree, and what is said of"
+            f" yours is true of all. Tools work in `{FIRST_REPOSITORY}` unless `repo` names"
+            " another; a path that is given in full may be in any of them.",
+            *lines,
+        )
+    )
+
+
+def _rules_hint(worktree: Path) -> str:
+    """Where another repository says something to those who work on it: only the first is quoted."""
+    named = next((name for name in RULES_FILES if (worktree / name).is_file()), "")
+    return f" (before you change anything there, read its {named})" if named else ""
 
 
 def client_message(answer: Answer, order: UnattendedOrder, *, is_resumed: bool) -> str:

@@ -77,6 +77,7 @@ class SessionContext:
             resources.journal, sheet.session, resources.clock, sheet.state.spent
         )
         self.worktree, self.branch = Path(sheet.state.worktree or "."), sheet.state.branch
+        self.others = sheet.state.others
         self.level: Level = "off"
         self.workplace: Workplace | None = None
         self._told: set[str] = set()
@@ -97,17 +98,14 @@ class SessionContext:
         return self.workplace
 
     @property
-    def step_workplace(self) -> Workplace:
-        """Where the tools of the step work that was begun, whoever has begun it."""
-        step = self.record.progress.step
-        return self.workplace_for(only_reads=step is not None and step.level == "read-only")
-
-    def workplace_for(self, *, only_reads: bool) -> Workplace:
-        """Where the tools of a step work: where they are confined, one that reads has its level."""
-        workplace = self.require_workplace()
-        if not only_reads or workplace.level != "workspace":
-            return workplace
-        return msgspec.structs.replace(workplace, level="read-only")
+    def checkouts(self) -> dict[Path, Path]:
+        """The user's checkouts, by the worktrees in which the work on them is done."""
+        found = {self.worktree: Path(self.order.repository)}
+        for place in self.others:
+            other = self.order.find_repository(place.name)
+            assert other is not None, "a worktree is made for what was ordered"
+            found[Path(place.worktree)] = Path(other.path)
+        return found
 
     def is_first(self, mark: str) -> bool:
         """Whether something is said for the first time since this driver works on it."""
@@ -231,6 +229,7 @@ class SessionContext:
             self.branch,
             self.level,
             self.record.last_notes[:DETAIL_CHARS_MAX] if outcome else "",
+            self.others,
         )
         state = await self.resources.client.report(self.session, moved)
         self.sheet = msgspec.structs.replace(self.sheet, state=state)

@@ -4,9 +4,14 @@ import asyncio
 from contextlib import suppress
 
 from interlock.app.failures import StoreFailure
-from interlock.app.unattended.worktrees import WorktreeFailed, make_worktree
+from interlock.app.unattended.worktrees import (
+    WorktreeFailed,
+    add_commits,
+    make_other_worktrees,
+    make_worktree,
+)
 from interlock.core.unattended.journal import JournalNote
-from interlock.core.unattended.order import Outcome
+from interlock.core.unattended.order import FIRST_REPOSITORY, Outcome
 from interlock.driver.client_loop import ClientLoop
 from interlock.driver.model_loop import ModelLoop
 from interlock.driver.server_client import CallRefused
@@ -67,12 +72,13 @@ async def _prepare(context: SessionContext) -> None:
     context.level = choose_level(settings.sandbox, is_read_only=context.order.is_read_only)
     if parent is not None:
         context.worktree, context.branch = parent.worktree, parent.branch
+        context.others = parent.others
     else:
+        wanted = (context.resources.home, context.session, context.order)
         try:
             async with context.resources.worktree_lock:
-                context.worktree, context.branch = await asyncio.to_thread(
-                    make_worktree, context.resources.home, context.session, context.order
-                )
+                context.worktree, context.branch = await asyncio.to_thread(make_worktree, *wanted)
+                context.others = await asyncio.to_thread(make_other_worktrees, *wanted)
         except WorktreeFailed as failed:
             raise Standstill("workspace", str(failed)) from failed
     if context.level == "off" and (settings.sandbox == "require" or context.order.is_read_only):
@@ -86,6 +92,7 @@ async def _prepare(context: SessionContext) -> None:
         branch=context.branch,
         level=context.level,
         has_network=settings.has_network,
+        others=context.others,
     )
     if not context.record.is_new:
         context.append(JournalNote("resumed", "the work goes on"))
@@ -112,14 +119,18 @@ async def _park(context: SessionContext, standstill: Standstill) -> Outcome | No
 
 
 async def _finish(context: SessionContext) -> Outcome:
-    order, detail = context.order, ""
+    order, failures = context.order, list[str]()
     if context.parent is None and context.settings.does_commit and not order.is_read_only:
         subject = " ".join(order.goal.split())[:SUBJECT_CHARS_MAX]
         parts = (subject, context.record.last_notes, f"Interlock-Session: {context.session}")
-        try:
-            message = "\n\n".join(parts).replace("\0", "").encode("utf-8", "replace").decode()
-            await commit_changes(context.require_workplace(), message)
-        except (CommitFailed, OSError) as failed:
-            detail = f"what was changed is not committed: {failed}"
-    await context.report("done", outcome="success", detail=detail)
+        message = "\n\n".join(parts).replace("\0", "").encode("utf-8", "replace").decode()
+        for name in (FIRST_REPOSITORY, *(place.name for place in context.others)):
+            try:
+                await commit_changes(context.require_workplace().in_repository(name), message)
+            except (CommitFailed, OSError) as failed:
+                where = f" in {name}" if context.others else ""
+                failures.append(f"what was changed{where} is not committed: {failed}")
+    if context.parent is None and context.others:
+        context.others = await asyncio.to_thread(add_commits, order, context.others)
+    await context.report("done", outcome="success", detail="; ".join(failures))
     return "success"

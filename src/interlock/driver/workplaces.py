@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 from interlock.core.ids import SessionId
-from interlock.core.unattended.order import SandboxWish
+from interlock.core.unattended.order import FIRST_REPOSITORY, RepositoryPlace, SandboxWish
 from interlock.driver.tools.tool import Level, Workplace
 from interlock.sandbox import confinement
 from interlock.sandbox.scratch import scratch_directory
@@ -34,9 +34,14 @@ def make_workplace(
     branch: str,
     level: Level,
     has_network: bool,
+    others: tuple[RepositoryPlace, ...] = (),
 ) -> Workplace:
     """Raises `OSError` if the scratch directory cannot be made."""
     spill = Path(scratch_directory(session)) / SPILL
     spill.mkdir(mode=0o700, exist_ok=True)
     real_home = Path(os.path.realpath(home))
-    return Workplace(worktree, level, real_home, spill, branch, has_network)
+    worktrees = {FIRST_REPOSITORY: worktree} if others else {}
+    worktrees |= {place.name: Path(place.worktree) for place in others}
+    return Workplace(
+        session, worktree, level, real_home, spill, branch, has_network, worktrees=worktrees
+    )

@@ -271,6 +271,7 @@ def spawn_child(
         is_read_only=parent.order.is_read_only or request.is_read_only,
         parent=session,
         depth=parent.order.depth + 1,
+        repositories=parent.order.repositories,
     )
 
     def decide() -> Plan:

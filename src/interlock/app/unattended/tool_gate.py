@@ -2,7 +2,8 @@
 
 A call in a worktree is judged as the same call in the user's checkout, by the policy there: the
 worktree is beneath the data home, of which every path is protected, and what its own config says
-may have been written by the model.
+may have been written by the model. Where the work is about several repositories, a call in one can
+reach the others, so the policies of all of them are asked, and the strictest decides.
 """
 
 from collections.abc import Mapping
@@ -22,14 +23,17 @@ from interlock.workspace.machine import spool
 from interlock.workspace.machine.spool import JournalLine
 from interlock.workspace.projects import project
 
+_STRICTNESS = ("deny", "ask", "allow")
+
 
 class GatedCall(msgspec.Struct, frozen=True):
     """A tool call of a model, as the gate looks at it."""
 
     session: SessionId
     worktree: Path
-    repository: Path
-    """The user's checkout."""
+    """The one in which it is made."""
+    checkouts: Mapping[Path, Path]
+    """The user's checkouts, by the worktrees of the session."""
     tool: str
     kind: str
     tool_input: Mapping[str, Json]
@@ -38,16 +42,22 @@ class GatedCall(msgspec.Struct, frozen=True):
 
 
 def judge_tool(home: Path, gated: GatedCall) -> GateDecision | None:
-    """The decision about a call; None where the project has not opted in."""
-    root = project.root_of(gated.repository)
-    if root is None or not (root / project.CONFIG).exists():
-        return None
+    """The decision about a call; None where no project of the session has opted in."""
+    found = {project.root_of(checkout) for checkout in gated.checkouts.values()}
+    roots = sorted(root for root in found if root and (root / project.CONFIG).exists())
+    decisions = [_judge_in_project(home, gated, root) for root in roots]
+    return min(decisions, key=lambda one: _STRICTNESS.index(one.answer), default=None)
+
+
+def _judge_in_project(home: Path, gated: GatedCall, root: Path) -> GateDecision:
     mode = "analysis" if gated.is_read_only else "coding"
     row = GateRow(gated.session, mode, is_started=True, root=str(root), may_code=True)
     content = msgspec.json.encode(gated.tool_input).decode()
-    moved = content.replace(str(gated.worktree), str(gated.repository))
-    tool_input = msgspec.json.decode(moved)
-    parsed = parse_tool_call(DRIVER, gated.kind, gated.tool, tool_input, str(gated.repository))
+    # The longest first: the path of one may begin with that of another.
+    for worktree in sorted(gated.checkouts, key=lambda path: -len(str(path))):
+        content = content.replace(str(worktree), str(gated.checkouts[worktree]))
+    tool_input, cwd = msgspec.json.decode(content), str(gated.checkouts[gated.worktree])
+    parsed = parse_tool_call(DRIVER, gated.kind, gated.tool, tool_input, cwd)
     call = msgspec.structs.replace(parsed, is_confined=gated.is_read_only, can_ask=False)
     verdict = tool_calls.judge_in_project(home, root, call, row)
     verdict = msgspec.structs.replace(verdict, id=f"gate_{gated.call[-10:]}")

@@ -1,0 +1,196 @@
+"""Work across repositories: one order changes both, each on its own branch."""
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interlock.app.callers.command_records import commands_of
+from interlock.app.unattended.orders import head_of
+from interlock.core.ids import SessionId
+from interlock.core.unattended.journal import StepBegun, ToolEnded
+from interlock.core.unattended.order import OtherRepository
+from tests.driver.stage import COMMIT, Stage, call, git, hand_in, line_script, processes_of
+from tests.scenes import linear
+
+
+class WideStage(Stage):
+    """A stage with another repository, `web`."""
+
+    def __init__(self, directory: Path, **options: Any) -> None:
+        super().__init__(directory, **options)
+        self.web = directory / "web"
+        git(directory, "init", "-q", "-b", "main", str(self.web))
+        (self.web / "page.html").write_text("<p>as it was</p>\n")
+        (self.web / "AGENTS.md").write_text("Write HTML.\n")
+        git(self.web, "add", ".")
+        git(self.web, *COMMIT, "-m", "begin")
+
+    def order_both(self, goal: str = "Change both", steps: int = 1, **options: Any) -> SessionId:
+        self.install(linear(steps))
+        web = OtherRepository("web", str(self.web))
+        return self.order(goal, repositories=(web,), **options)
+
+    def results(self, session: SessionId) -> list[ToolEnded]:
+        return [entry for entry in self.entries(session) if isinstance(entry, ToolEnded)]
+
+
+def one_step(*turns: dict[str, Any]) -> dict[str, Any]:
+    return {"steps": [{"when": "# Step 1 of 1", "turns": [*turns, hand_in("It is done.")]}]}
+
+
+def test_both_repositories_are_changed_and_committed_and_the_checkouts_stay(
+    tmp_path: Path,
+) -> None:
+    with WideStage(tmp_path) as stage:
+        turns = [
+            call("Write", file_path="api.txt", content="api\n"),
+            call("Bash", command="test -f page.html && echo more >> page.html", repo="web"),
+            call("Write", file_path="x", content="x", repo="wep"),
+            call("Bash", command=f"echo x > {stage.web}/page.html", repo="web"),
+        ]
+        session = stage.order_both(script=one_step(*turns))
+        stage.start_driver()
+
+        state = stage.wait_for(session, "done", "parked")
+
+        assert (state.outcome, state.detail) == ("success", ""), stage.entries(session)
+        (web,) = state.others
+        assert (web.name, web.worktree) == ("web", f"{state.worktree}.web")
+        assert web.branch == state.branch
+        assert web.commit == git(stage.web, "rev-parse", state.branch)
+        for root, name in ((stage.repository, "api.txt"), (stage.web, "page.html")):
+            shown = git(root, "show", "--format=%s", "--name-only", state.branch)
+            assert shown.split("\n\n") == ["Change both", name]
+            assert git(root, "status", "--porcelain") == ""
+            assert git(root, "symbolic-ref", "HEAD") == "refs/heads/main"
+        assert (stage.web / "page.html").read_text() == "<p>as it was</p>\n"
+        _, changed, unknown, outside = stage.results(session)
+        assert changed.exit_code == 0
+        assert (unknown.is_malformed, "one of main, web" in unknown.result.text) == (True, True)
+        assert outside.exit_code != 0
+        (begun,) = (entry for entry in stage.entries(session) if isinstance(entry, StepBegun))
+        assert f"`web`: {web.worktree} (before you change anything there" in begun.system
+        head = head_of(stage.app, session)
+        assert head is not None
+        assert {line.cwd for line in commands_of(stage.home, head)} == {web.worktree}
+
+
+def test_a_driver_that_is_killed_between_the_two_goes_on(tmp_path: Path) -> None:
+    with WideStage(tmp_path) as stage:
+
+        def work(number: int) -> list[dict[str, Any]]:
+            if number == 1:
+                return [call("Write", file_path="api.txt", content="api\n")]
+            slow = call("Bash", command="echo 1 >> page.html; sleep 3.4567", repo="web")
+            return [slow, call("Bash", command="echo 2 >> page.html", repo="web")]
+
+        session = stage.order_both(steps=2, script=line_script(2, work=work))
+        driver = stage.start_driver()
+        stage.wait_until(lambda: bool(processes_of("3.4567")), "its work in web", session)
+        before = stage.state(session).others
+        driver.end(signal.SIGKILL)
+        stage.start_driver()
+
+        state = stage.wait_for(session, "done", "parked")
+
+        assert state.outcome == "success", stage.entries(session)
+        assert [(one.name, one.worktree) for one in state.others] == [
+            (one.name, one.worktree) for one in before
+        ]
+        assert git(stage.repository, "show", f"{state.branch}:api.txt") == "api"
+        page = git(stage.web, "show", f"{state.branch}:page.html")
+        assert page == "<p>as it was</p>\n1\n2"
+
+
+def test_worktrees_that_were_never_completed_are_made_again(tmp_path: Path) -> None:
+    """As after a kill between the first worktree and the second, or in the midst of one."""
+    with WideStage(tmp_path) as stage:
+        turn = call("Write", file_path="new.txt", content="new\n", repo="web")
+        session = stage.order_both(script=one_step(turn))
+        half = stage.home / "worktrees" / f"{session}.web"
+        git(stage.web, "worktree", "add", "-q", "--detach", str(half))
+        (stage.web / ".git/worktrees" / half.name / "locked").write_text("initializing")
+        (half / "page.html").unlink()
+        stage.start_driver()
+
+        state = stage.wait_for(session, "done", "parked")
+
+        assert state.outcome == "success", state
+        changed = git(stage.web, "show", "--format=", "--name-status", state.branch)
+        assert changed == "A\tnew.txt"
+
+
+def test_a_spawned_agent_works_in_all_repositories_of_its_parent(tmp_path: Path) -> None:
+    script = {
+        "steps": [
+            {
+                "when": ["# Step 1 of 1", "Goal: Look"],
+                "turns": [
+                    call("Write", file_path="found.txt", content="found\n", repo="web"),
+                    hand_in("I have found it."),
+                ],
+            },
+            {
+                "when": "# Step 1 of 1",
+                "turns": [
+                    call("spawn_agent", workflow="line", goal="Look around"),
+                    call("Read", file_path="found.txt", repo="web"),
+                    hand_in("My agent has found it."),
+                ],
+            },
+        ]
+    }
+    with WideStage(tmp_path) as stage:
+        session = stage.order_both("Have it found", script=script)
+        stage.start_driver()
+
+        assert stage.wait_for(session, "done", "parked").outcome == "success"
+        _, read = stage.results(session)
+        assert "found" in read.result.text
+
+
+@pytest.mark.parametrize("opted_in", ["main", "web"])
+def test_the_gate_of_each_project_holds_whatever_repository_a_call_names(
+    tmp_path: Path, opted_in: str
+) -> None:
+    with WideStage(tmp_path) as stage:
+        root = stage.repository if opted_in == "main" else stage.web
+        config = root / ".interlock" / "config.toml"
+        config.parent.mkdir(exist_ok=True)
+        config.write_text('[project]\nprofile = "standard"\n[gate]\nprotected = ["vault"]\n')
+        git(root, "add", ".")
+        git(root, *COMMIT, "-m", "opt in")
+        turns = [
+            call("Bash", command="mkdir vault; echo x > vault/x", repo=repository)
+            for repository in ("main", "web")
+        ]
+        turns += [call("Write", file_path="fine.txt", content="fine", repo="web")]
+        session = stage.order_both(script=one_step(*turns))
+        stage.start_driver()
+
+        state = stage.wait_for(session, "done", "parked")
+
+        assert state.outcome == "success", state
+        *denied, fine = (one.result for one in stage.results(session))
+        for result in denied:
+            assert "Not allowed (path.protected)" in result.text
+        assert not fine.is_error, fine.text
+
+
+def test_an_ordinary_order_is_told_nothing_of_repositories(tmp_path: Path) -> None:
+    with WideStage(tmp_path) as stage:
+        wide = stage.order_both(script=one_step())
+        ordinary = stage.order(script=one_step())
+        stage.start_driver()
+        for session in (ordinary, wide):
+            stage.wait_for(session, "done", "parked")
+
+        systems = [
+            entry.system
+            for session in (ordinary, wide)
+            for entry in stage.entries(session)
+            if isinstance(entry, StepBegun)
+        ]
+        assert ["repositories" in text for text in systems] == [False, True]
