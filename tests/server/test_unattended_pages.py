@@ -8,16 +8,18 @@ from html import unescape
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+import msgspec
 import pytest
 
 from interlock.app.unattended.orders import control_work, list_active, state_of
 from interlock.core.ids import SessionId
-from interlock.core.unattended.order import Spent
+from interlock.core.session.unattended_events import UnattendedMoved
+from interlock.core.unattended.order import RepositoryPlace, Spent
 from interlock.server.live_changes import _SessionListener
 from tests.server.forms import Form, SignedIn, forms_on, message_of
 from tests.server.live_listener import Listener
 from tests.server.server_process import Answer
-from tests.server.unattended import Crew, call
+from tests.server.unattended import SPENT, Crew, call
 
 QUIET = 1.5
 """So long nothing is told: longer than it takes where there is something."""
@@ -90,6 +92,22 @@ def test_a_session_offers_what_makes_sense_as_it_stands(
     assert controls_on(page) == controls
     for word in words:
         assert word in text_of(page)
+
+
+def test_a_session_shows_the_worktrees_and_commits_of_all_its_repositories(
+    crew: Crew, person: SignedIn
+) -> None:
+    session = crew.driving.order("Change the service and its pages")
+    crew.driving.begin(session)
+    web = RepositoryPlace("web", "/there/web", "interlock/x/work", "0123456789abcdef")
+    for moved in (UnattendedMoved("working", SPENT), UnattendedMoved("done", SPENT)):
+        crew.driving.move(session, msgspec.structs.replace(moved, others=(web,)))
+
+    page = person.get(f"/sessions/{session}")
+
+    assert "another in web" in text_of(page)
+    assert 'title="/there/web"' in page.text
+    assert "in web it is 0123456789ab" in text_of(page)
 
 
 def test_a_driver_that_goes_leaves_orphans_that_say_how_they_go_on(tmp_path: Path) -> None:

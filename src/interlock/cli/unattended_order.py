@@ -82,7 +82,7 @@ def order_options(command: AnyCommand) -> AnyCommand:
             metavar="NAME=PATH[@BASE]",
             multiple=True,
             callback=_other_repositories,
-            help="Unattended: one more repository to work in",
+            help="Unattended: one more repository to work in, as in web=../web@v2",
         ),
         click.option(
             "--base", default="", help="Unattended: the commit to begin with; default: HEAD"

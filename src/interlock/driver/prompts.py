@@ -79,7 +79,7 @@ def _place(workplace: Workplace) -> str:
 
 
 def _repositories(workplace: Workplace) -> str:
-    """What is said of several repositories; nothing where there is one."""
+    """The list of several repositories; nothing where there is one."""
     if not workplace.worktrees:
         return ""
     lines = [
