@@ -77,6 +77,25 @@ def test_both_repositories_are_changed_and_committed_and_the_checkouts_stay(
         assert {line.cwd for line in commands_of(stage.home, head)} == {web.worktree}
 
 
+def test_a_branch_that_was_left_is_told_by_its_repository_and_the_others_are_committed(
+    tmp_path: Path,
+) -> None:
+    with WideStage(tmp_path) as stage:
+        turns = [
+            call("Bash", command="git symbolic-ref HEAD refs/heads/main; touch new", repo="web"),
+            call("Write", file_path="api.txt", content="api\n"),
+        ]
+        session = stage.order_both(script=one_step(*turns))
+        stage.start_driver()
+
+        state = stage.wait_for(session, "done", "parked")
+
+        assert state.detail.startswith("what was changed in web is not committed: HEAD is not the")
+        assert [one.commit for one in state.others] == [""]
+        assert git(stage.repository, "show", f"{state.branch}:api.txt") == "api"
+        assert git(stage.web, "log", "--format=%s", "main") == "begin"
+
+
 def test_a_driver_that_is_killed_between_the_two_goes_on(tmp_path: Path) -> None:
     with WideStage(tmp_path) as stage:
 

@@ -3,15 +3,17 @@
 import asyncio
 from contextlib import suppress
 
+import msgspec
+
 from interlock.app.failures import StoreFailure
 from interlock.app.unattended.worktrees import (
     WorktreeFailed,
-    add_commits,
+    end_of_branch,
     make_other_worktrees,
     make_worktree,
 )
 from interlock.core.unattended.journal import JournalNote
-from interlock.core.unattended.order import FIRST_REPOSITORY, Outcome
+from interlock.core.unattended.order import Outcome, RepositoryPlace
 from interlock.driver.client_loop import ClientLoop
 from interlock.driver.model_loop import ModelLoop
 from interlock.driver.server_client import CallRefused
@@ -119,18 +121,33 @@ async def _park(context: SessionContext, standstill: Standstill) -> Outcome | No
 
 
 async def _finish(context: SessionContext) -> Outcome:
-    order, failures = context.order, list[str]()
+    order, details = context.order, list[str]()
     if context.parent is None and context.settings.does_commit and not order.is_read_only:
-        subject = " ".join(order.goal.split())[:SUBJECT_CHARS_MAX]
-        parts = (subject, context.record.last_notes, f"Interlock-Session: {context.session}")
-        message = "\n\n".join(parts).replace("\0", "").encode("utf-8", "replace").decode()
-        for name in (FIRST_REPOSITORY, *(place.name for place in context.others)):
-            try:
-                await commit_changes(context.require_workplace().in_repository(name), message)
-            except (CommitFailed, OSError) as failed:
-                where = f" in {name}" if context.others else ""
-                failures.append(f"what was changed{where} is not committed: {failed}")
-    if context.parent is None and context.others:
-        context.others = await asyncio.to_thread(add_commits, order, context.others)
-    await context.report("done", outcome="success", detail="; ".join(failures))
+        try:
+            await commit_changes(context.require_workplace(), _commit_message(context))
+        except (CommitFailed, OSError) as failed:
+            details.append(f"what was changed is not committed: {failed}")
+        details += await _commit_others(context)
+    await context.report("done", outcome="success", detail="; ".join(details))
     return "success"
+
+
+def _commit_message(context: SessionContext) -> str:
+    subject = " ".join(context.order.goal.split())[:SUBJECT_CHARS_MAX]
+    parts = (subject, context.record.last_notes, f"Interlock-Session: {context.session}")
+    return "\n\n".join(parts).replace("\0", "").encode("utf-8", "replace").decode()
+
+
+async def _commit_others(context: SessionContext) -> list[str]:
+    """Commit what was changed in the other repositories; return what there is to say about it."""
+    failures, places = list[str](), list[RepositoryPlace]()
+    for place in context.others:
+        workplace, commit = context.require_workplace().in_repository(place.name), ""
+        try:
+            await commit_changes(workplace, _commit_message(context))
+            commit = await asyncio.to_thread(end_of_branch, context.order, place)
+        except (CommitFailed, OSError) as failed:
+            failures.append(f"what was changed in {place.name} is not committed: {failed}")
+        places.append(msgspec.structs.replace(place, commit=commit))
+    context.others = tuple(places)
+    return failures

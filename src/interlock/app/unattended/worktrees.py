@@ -132,17 +132,12 @@ def make_other_worktrees(
     return tuple(places)
 
 
-def add_commits(
-    order: UnattendedOrder, places: tuple[RepositoryPlace, ...]
-) -> tuple[RepositoryPlace, ...]:
-    """Add the commits on which the branches stand now, where anything was committed."""
-    found: list[RepositoryPlace] = []
-    for place in places:
-        other = order.find_repository(place.name)
-        tip = worktrees.head_commit(Path(other.path), f"refs/heads/{place.branch}") if other else ""
-        is_new = other is not None and tip != other.base
-        found.append(msgspec.structs.replace(place, commit=tip if is_new else ""))
-    return tuple(found)
+def end_of_branch(order: UnattendedOrder, place: RepositoryPlace) -> str:
+    """The last commit of the branch in another repository; empty if nothing was committed."""
+    other = order.find_repository(place.name)
+    assert other is not None, "a worktree is made for what was ordered"
+    tip = worktrees.head_commit(Path(other.path), f"refs/heads/{place.branch}")
+    return "" if tip == other.base else tip
 
 
 def list_own_worktrees(app: App) -> list[OwnWorktree]:
