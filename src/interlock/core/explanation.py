@@ -33,6 +33,7 @@ Code = Literal[
     "not_opted_in",
     "not_allowed",
     "not_unattended",
+    "unknown_trigger",
     "unattended_over",
     "not_possible_now",
     "protocol_open",

@@ -35,6 +35,11 @@ def child_session_id(parent: str, call: str) -> SessionId:
     return session_id(_derive("child session", parent, call))
 
 
+def triggered_session_id(identity: tuple[str, ...]) -> SessionId:
+    """Return the session of the work that an occasion starts: told twice, it is the same."""
+    return session_id(_derive("triggered session", *identity))
+
+
 def run_id(random: bytes) -> RunId:
     return RunId(f"run_{random[:RANDOM_BYTES].hex()}")
 

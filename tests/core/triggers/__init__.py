@@ -1,1 +1,1 @@
-"""Tests of what starts unattended work, values in and values out."""
+"""Tests of what triggers decide."""

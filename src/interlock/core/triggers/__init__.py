@@ -1,1 +1,1 @@
-"""What starts unattended work from outside: what a forge sends, and the proof that it did."""
+"""Triggers: what may start unattended work by itself, and what it then is."""

@@ -12,6 +12,8 @@ from typing import Literal, TypeAlias
 
 Verdict: TypeAlias = Literal["valid", "invalid", "stale"]
 
+SECRET_PREFIX = b"whsec_"
+"""How a secret begins that is for signing."""
 AGE_SECONDS_MAX = 5 * 60
 """Of a signed message, and how far its sender's clock may be ahead."""
 _SIGNATURES_MAX = 16  # one for each secret that is in use while they change
@@ -54,10 +56,10 @@ def sign_standard(secret: bytes, body: bytes, *, message_id: str, timestamp: int
 
 def _key(secret: bytes) -> bytes:
     """Return the bytes that sign: those that a secret stands for, if it has the standard form."""
-    if not secret.startswith(b"whsec_"):
+    if not secret.startswith(SECRET_PREFIX):
         return secret
     try:
-        return base64.b64decode(secret.removeprefix(b"whsec_"), validate=True)
+        return base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
     except binascii.Error:
         return secret
 
