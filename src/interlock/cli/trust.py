@@ -1,4 +1,4 @@
-"""`interlock trust`: let a project's config loosen the gate, and name the notes folder."""
+"""`interlock trust`: let a project's config loosen the gate, and its triggers start work."""
 
 from pathlib import Path
 
@@ -18,11 +18,12 @@ from interlock.cli.terminal import print_json, print_lines, print_table, refuse
 @click.option("--revoke", is_flag=True, help="Trust this checkout no longer")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def trust(*, show: bool, revoke: bool, as_json: bool) -> None:
-    """Let this checkout's .interlock/config.toml loosen the gate and name the notes folder
+    """Let this checkout's files loosen the gate, name the notes folder and start work
 
-    It came with the project, so it can only make the gate stricter until you trust it, and a notes
-    folder that it names, or more tokens of notes than you allow, do not count. It is trusted as it
-    is now: any change of the file asks again. Trust is for one directory: another worktree or clone
+    .interlock/config.toml came with the project, so it can only make the gate stricter until you
+    trust it, and a notes folder that it names, or more tokens of notes than you allow, do not
+    count. .interlock/triggers.toml starts nothing until then. Both are trusted as they are now:
+    any change of a file asks again. Trust is for one directory: another worktree or clone
     of the repository has its own.
     """
     if show and revoke:
@@ -60,4 +61,4 @@ def trust(*, show: bool, revoke: bool, as_json: bool) -> None:
     standing = (
         "is trusted, as it is now" if status.is_trusted else "is not trusted: it does not count"
     )
-    print_lines(f"{effect}. {root}/.interlock/config.toml {standing}.")
+    print_lines(f"{effect}. What {root}/.interlock says {standing}.")

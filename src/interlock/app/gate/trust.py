@@ -15,6 +15,7 @@ from interlock.workspace.files.file_replacement import FileChangedMeanwhile
 from interlock.workspace.machine import grants
 from interlock.workspace.machine.grants import TrustedCheckout
 from interlock.workspace.projects import project, settings
+from interlock.workspace.projects.trigger_file import TriggerFile, read_trigger_file
 
 
 class LooseningSetting(msgspec.Struct, frozen=True):
@@ -33,38 +34,39 @@ class TrustStatus(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def trust_status(home: Path, root: Path) -> TrustStatus:
-    """The settings of the project's config that loosen the gate, and whether they count.
+    """The settings of the project that let others do more, and whether they count.
 
     Raises:
-        SettingsBroken: the config cannot be used, or our own list of trusted checkouts.
+        SettingsBroken: its files cannot be used, or our own list of trusted checkouts.
     """
-    project_policy = project.policy_in(root)
+    project_policy, triggers = project.policy_in(root), read_trigger_file(root)
+    checkouts = grants.load_trusted_checkouts(home)
+    trusted = {checkout.root: checkout.triggers for checkout in checkouts}
     return TrustStatus(
         str(root),
-        is_policy_trusted(home, root, project_policy),
-        _loosening_settings(project_policy, root),
+        is_policy_trusted(home, root, project_policy)
+        and trusted.get(str(root), "") == triggers.digest,
+        _loosening_settings(project_policy, root, triggers),
     )
 
 
 def trust_checkout(home: Path, root: Path, *, at_ms: int) -> TrustStatus:
-    """Let the config of this checkout count, as it is now.
+    """Let the config and the triggers of this checkout count, as they are now.
 
     Raises:
-        SettingsBroken: the config cannot be used, or our own list of trusted checkouts.
+        SettingsBroken: its files cannot be used, or our own list of trusted checkouts.
         StoreFailure: it cannot be stored.
     """
-    project_policy = project.policy_in(root)
+    project_policy, triggers = project.policy_in(root), read_trigger_file(root)
     content = (root / project.CONFIG).read_text(encoding="utf-8")
     with lock_grants(home):
         others = tuple(
             other for other in grants.load_trusted_checkouts(home) if other.root != str(root)
         )
-        grants.save_trusted_checkouts(
-            home, (*others, TrustedCheckout(str(root), project_policy.digest, at_ms, content))
-        )
-    return TrustStatus(
-        str(root), is_trusted=True, loosens=_loosening_settings(project_policy, root)
-    )
+        own = TrustedCheckout(str(root), project_policy.digest, at_ms, content, triggers.digest)
+        grants.save_trusted_checkouts(home, (*others, own))
+    loosens = _loosening_settings(project_policy, root, triggers)
+    return TrustStatus(str(root), is_trusted=True, loosens=loosens)
 
 
 def revoke(home: Path, root: Path) -> bool:
@@ -108,15 +110,19 @@ _MEANINGS = {
     "profile": "sessions begin in coding",
     "reading_tools": "nobody is asked about these tools",
     "notes.folder": "agents write notes there, in every mode",
+    "triggers": "they start unattended work, at your cost",
 }
 
 
-def _loosening_settings(project_policy: ProjectPolicy, root: Path) -> tuple[LooseningSetting, ...]:
+def _loosening_settings(
+    project_policy: ProjectPolicy, root: Path, triggers: TriggerFile
+) -> tuple[LooseningSetting, ...]:
     folder = settings.notes_in(root / project.CONFIG).folder
     values = {
         "profile": project_policy.profile,
         "reading_tools": ", ".join(project_policy.reading_tools),
         "notes.folder": folder,
+        "triggers": ", ".join(triggers.triggers) or "faulty: they do not count",
     }
     return tuple(
         LooseningSetting(
@@ -127,5 +133,6 @@ def _loosening_settings(project_policy: ProjectPolicy, root: Path) -> tuple[Loos
         for setting in (
             *core.loosening_settings(project_policy),
             *(("notes.folder",) if folder else ()),
+            *(("triggers",) if triggers.digest else ()),
         )
     )

@@ -25,6 +25,8 @@ class TrustedCheckout(msgspec.Struct, frozen=True, rename="camel"):
     at_ms: int
     content: str = ""
     """The config itself, so that it can be put back."""
+    triggers: str = ""
+    """The digest of its triggers; empty if it had none."""
 
 
 class _StoredCheckouts(msgspec.Struct, frozen=True):
