@@ -87,6 +87,21 @@ def add_worktree(repository: Path, path: Path, branch: str, base: str) -> None:
     _require(_git(repository, "worktree", "add", "--quiet", *place, seconds=CHECKOUT_SECONDS))
 
 
+def fetch_commit(repository: Path, ref: str, commit: str) -> None:
+    """Get a commit from `origin`, where a ref leads to it, unless it is here. Moves no branch.
+
+    Raises:
+        WorktreeFailed: git refuses, or the ref leads elsewhere by now.
+    """
+    if head_commit(repository, commit):
+        return
+    quietly = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
+    fetched = _git(repository, "fetch", *quietly, "origin", ref, seconds=CHECKOUT_SECONDS)
+    _require(fetched)
+    if not head_commit(repository, commit):
+        raise WorktreeFailed(f"`{ref}` of `origin` does not lead to {commit[:12]} any more")
+
+
 def _is_registered(repository: Path, path: Path) -> bool:
     """Whether git has a worktree there, complete. One that was never completed is removed.
 
