@@ -27,6 +27,8 @@ from interlock.core.session.refusals import InputRefused
 from interlock.core.session.unattended_control import ControlRefusal
 from interlock.core.session.unattended_events import Control, UnattendedSteered, steer_key
 from interlock.core.unattended.order import (
+    DeliveryWish,
+    ForgeSubject,
     LimitsWish,
     OtherRepository,
     Runner,
@@ -37,7 +39,7 @@ from interlock.workspace.git.state import observe, root_of
 from interlock.workspace.git.worktrees import head_commit
 from interlock.workspace.machine.user_name import user_name
 
-ACTIVE_MAX = 1_000
+UNSETTLED_MAX = 10_000
 STEER_BYTES = 6
 
 
@@ -74,8 +76,26 @@ class OrderRequest(msgspec.Struct, frozen=True):
     is_read_only: bool = False
     limits: LimitsWish = LimitsWish()
     context: dict[str, Json] = {}
+    session: SessionId | None = None
+    """The session to be; None: any. If there is one of that id, the work was ordered before."""
+    trigger: str = ""
+    subject: ForgeSubject | None = None
+    fetch: str = ""
+    quoted: str = ""
+    delivery: DeliveryWish | None = None
     repositories: tuple[OtherRepository, ...] = ()
     """Others that the work is about."""
+
+
+class AlreadyOrdered(Refusal, frozen=True):
+    session: SessionId
+
+    def explain(self) -> Explanation:
+        return Explanation(
+            "not_possible_now",
+            f"This was ordered before, as session `{self.session}`",
+            f"`interlock session show {self.session}` shows what came of it.",
+        )
 
 
 class OrderedWork(msgspec.Struct, frozen=True, rename="camel"):
@@ -91,6 +111,7 @@ OrderRefusal = (
     | NoRepository
     | NoModel
     | InputRefused
+    | AlreadyOrdered
     | RepositoryRefused
 )
 
@@ -113,7 +134,7 @@ def order_work(app: App, request: OrderRequest, *, place: str) -> OrderedWork | 
     entry = find_workflow(app, request.directory, request.workflow)
     if isinstance(entry, NoSuchWorkflow):
         return entry
-    base = head_commit(root, request.base) if request.base else git.head
+    base = _base_commit(root, request) if request.base else git.head
     if not base:
         return InputRefused("/base", f"`{request.base}` is no commit of `{root}`")
     settings = driver_settings(app.home)
@@ -133,23 +154,45 @@ def order_work(app: App, request: OrderRequest, *, place: str) -> OrderedWork | 
         base,
         request.is_read_only,
         request.context,
+        trigger=request.trigger,
+        subject=request.subject,
+        fetch=request.fetch,
+        quoted=request.quoted,
+        delivery=request.delivery,
         repositories=others,
     )
     limits = request.limits.apply(settings.default_limits)
-    session = ids.session_id(app.entropy(ids.RANDOM_BYTES))
+    session = request.session or ids.session_id(app.entropy(ids.RANDOM_BYTES))
     who = f"{user_name()}, {place}"
 
-    def decide() -> Plan:
+    def decide() -> Plan | AlreadyOrdered:
+        if app.log.stream(session):
+            return AlreadyOrdered(session)
         return control.plan_order(session, order, limits, who=who, at_ms=app.clock.now_ms())
 
-    append_plan(app, decide)
+    if (refusal := append_plan(app, decide)) is not None:
+        return refusal
     names = [name for name, _ in list_active(app)]
     return OrderedWork(session, names.index(session) + 1 if session in names else 1)
 
 
+def _base_commit(root: Path, request: OrderRequest) -> str:
+    """The commit to begin with; one that is fetched first is known only by its id."""
+    return request.base if request.fetch else head_commit(root, request.base)
+
+
 def list_active(app: App) -> list[tuple[SessionId, UnattendedState]]:
     """Unattended work that is not over, in the order in which it was asked for."""
-    rows = app.reader.unattended_sessions(limit=ACTIVE_MAX)
+    return [(session, state) for session, state in _list_unsettled(app) if not state.is_over]
+
+
+def list_undelivered(app: App) -> list[tuple[SessionId, UnattendedState]]:
+    """Work that is done, but whose result is on its way, or was refused on it."""
+    return [(session, state) for session, state in _list_unsettled(app) if state.is_over]
+
+
+def _list_unsettled(app: App) -> list[tuple[SessionId, UnattendedState]]:
+    rows = app.reader.unattended_sessions(limit=UNSETTLED_MAX)
     return [(session, head.unattended) for session, head in rows if head.unattended]
 
 

@@ -1,0 +1,98 @@
+"""Let a trigger fire: order the work that its occasion starts, and record what came of it."""
+
+from contextlib import suppress
+from pathlib import Path
+
+from interlock.app.context import App
+from interlock.app.failures import SettingsBroken, StoreFailure
+from interlock.app.triggers.trigger_book import ProjectTrigger
+from interlock.app.unattended.orders import (
+    AlreadyOrdered,
+    OrderedWork,
+    OrderRequest,
+    list_active,
+    order_work,
+)
+from interlock.core import ids
+from interlock.core.ids import WorkflowId
+from interlock.core.triggers.admission import AdmittedWork, IgnoredOccasion, delivery_elsewhere
+from interlock.core.unattended.order import OtherRepository
+from interlock.store.trigger_log import Firing, FiringOutcome, TriggerLog
+
+__all__ = ["Firing", "TriggerLog"]
+
+
+def fire(
+    app: App,
+    log: TriggerLog,
+    one: ProjectTrigger,
+    decision: AdmittedWork | IgnoredOccasion,
+    *,
+    name: str = "",
+) -> Firing:
+    """Order the work, unless it was ordered before. `name`: the sender's id of the occasion."""
+    if isinstance(decision, IgnoredOccasion):
+        return record_firing(app, log, one, "ignored", decision.reason, name=name)
+    session = ids.triggered_session_id(decision.identity)
+    if app.log.stream(session):  # before anything that takes time
+        return record_firing(app, log, one, "duplicate", "", name=name, session=session)
+    try:
+        outcome = order_work(app, _request(one, decision, session), place=f"trigger `{one.name}`")
+    except SettingsBroken as broken:
+        return record_firing(app, log, one, "failed", str(broken), name=name)
+    if isinstance(outcome, AlreadyOrdered):
+        return record_firing(app, log, one, "duplicate", "", name=name, session=session)
+    if isinstance(outcome, OrderedWork):
+        return record_firing(app, log, one, "ordered", decision.goal, name=name, session=session)
+    return record_firing(app, log, one, "failed", outcome.explain().error, name=name)
+
+
+def record_firing(
+    app: App,
+    log: TriggerLog,
+    one: ProjectTrigger,
+    outcome: FiringOutcome,
+    detail: str,
+    *,
+    name: str = "",
+    session: ids.SessionId | None = None,
+) -> Firing:
+    """Record a firing. Where that fails, it has happened all the same."""
+    firing = Firing(app.clock.now_ms(), outcome, detail, name, session)
+    with suppress(StoreFailure):
+        log.record(one.place, firing)
+    return firing
+
+
+def _request(one: ProjectTrigger, work: AdmittedWork, session: ids.SessionId) -> OrderRequest:
+    trigger = one.trigger
+    others = tuple(
+        OtherRepository(
+            name,
+            str(Path(one.root, other.path).expanduser().resolve()),
+            delivery=delivery_elsewhere(trigger, other),
+        )
+        for name, other in trigger.repositories.items()
+    )
+    return OrderRequest(
+        WorkflowId(trigger.workflow),
+        work.goal,
+        Path(one.root),
+        trigger.model,
+        trigger.runner,
+        work.base,
+        trigger.read_only,
+        trigger.limits.wish(),
+        session=session,
+        trigger=one.place,
+        subject=work.subject,
+        fetch=work.fetch,
+        quoted=work.quoted,
+        delivery=work.delivery,
+        repositories=others,
+    )
+
+
+def is_under_way(app: App, one: ProjectTrigger) -> bool:
+    """Whether work that this trigger has started is not over."""
+    return any(state.order.trigger == one.place for _, state in list_active(app))
