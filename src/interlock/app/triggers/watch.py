@@ -1,0 +1,53 @@
+"""Watch over the triggers that nobody calls: ask forges when it is time, and look at the clock.
+
+A time that passed while nothing ran is not caught up with: a run at three in the night that begins
+at noon surprises people.
+"""
+
+from interlock.app.context import App
+from interlock.app.triggers.firing import fire, is_under_way, record_firing
+from interlock.app.triggers.polling import poll
+from interlock.app.triggers.schedule import next_time_ms, schedule_fault
+from interlock.app.triggers.trigger_book import ProjectTrigger, TriggerBook
+from interlock.core.triggers.admission import admit_time
+from interlock.store.trigger_log import PollCursor, TriggerLog
+
+FAULTY_MS = 60_000
+LATE_MS_MAX = 10 * 60_000
+"""How late a time may be seen and still counts: a machine may have slept over it."""
+
+
+def look_once(app: App, book: TriggerBook, log: TriggerLog) -> None:
+    """Let every trigger fire whose time has come."""
+    for one in book.read().triggers:
+        if one.trigger.enabled and (one.trigger.is_polled or one.trigger.source == "cron"):
+            _look_at(app, log, one)
+
+
+def _look_at(app: App, log: TriggerLog, one: ProjectTrigger) -> None:
+    cursor = log.cursor(one.place)
+    if app.clock.now_ms() < cursor.due_ms:
+        return
+    look = poll if one.trigger.is_polled else _look_at_clock
+    log.move_cursor(one.place, look(app, log, one, cursor))
+
+
+def _look_at_clock(
+    app: App, log: TriggerLog, one: ProjectTrigger, cursor: PollCursor
+) -> PollCursor:
+    """Let a schedule fire. The time is its name: seen twice, it is the same work."""
+    trigger, now_ms = one.trigger, app.clock.now_ms()
+    rhythm = f"{trigger.schedule} {trigger.zone}"
+    if schedule_fault(trigger.schedule, trigger.zone):
+        return PollCursor(due_ms=now_ms + FAULTY_MS)
+    due_ms = next_time_ms(trigger.schedule, trigger.zone, now_ms)
+    moved = PollCursor(since=rhythm, due_ms=due_ms)
+    if cursor.since != rhythm:
+        return moved  # a new one, or one that was changed, begins now
+    if now_ms - cursor.due_ms > LATE_MS_MAX:
+        record_firing(app, log, one, "skipped", "its time came while no server ran")
+    elif is_under_way(app, one):
+        record_firing(app, log, one, "skipped", "the work of the last time is not over")
+    else:
+        fire(app, log, one, admit_time(trigger, place=one.place, at_ms=cursor.due_ms))
+    return moved

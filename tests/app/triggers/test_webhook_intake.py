@@ -1,0 +1,113 @@
+"""Whatever is sent, a webhook is answered, and only who knows the secret starts something."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from interlock.app.context import App, open_app
+from interlock.app.triggers.trigger_book import TriggerBook
+from interlock.app.triggers.webhook_intake import WebhookCall, receive_webhook
+from interlock.app.unattended.orders import list_active
+from interlock.store.trigger_log import TriggerLog
+from tests.forge_stub import StubForge
+from tests.trigger_scene import (
+    TriggerScene,
+    encode,
+    from_github,
+    from_gitlab,
+    merge_request,
+    review_table,
+)
+
+NAMES = (
+    "x-hub-signature-256",
+    "x-github-event",
+    "x-gitlab-event",
+    "x-gitlab-token",
+    "webhook-id",
+    "webhook-timestamp",
+    "webhook-signature",
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=9), inner),
+    max_leaves=15,
+)
+
+
+class Intake:
+    def __init__(self, scene: TriggerScene) -> None:
+        self.scene = scene
+        self.app: App = open_app(scene.home)
+        self.book = TriggerBook(scene.home)
+        self.log = TriggerLog(scene.home)
+
+    def close(self) -> None:
+        self.app.close()
+        self.log.close()
+
+    def receive(self, name: str, headers: dict[str, str], body: bytes) -> int:
+        call = WebhookCall(self.scene.path(name).removeprefix("/hooks/"), headers, body)
+        return receive_webhook(self.app, self.book, self.log, call).status
+
+
+@pytest.fixture(scope="module")
+def intake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Intake]:
+    scene = TriggerScene(tmp_path_factory.mktemp("intake"))
+    scene.write(
+        gitlab=review_table(),
+        github=review_table("github-webhook", goal="{{ x }}"),
+        webhook=review_table("webhook", repository=None, authors=None, goal="{{ x }}"),
+    )
+    intake = Intake(scene)
+    yield intake
+    intake.close()
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.sampled_from(["gitlab", "github", "webhook"]),
+    st.dictionaries(st.sampled_from(NAMES), st.text(max_size=80)),
+    st.binary(max_size=200) | JSON.map(lambda value: encode({"x": value})),
+)
+def test_strangers_are_refused_whatever_they_send(
+    intake: Intake, name: str, headers: dict[str, str], body: bytes
+) -> None:
+    assert intake.receive(name, headers, body) == 401
+    assert list_active(intake.app) == []
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(max_size=20), st.binary(max_size=200) | JSON.map(lambda value: encode({"x": value})))
+def test_what_a_forge_may_say_is_always_answered(intake: Intake, event: str, body: bytes) -> None:
+    hook = {"x-gitlab-event": "Merge Request Hook"}
+
+    assert intake.receive("gitlab", from_gitlab(body) | hook, body) in (200, 400)
+    assert intake.receive("github", from_github(body, event), body) in (200, 400)
+
+
+def test_the_author_is_asked_for_where_gitlab_names_only_a_number(tmp_path: Path) -> None:
+    with StubForge("gitlab", repository="group/name") as stub:
+        token = tmp_path / "forge-token"
+        token.write_text(stub.token)
+        forges = (
+            f'[forges.gitlab]\nkind = "gitlab"\nurl = "{stub.url}"\n'
+            f'token_file = "{token}"\nwebhook_secret_file = "{tmp_path / "secret"}"'
+        )
+        scene = TriggerScene(tmp_path, forges=forges)
+        scene.write(review=review_table())
+        intake = Intake(scene)
+        stub.open_merge_request(number=7, author="ana")
+        stub.open_merge_request(number=8, author="mallory")
+        statuses: list[int] = []
+        for number in (7, 8):
+            payload = merge_request(number, action="reopen")
+            payload["user"] = {"username": "a-bot", "id": 99}
+            body = encode(payload)
+            statuses.append(intake.receive("review", from_gitlab(body), body))
+        intake.close()
+
+    assert statuses == [202, 200]
