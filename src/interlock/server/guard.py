@@ -22,6 +22,8 @@ from interlock.server.http_refusals import HttpRefusal, refusal_response
 
 BODY_BYTES_MAX = 16 * 1024 * 1024
 OPEN_PATHS = ("/healthz", "/readyz", "/auth")
+HOOKS_PREFIX = "/hooks/"
+"""What is below it is for strangers, who sign what they send."""
 OPEN_PREFIXES = ("/static/",)
 PROGRAM_PATHS = ("/mcp", "/live")
 _SAFE_METHODS = ("GET", "HEAD")
@@ -120,6 +122,8 @@ class Guard:
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         path, method = str(scope["path"]), str(scope["method"])
+        if path.startswith(HOOKS_PREFIX):
+            return None
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if len(hosts) != 1 or hosts[0] not in self._hosts:
             return refusal_response(WRONG_HOST)
@@ -177,7 +181,7 @@ class Guard:
 
 def is_for_programs(path: str) -> bool:
     """Whether the answer is always JSON, and a browser must send the CSRF token of a page."""
-    return path.startswith("/api/") or path in PROGRAM_PATHS
+    return path.startswith(("/api/", HOOKS_PREFIX)) or path in PROGRAM_PATHS
 
 
 def cookie_name(port: int) -> str:

@@ -54,6 +54,7 @@ STATUS_BY_CODE: dict[AnyCode, int] = {
     "no_csrf": 403,
     "not_found": 404,
     "unknown_workflow": 404,
+    "unknown_trigger": 404,
     "unknown_session": 404,
     "unknown_run": 404,
     "unknown_gap": 404,

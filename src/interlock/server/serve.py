@@ -24,6 +24,7 @@ from interlock.app.admin.server_process import (
 from interlock.app.clock import SystemClock
 from interlock.app.unattended.driver_process import DriverSupervisor
 from interlock.server.site import Site, build_site
+from interlock.server.trigger_watch import TriggerWatch
 
 HOST_NAMES = ("127.0.0.1", "localhost", "[::1]")
 SHUTDOWN_SECONDS = 3
@@ -86,21 +87,24 @@ async def _serve(
 
     supervisor = DriverSupervisor(home)
     driver = threading.Thread(target=supervisor.serve, name="driver", daemon=True)
-    stop_jobs = threading.Event()
-    executor = threading.Thread(target=_run_jobs, args=(home, stop_jobs), name="executor")
+    stop = threading.Event()
+    executor = threading.Thread(target=_run_jobs, args=(home, stop), name="executor")
     executor.daemon = True  # a step that takes long does not hold up the end
+    watch = TriggerWatch(home, site.book)
+    triggers = threading.Thread(target=watch.serve, args=(stop,), name="triggers", daemon=True)
 
     def announce() -> None:
         lease.announce(running)
         on_ready(running)
         executor.start()
         driver.start()
+        triggers.start()
 
     try:
         await _Server(config, site, announce, supervisor).serve(sockets=sockets)
     finally:
         supervisor.stop()
-        stop_jobs.set()
+        stop.set()
         if executor.ident is not None:
             executor.join(SHUTDOWN_SECONDS)
 

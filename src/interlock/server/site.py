@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
@@ -18,6 +19,7 @@ from interlock.app.admin.access import Secret
 from interlock.app.clock import Clock
 from interlock.app.context import App, open_app
 from interlock.app.failures import LeaseLost, SettingsBroken, StoreBusy, StoreFailure
+from interlock.app.triggers.trigger_book import TriggerBook
 from interlock.server import assets, pages
 from interlock.server.api import routes as api_routes
 from interlock.server.console import Console
@@ -33,6 +35,7 @@ from interlock.server.live_changes import LiveChanges
 from interlock.server.live_note_changes import LiveNoteChanges
 from interlock.server.mcp import McpEndpoint
 from interlock.server.sign_in import HOME_PATH, SignIn
+from interlock.server.webhooks import Webhooks
 from interlock.server.worker import Worker
 
 # A fetch may take minutes; ended in the middle, it has changed nothing.
@@ -42,6 +45,7 @@ BACKGROUND_STOP_SECONDS = 1.0
 class Site(msgspec.Struct, frozen=True):
     asgi_app: ASGIApp
     streams: tuple[LiveChanges, LiveNoteChanges]
+    book: TriggerBook
 
 
 def build_site(
@@ -60,6 +64,8 @@ def build_site(
     console = Console(reader, writer, secret, pages.NAV, background_worker=background)
     session_changes, note_changes = LiveChanges(reader), LiveNoteChanges(reader)
     mcp = McpEndpoint(writer, reader, background, entropy)
+    book = TriggerBook(home)
+    webhooks = Webhooks(book, partial(_open_patient_app, home))
     sign_in = SignIn(secret, clock, port, console)
 
     @asynccontextmanager
@@ -68,6 +74,7 @@ def build_site(
         writer.stop()
         reader.stop()
         background.stop(seconds=BACKGROUND_STOP_SECONDS)
+        webhooks.stop(seconds=BACKGROUND_STOP_SECONDS)
 
     async def healthy(_: Request) -> Response:
         return JSONResponse({"status": "ok"})
@@ -85,22 +92,15 @@ def build_site(
             Route("/healthz", healthy),
             Route("/readyz", ready),
             *sign_in.routes(),
+            webhooks.route(),
             Route("/mcp", mcp.answer, methods=["GET", "POST", "DELETE"]),
             Route("/live", session_changes.stream, methods=["GET"]),
             Route("/live/notes", note_changes.stream, methods=["GET"]),
             *assets.routes(),
             *api_routes(reader, writer, session_changes),
-            *pages.routes(console),
+            *pages.routes(console, book),
         ],
-        exception_handlers={
-            HTTPException: partial(_on_http_error, console),
-            StoreFailure: partial(_on_store_failure, console),
-            LeaseLost: partial(_on_lease_lost, console),
-            msgspec.DecodeError: partial(_on_decode_error, console),
-            SettingsBroken: partial(_on_settings_broken, console),
-            ClientDisconnect: _on_disconnect,
-            Exception: partial(_on_crash, console),
-        },
+        exception_handlers=_failure_pages(console),
         lifespan=lifespan,
     )
     guard = Guard(
@@ -111,7 +111,20 @@ def build_site(
         clock=clock,
         login_page=sign_in.login_page,
     )
-    return Site(guard, (session_changes, note_changes))
+    return Site(guard, (session_changes, note_changes), book)
+
+
+def _failure_pages(console: Console) -> dict[Any, Any]:
+    """The answers to what goes wrong, by its exception."""
+    return {
+        HTTPException: partial(_on_http_error, console),
+        StoreFailure: partial(_on_store_failure, console),
+        LeaseLost: partial(_on_lease_lost, console),
+        msgspec.DecodeError: partial(_on_decode_error, console),
+        SettingsBroken: partial(_on_settings_broken, console),
+        ClientDisconnect: _on_disconnect,
+        Exception: partial(_on_crash, console),
+    }
 
 
 def _open_reader_app(home: Path) -> App:

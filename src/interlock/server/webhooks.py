@@ -1,0 +1,83 @@
+"""Webhooks of forges and other programs: `POST /hooks/PROJECT/TRIGGER`.
+
+The one door for strangers. It is open to every host name, because a proxy or a tunnel brings what
+comes from elsewhere, and whoever does not know the secret of the trigger learns nothing here. It
+has a thread of its own: ordering work asks git, and agents do not wait for that.
+"""
+
+import threading
+from collections.abc import Callable
+
+import msgspec
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from interlock.app.context import App
+from interlock.app.triggers.firing import TriggerLog
+from interlock.app.triggers.trigger_book import TriggerBook
+from interlock.app.triggers.webhook_intake import (
+    BODY_BYTES_MAX,
+    WebhookAnswer,
+    WebhookCall,
+    receive_webhook,
+)
+from interlock.server.guard import HOOKS_PREFIX
+from interlock.server.worker import Worker
+
+WAITING_MAX = 256
+"""Calls that wait for their turn; more are told to come again."""
+_TOO_LARGE = WebhookAnswer(413, "rejected", f"The body has more than {BODY_BYTES_MAX} bytes")
+_BUSY = WebhookAnswer(503, "rejected", "Too many calls wait")
+
+
+class Webhooks:
+    def __init__(self, book: TriggerBook, open_app: Callable[[], App]) -> None:
+        self._book, self._open_app = book, open_app
+        self._worker: Worker | None = None
+        self._log: TriggerLog | None = None
+        self._lock = threading.Lock()
+        self._waiting = 0
+
+    def route(self) -> Route:
+        return Route(f"{HOOKS_PREFIX}{{project}}/{{name}}", self.receive, methods=["POST"])
+
+    async def receive(self, request: Request) -> Response:
+        if self._waiting >= WAITING_MAX:
+            return _response(_BUSY)
+        body = bytearray()
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > BODY_BYTES_MAX:
+                return _response(_TOO_LARGE)
+        place = f"{request.path_params['project']}/{request.path_params['name']}"
+        call = WebhookCall(place, dict(request.headers), bytes(body))
+        self._waiting += 1
+        try:
+            worker = await run_in_threadpool(self._start_worker)
+            answer = await worker.run(lambda app: self._receive(app, call))
+        finally:
+            self._waiting -= 1
+        return _response(answer)
+
+    def _receive(self, app: App, call: WebhookCall) -> WebhookAnswer:
+        # Kept open: whoever closes it last has the disk wait.
+        self._log = self._log or TriggerLog(app.home)
+        return receive_webhook(app, self._book, self._log, call)
+
+    def _start_worker(self) -> Worker:
+        with self._lock:
+            self._worker = self._worker or Worker("webhooks", self._open_app)
+            return self._worker
+
+    def stop(self, *, seconds: float) -> None:
+        if self._worker is not None:
+            self._worker.stop(seconds=seconds)
+        if self._log is not None:
+            self._log.close()
+
+
+def _response(answer: WebhookAnswer) -> Response:
+    content = msgspec.json.encode(answer)
+    return Response(content, status_code=answer.status, media_type="application/json")
