@@ -64,6 +64,7 @@ _COMMANDS = {
     "stop": "interlock.cli.server:stop",
     "store": "interlock.cli.store:store",
     "takeover": "interlock.cli.coordination:takeover",
+    "trigger": "interlock.cli.trigger:trigger",
     "trust": "interlock.cli.trust:trust",
     "uninstall": "interlock.cli.install:uninstall",
     "up": "interlock.cli.server:up",

@@ -11,10 +11,12 @@ from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
 from interlock.app.refusals import NoSuchSession
 from interlock.app.sessions.lookup import find_session
+from interlock.app.triggers.overview import list_due_times
 from interlock.app.unattended import orders, status
 from interlock.app.unattended.journal_views import spent_so_far
-from interlock.app.unattended.status import DriverStatus, LiveWork
+from interlock.app.unattended.status import DriverStatus, LiveWork, UndeliveredWork
 from interlock.cli.authority import SERVED, require_person, require_user
+from interlock.cli.driver_deliver import deliver
 from interlock.cli.driver_run import run_driver
 from interlock.cli.driver_turns import print_entry, without_token
 from interlock.cli.terminal import (
@@ -38,6 +40,7 @@ from interlock.core.session.unattended_control import NotUnattended
 from interlock.core.session.unattended_events import Control
 from interlock.core.unattended.order import Limits, LimitsWish, Spent, UnattendedState, dollars
 from interlock.core.views.ages import time_ago
+from interlock.core.views.delivery import delivery_line, way_on
 
 WATCH_SECONDS = 1.0
 ENTRIES_SHOWN = 60
@@ -57,6 +60,7 @@ def driver() -> None:
 
 
 driver.add_command(run_driver)
+driver.add_command(deliver)
 
 
 @driver.command("status")
@@ -68,7 +72,8 @@ def show_status(*, watch: bool, as_json: bool) -> None:
         raise click.UsageError("--watch is for people; programs ask again, or listen over REST.")
     app = open_app(data_home())
     if as_json:
-        print_json(_status_facts(_current_status(app)))
+        facts = _status_facts(_current_status(app))
+        print_json({**facts, "nextTimes": list_due_times(app.home)})
         return
     shown = _status_lines(app)
     print_lines(*shown) if not watch else redraw(shown)
@@ -101,6 +106,7 @@ def _status_facts(found: DriverStatus) -> dict[str, object]:
         "lease": found.lease,
         "sessions": [one for one in found.work if one.state.status != "queued"],
         "queue": [one for one in found.work if one.state.status == "queued"],
+        "undelivered": found.undelivered,
     }
 
 
@@ -109,6 +115,8 @@ def _status_lines(app: App) -> list[str]:
     lines = [_driver_line(app, found, now_ms)]
     for one in found.work:
         lines += ["", *_work_lines(one, now_ms)]
+    for undelivered in found.undelivered:
+        lines += ["", *_delivery_lines(undelivered)]
     if not found.work:
         lines.append(
             "No unattended work is open. `interlock run start WORKFLOW --goal … --driver` orders"
@@ -146,6 +154,15 @@ def _work_lines(one: LiveWork, now_ms: int) -> list[str]:
     if state.status in ("parked", "paused"):
         way = _WAYS_ON.get(state.reason or "", "interlock driver resume {session}")
         lines.append(f"  to let it go on: {way.format(session=one.session)}")
+    return lines
+
+
+def _delivery_lines(one: UndeliveredWork) -> list[str]:
+    delivery = one.state.delivery
+    assert delivery is not None, "it is among those that were to be delivered"
+    lines = [f"{one.session}  done, {delivery_line(delivery)}", f"  {one.state.order.goal}"]
+    if delivery.needs_user:
+        lines.append(f"  to try it again: {way_on(one.session)}")
     return lines
 
 

@@ -1,0 +1,88 @@
+"""Operations on triggers: list them, try one out, let one fire."""
+
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from interlock.app.context import App
+from interlock.app.triggers import overview
+from interlock.app.triggers.firing import Firing
+from interlock.app.triggers.overview import NoSuchTrigger, TriggerList
+from interlock.app.triggers.trial import Occasion, TrialOutcome, run_trigger, try_trigger
+from interlock.core.refusal import Refusal
+from interlock.server.api.operation import (
+    Body,
+    NoParameters,
+    Parameters,
+    change_operation,
+    read_operation,
+)
+
+_CODES = ("unknown_trigger", "invalid_arguments", "not_possible_now")
+
+
+class TriggerParameters(Parameters, frozen=True):
+    project: Annotated[str, Meta(pattern=r"^[0-9a-f]{8}$(?!\n)", description="As in its address.")]
+    name: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9-]{0,62}$(?!\n)")]
+
+
+class OccasionBody(Body, frozen=True):
+    """The occasion: nothing for a schedule, else one of them."""
+
+    payload: Annotated[dict[str, Any] | None, Meta(description="What a webhook would send.")] = None
+    event: Annotated[str, Meta(max_length=100, description="As the header of it names it.")] = ""
+    request: Annotated[int, Meta(ge=1, le=10**9)] | None = None
+
+    def occasion(self) -> Occasion:
+        return self.payload if self.payload is not None else self.request
+
+
+def _list(app: App, _: NoParameters) -> TriggerList:
+    return overview.list_triggers(app, overview.load_triggers(app.home))
+
+
+def _try(app: App, at: TriggerParameters, body: OccasionBody) -> TrialOutcome | Refusal:
+    one = overview.find_trigger(overview.load_triggers(app.home), f"{at.project}/{at.name}")
+    if isinstance(one, NoSuchTrigger):
+        return one
+    return try_trigger(app, one, body.occasion(), body.event)
+
+
+def _run(app: App, at: TriggerParameters, body: OccasionBody) -> Firing | Refusal:
+    one = overview.find_trigger(overview.load_triggers(app.home), f"{at.project}/{at.name}")
+    if isinstance(one, NoSuchTrigger):
+        return one
+    return run_trigger(app, one, body.occasion(), body.event)
+
+
+OPERATIONS = (
+    read_operation(
+        "/triggers",
+        "listTriggers",
+        "List the triggers of all trusted projects, with what they did last",
+        _list,
+        parameters=NoParameters,
+        answer=TriggerList,
+    ),
+    change_operation(
+        "/triggers/{project}/{name}/test",
+        "testTrigger",
+        "Say what an occasion would start, and start nothing",
+        _try,
+        parameters=TriggerParameters,
+        body=OccasionBody,
+        answer=TrialOutcome,
+        codes=_CODES,
+        is_writing=False,
+    ),
+    change_operation(
+        "/triggers/{project}/{name}/run",
+        "runTrigger",
+        "Let a trigger fire now; the same occasion again is the same work",
+        _run,
+        parameters=TriggerParameters,
+        body=OccasionBody,
+        answer=Firing,
+        codes=_CODES,
+    ),
+)
