@@ -47,7 +47,7 @@ _SAFE_SETTINGS = (
 # Stronger than any .gitattributes: files are written as they were committed, and no program runs.
 _ATTRIBUTES = "* -text !filter -ident !working-tree-encoding\n"
 # The user's ways to reach a server. Other GIT_ variables say which repository git is in, or whose.
-_ALLOWED_VARIABLES = {
+SERVER_VARIABLES = {
     "GIT_ASKPASS",
     "GIT_CONFIG_GLOBAL",
     "GIT_CONFIG_NOSYSTEM",
@@ -203,7 +203,7 @@ def _environment(*, is_local: bool) -> dict[str, str]:
     environment = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith("GIT_") or name in _ALLOWED_VARIABLES
+        if not name.startswith("GIT_") or name in SERVER_VARIABLES
     }
     environment |= {
         "GIT_ALLOW_PROTOCOL": "" if is_local else "https:ssh:file",
