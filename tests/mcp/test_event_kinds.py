@@ -14,10 +14,12 @@ from interlock.app.context import App
 from interlock.app.protocol.end_request import SessionEnding, end_session
 from interlock.app.sessions.lookup import SessionView, show_session
 from interlock.app.unattended import driver_desk
+from interlock.app.unattended.orders import OrderedWork, OrderRequest, order_work
 from interlock.cli import commands
+from interlock.core.ids import SessionId, WorkflowId
 from interlock.core.session.events import Envelope, SessionEvent, decode_envelope
 from interlock.core.session.unattended_events import UnattendedMoved
-from interlock.core.unattended.order import Spent, UnattendedState
+from interlock.core.unattended.order import DeliveryWish, Spent, UnattendedState
 from interlock.core.views.events import event_summary
 from interlock.core.workflow.definition import Verification
 from interlock.core.workflow.passthrough import Assessment, Dimension, UserOnly
@@ -118,7 +120,21 @@ def events_of_unattended_work(
     moved = UnattendedMoved("parked", Spent(), "failed", "It was tried")
     assert isinstance(driver_desk.report(app, session, moved), UnattendedState)
     assert commands.run_cli(["driver", "cancel", session]) == 0
-    return [decode_envelope(link.body) for link in app.reader.links(session)]
+    delivered = deliver_nothing(app, project)
+    links = [link for one in (session, delivered) for link in app.reader.links(one)]
+    return [decode_envelope(link.body) for link in links]
+
+
+def deliver_nothing(app: App, project: Path) -> SessionId:
+    """Work that is to be pushed, and is done without having named any file."""
+    request = OrderRequest(WorkflowId("everything"), "Push it", project, "scripted:none.json")
+    wanted = msgspec.structs.replace(request, delivery=DeliveryWish(("push",)))
+    ordered = order_work(app, wanted, place="in a test")
+    assert isinstance(ordered, OrderedWork)
+    done = UnattendedMoved("done", Spent(), outcome="success")
+    assert isinstance(driver_desk.report(app, ordered.session, done), UnattendedState)
+    subprocess.run([sys.executable, "-m", "interlock", "jobs", "run"], check=True, timeout=60)
+    return ordered.session
 
 
 @pytest.mark.slow

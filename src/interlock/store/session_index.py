@@ -181,7 +181,10 @@ class SessionIndex:
         return [(SessionId(session), decode_head(head)) for session, head in rows]
 
     def unattended_sessions(self, *, limit: int) -> list[tuple[SessionId, Head]]:
-        """The sessions with unattended work that is not over, in the order it was asked for."""
+        """The sessions with unattended work that is not over, or whose result is not delivered.
+
+        In the order in which it was asked for.
+        """
         rows = self._database.read(
             "SELECT session, head FROM stream WHERE unattended > 0 ORDER BY unattended, id LIMIT ?",
             (limit,),

@@ -6,6 +6,8 @@ import msgspec
 import pytest
 
 from interlock.core.ids import SessionId, WorkflowId
+from interlock.core.session.announcements import decode_announcement
+from interlock.core.session.delivery_control import plan_end, plan_record
 from interlock.core.session.events import decode_envelope
 from interlock.core.session.plan import Plan, Stream, fold
 from interlock.core.session.unattended_control import (
@@ -13,13 +15,16 @@ from interlock.core.session.unattended_control import (
     NotUnattended,
     UnattendedOver,
     plan_control,
+    plan_delivery,
     plan_limits,
     plan_move,
     plan_order,
     plan_steer,
 )
 from interlock.core.session.unattended_events import Control, UnattendedMoved
+from interlock.core.unattended.delivery import DeliveryRecord, DeliveryState
 from interlock.core.unattended.order import (
+    DeliveryWish,
     Limits,
     LimitsWish,
     Spent,
@@ -154,3 +159,86 @@ def test_messages_wait_until_the_driver_says_that_they_were_told() -> None:
     assert state(told).steers == ("b",)
     too_long = plan_steer(stream, "c", "x" * 4_001, **WHO)
     assert isinstance(too_long, ControlNotPossible)
+
+
+DONE = UnattendedMoved("done", Spent(), outcome="success", commit="c" * 40)
+
+
+def delivered_order() -> Stream:
+    order = msgspec.structs.replace(ORDER, delivery=DeliveryWish(("push",)))
+    return append(Stream(SESSION), plan_order(SESSION, order, Limits(), who="Ana", at_ms=1))
+
+
+def delivery(stream: Stream) -> DeliveryState:
+    found = state(stream).delivery
+    assert found is not None
+    return found
+
+
+def test_the_report_that_it_is_done_starts_the_delivery_in_the_same_breath() -> None:
+    plan = plan_move(delivered_order(), DONE, at_ms=5)
+    assert isinstance(plan, Plan)
+
+    stream = append(delivered_order(), plan)
+
+    topics = [decode_announcement(message.content) for message in plan.outbox]
+    assert [one.topic for one in topics] == ["unattended/done", "unattended/deliver"]
+    assert topics[1].subject == delivery(stream).job
+    assert (state(stream).commit, state(stream).is_undelivered) == ("c" * 40, True)
+
+
+@pytest.mark.parametrize(
+    ("stream", "report"),
+    [
+        (ordered(), DONE),
+        (delivered_order(), UnattendedMoved("done", Spent(), outcome="gave_up")),
+        (delivered_order(), WORKING),
+    ],
+)
+def test_nothing_else_does(stream: Stream, report: UnattendedMoved) -> None:
+    assert state(moved(stream, report)).delivery is None
+
+
+def test_parts_and_the_end_are_told_and_only_of_the_newest_delivery() -> None:
+    stream = moved(delivered_order(), DONE)
+    first, pushed = delivery(stream).job, DeliveryRecord("push", "done", "there", commit="c")
+    stream = append(stream, plan_record(stream, first, pushed, at_ms=6))
+    assert delivery(stream).records == (pushed,)
+    stream = append(stream, plan_end(stream, first, "failed", "no network", at_ms=7))
+    assert (delivery(stream).needs_user, state(stream).is_undelivered) == (True, True)
+
+    stream = append(stream, plan_delivery(stream, accepts_secrets=True, **WHO))
+    second = delivery(stream).job
+    stream = append(stream, plan_end(stream, first, "refused", "late", at_ms=9))
+
+    assert second != first
+    assert (delivery(stream).outcome, delivery(stream).records) == (None, ())
+    stream = append(stream, plan_end(stream, second, "delivered", "", at_ms=9))
+    assert not state(stream).is_undelivered
+
+
+@pytest.mark.parametrize(
+    ("stream", "why"),
+    [
+        (STREAMS["done"], "Its order does not say where the result goes"),
+        (delivered_order(), "The work is not over"),
+        (
+            moved(delivered_order(), UnattendedMoved("done", Spent(), outcome="gave_up")),
+            "The work has no result (gave_up)",
+        ),
+        (moved(delivered_order(), DONE), "It is being delivered now"),
+    ],
+)
+def test_what_cannot_be_delivered_is_refused_with_what_to_do(stream: Stream, why: str) -> None:
+    refusal = plan_delivery(stream, accepts_secrets=False, **WHO)
+
+    assert isinstance(refusal, ControlNotPossible)
+    assert (refusal.why, bool(refusal.hint)) == (why, True)
+
+
+def test_a_delivery_of_which_nothing_is_heard_can_be_wanted_again() -> None:
+    stream = moved(delivered_order(), DONE)
+
+    late = plan_delivery(stream, accepts_secrets=False, who="Ana", at_ms=11 * 60_000)
+
+    assert isinstance(late, Plan)

@@ -16,6 +16,7 @@ from interlock.core.session.approval_events import (
     SessionApprovalRequested,
     SessionApprovalResolved,
 )
+from interlock.core.session.delivery_events import DeliveryEnded, DeliveryRequested
 from interlock.core.session.events import ApprovalRequested, ApprovalResolved, Envelope
 from interlock.core.session.protocol_events import ProtocolEndRequested, SessionCompleted
 from interlock.core.session.review_events import FeatureReviewRequested
@@ -33,6 +34,8 @@ Topic = Literal[
     "unattended/limit-near",
     "unattended/stuck",
     "unattended/done",
+    "unattended/deliver",
+    "unattended/undelivered",
 ]
 
 
@@ -108,5 +111,9 @@ def _announcements_of(envelope: Envelope) -> Iterator[Announcement]:
             yield Announcement("unattended/stuck", session, "stuck", f"stuck: {detail}")
         case UnattendedMoved(status="working", detail=detail) if detail:
             yield Announcement("unattended/limit-near", session, "limit", detail)
+        case DeliveryRequested() as event:
+            yield Announcement("unattended/deliver", session, event.delivery)
+        case DeliveryEnded(outcome="refused" | "failed") as event:
+            yield Announcement("unattended/undelivered", session, event.outcome, event.detail)
         case _:
             return

@@ -21,6 +21,7 @@ from interlock.core.preferences import Preferences
 from interlock.core.session.approval_events import SessionApprovalEvent
 from interlock.core.session.blockers import Blocker
 from interlock.core.session.delegation_events import DelegationEvent, HistoryCompacted
+from interlock.core.session.delivery_events import DeliveryEvent
 from interlock.core.session.event_struct import EventStruct
 from interlock.core.session.past import Past
 from interlock.core.session.protocol_events import ProtocolEvent
@@ -329,6 +330,7 @@ SessionEvent: TypeAlias = (
     | ProtocolEvent
     | SessionApprovalEvent
     | UnattendedEvent
+    | DeliveryEvent
     | NoteWritten
     | SessionArchived
 )

@@ -21,6 +21,12 @@ from interlock.core.session.delegation_events import (
     HandoffPassedOn,
     HandoffReceived,
 )
+from interlock.core.session.delivery_events import (
+    DeliveryEnded,
+    DeliveryRecorded,
+    DeliveryRequested,
+    apply_delivery,
+)
 from interlock.core.session.events import (
     DEPARTED,
     Envelope,
@@ -159,6 +165,9 @@ def apply_event(head: Head | None, envelope: Envelope) -> Head:
             | UnattendedMoved()
         ):
             return change(head, unattended=apply_unattended(head.unattended, event, envelope.at_ms))
+        case DeliveryRequested() | DeliveryRecorded() | DeliveryEnded():
+            assert head.unattended is not None, "only unattended work is delivered"
+            return change(head, unattended=apply_delivery(head.unattended, event, envelope.at_ms))
         case (
             AgentInvoked()
             | DecisionRecorded()

@@ -20,6 +20,11 @@ from interlock.core.session.delegation_events import (
     HandoffReceived,
     HistoryCompacted,
 )
+from interlock.core.session.delivery_events import (
+    DeliveryEnded,
+    DeliveryRecorded,
+    DeliveryRequested,
+)
 from interlock.core.session.events import (
     AdvanceRecorded,
     ApprovalRequested,
@@ -194,6 +199,8 @@ def apply_run_event(run: RunHead, envelope: Envelope) -> RunHead:
         case UnattendedRequested() | UnattendedControlled() | UnattendedSteered():
             return run
         case UnattendedLimitsRaised() | UnattendedMoved():
+            return run
+        case DeliveryRequested() | DeliveryRecorded() | DeliveryEnded():
             return run
         case EvidenceRecorded():
             return _with_evidence(run, event)

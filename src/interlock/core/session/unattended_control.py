@@ -9,6 +9,7 @@ import msgspec
 from interlock.core.explanation import Explanation
 from interlock.core.ids import SessionId
 from interlock.core.refusal import Refusal
+from interlock.core.session.delivery_control import draft_request
 from interlock.core.session.events import SessionCreated
 from interlock.core.session.plan import EventDraft, Plan, Stream, plan
 from interlock.core.session.unattended_events import (
@@ -25,6 +26,8 @@ from interlock.core.session.unattended_events import (
 from interlock.core.unattended.order import Limits, LimitsWish, UnattendedOrder, UnattendedState
 
 STEER_CHARS_MAX = 4_000
+DELIVERY_GIVEN_UP_MS = 10 * 60_000
+"""After that time nobody waits for a job of which nothing was heard: it may be lost."""
 STEERS_MAX = 20  # that wait: somebody who writes more is not heard anyway
 
 
@@ -144,7 +147,43 @@ def plan_move(
     before = msgspec.structs.replace(state, since_ms=0, started_ms=1)
     if before == apply_unattended(before, moved, 0):
         return None
-    return _plan_one(stream, moved, at_ms)
+    drafts = [EventDraft(f"unattended:{stream.version}", moved)]
+    if moved.outcome == "success" and state.order.wants_delivery:
+        seq = stream.version + 1
+        drafts.append(draft_request(stream, seq=seq, who="its order", accepts_secrets=False))
+    return plan(stream, drafts, blobs={}, at_ms=at_ms)
+
+
+def plan_delivery(
+    stream: Stream, *, who: str, accepts_secrets: bool, at_ms: int
+) -> Plan | ControlRefusal:
+    """Record that the result is to be delivered, or delivered again."""
+    state = deliverable_state(stream)
+    if not isinstance(state, UnattendedState):
+        return state
+    delivery = state.delivery
+    if delivery and not delivery.outcome and at_ms - delivery.since_ms < DELIVERY_GIVEN_UP_MS:
+        hint = f"`interlock jobs show {delivery.job}` says how far it is."
+        return ControlNotPossible("It is being delivered now", hint)
+    draft = draft_request(stream, seq=stream.version, who=who, accepts_secrets=accepts_secrets)
+    return plan(stream, [draft], blobs={}, at_ms=at_ms)
+
+
+def deliverable_state(stream: Stream) -> UnattendedState | ControlRefusal:
+    """The state of work that has a result, and an order that says where that goes."""
+    state = _state_of(stream)
+    if not isinstance(state, UnattendedState):
+        return state
+    if not state.order.wants_delivery:
+        hint = f"Its changes are on the branch `{state.branch}`: push or merge it as you like."
+        return ControlNotPossible("Its order does not say where the result goes", hint)
+    if not state.is_over:
+        hint = "`interlock driver status` says how far it is. It is delivered when it is done."
+        return ControlNotPossible("The work is not over", hint)
+    if state.outcome != "success":
+        hint = f"Look at the branch `{state.branch}`, and take from it what is good."
+        return ControlNotPossible(f"The work has no result ({state.outcome})", hint)
+    return state
 
 
 def _plan_one(stream: Stream, event: UnattendedEvent, at_ms: int) -> Plan:

@@ -65,6 +65,8 @@ class UnattendedMoved(EventStruct, frozen=True, omit_defaults=True, tag="unatten
     level: str = ""
     summary: str = ""
     """At the end: what was done, in the words of the last notes."""
+    commit: str = ""
+    """At the end: the end of the branch, with all that is to be delivered."""
     others: tuple[RepositoryPlace, ...] = ()
 
 
@@ -135,5 +137,6 @@ def _apply_move(before: UnattendedState, event: UnattendedMoved, at_ms: int) -> 
         branch=event.branch or before.branch,
         level=event.level or before.level,
         summary=event.summary or before.summary,
+        commit=event.commit or before.commit,
         others=event.others or before.others,
     )

@@ -13,6 +13,7 @@ from msgspec import Meta
 from interlock.core.canonical import Json
 from interlock.core.ids import SessionId, WorkflowId
 from interlock.core.unattended.conversation import Usage
+from interlock.core.unattended.delivery import DeliveryState
 
 Runner = Literal["model", "claude-code"]
 """Who does the steps: our own loop with a model, or an agent client without a person."""
@@ -143,6 +144,11 @@ class DeliveryWish(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
     """The branch that a request is for; empty: the default one."""
     remote: str = "origin"
 
+    @property
+    def needs_push(self) -> bool:
+        """Whether the branch goes to the remote. A request needs that, too."""
+        return "push" in self.parts or "request" in self.parts
+
 
 FIRST_REPOSITORY = "main"
 """The name of the repository in which work was ordered, where there are others."""
@@ -205,6 +211,10 @@ class UnattendedOrder(msgspec.Struct, frozen=True, rename="camel", omit_defaults
         first = OtherRepository(FIRST_REPOSITORY, self.repository, self.base, self.delivery)
         return next((one for one in (first, *self.repositories) if one.name == name), None)
 
+    @property
+    def wants_delivery(self) -> bool:
+        return any((self.delivery, *(one.delivery for one in self.repositories)))
+
 
 class UnattendedState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """How unattended work stands, as far as the log knows. The journal has the details."""
@@ -229,6 +239,9 @@ class UnattendedState(msgspec.Struct, frozen=True, rename="camel", omit_defaults
     level: str = ""
     """The level of the sandbox that the tools run at."""
     summary: str = ""
+    commit: str = ""
+    """The end of the branch when the work was done; empty if what was changed is not committed."""
+    delivery: DeliveryState | None = None
     others: tuple[RepositoryPlace, ...] = ()
     """Where the other repositories of the order are worked on."""
 
@@ -245,3 +258,8 @@ class UnattendedState(msgspec.Struct, frozen=True, rename="camel", omit_defaults
     def needs_user(self) -> bool:
         """Whether it stands still for something that is in no other list of what waits."""
         return self.status == "parked" and self.reason not in ("approval", "question")
+
+    @property
+    def is_undelivered(self) -> bool:
+        """Whether the work is done, but its result is not where it was to go."""
+        return self.delivery is not None and not self.delivery.is_settled

@@ -18,6 +18,12 @@ from interlock.core.session.delegation_events import (
     HandoffReceived,
     HistoryCompacted,
 )
+from interlock.core.session.delivery_events import (
+    DeliveryEnded,
+    DeliveryEvent,
+    DeliveryRecorded,
+    DeliveryRequested,
+)
 from interlock.core.session.events import (
     AdvanceRecorded,
     ApprovalRequested,
@@ -125,11 +131,15 @@ def is_failure(event: SessionEvent) -> bool:
             return True
         case UnattendedMoved(status="parked") | UnattendedMoved(outcome="failed" | "gave_up"):
             return True
+        case DeliveryRecorded(outcome="refused") | DeliveryEnded(outcome="refused" | "failed"):
+            return True
         case _:
             return False
 
 
 def _unclipped_summary(event: SessionEvent) -> str:
+    if isinstance(event, UnattendedEvent | DeliveryEvent):
+        return _unattended_summary(event)
     match event:
         case SessionCreated():
             origin = f", imported from {event.imported_from}" if event.imported_from else ""
@@ -163,14 +173,6 @@ def _unclipped_summary(event: SessionEvent) -> str:
             return _answer_summary(event)
         case SessionApprovalUsed():
             return f"approval {event.approval} was used: the call was let through"
-        case (
-            UnattendedRequested()
-            | UnattendedControlled()
-            | UnattendedSteered()
-            | UnattendedLimitsRaised()
-            | UnattendedMoved()
-        ):
-            return _unattended_summary(event)
         case NoteWritten():
             return f"wrote the note {event.note}"
         case SessionArchived():
@@ -201,7 +203,7 @@ def _unclipped_summary(event: SessionEvent) -> str:
             return _run_event_summary(event)
 
 
-def _unattended_summary(event: UnattendedEvent) -> str:
+def _unattended_summary(event: UnattendedEvent | DeliveryEvent) -> str:
     match event:
         case UnattendedRequested():
             return f"unattended work asked for by {event.who}: {event.order.goal}"
@@ -214,6 +216,15 @@ def _unattended_summary(event: UnattendedEvent) -> str:
         case UnattendedMoved():
             why = event.outcome or event.reason or ""
             return " ".join(filter(None, (f"unattended work {event.status}", why, event.detail)))
+        case DeliveryRequested():
+            despite = ", secrets or not" if event.accepts_secrets else ""
+            return f"delivery asked for by {event.who}{despite}"
+        case DeliveryRecorded():
+            name = f" of {event.repository}" if event.repository else ""
+            facts = (f"delivery: {event.part}{name} {event.outcome}", event.detail, event.url)
+            return " ".join(filter(None, facts))
+        case DeliveryEnded():
+            return " ".join(filter(None, (f"delivery ended: {event.outcome}", event.detail)))
 
 
 def _run_event_summary(event: RunEvent) -> str:

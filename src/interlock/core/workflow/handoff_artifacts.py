@@ -79,7 +79,8 @@ class CodingHandoffArtifact(PackArtifact, frozen=True, tag="coding_handoff"):
     key_decisions: _Lines8
     known_limitations: _Lines6
     tests_added: _Lines10
-    files_changed: Annotated[tuple[_LongLine, ...], Meta(max_length=20)]
+    files_changed: Annotated[tuple[_LongLine, ...], Meta(max_length=200)]
+    """Only these are delivered. Of another repository of the work: `api:src/main.py`."""
     branch_name: Text | None = None
     corrected_assumptions: Annotated[tuple[CorrectedAssumption, ...], Meta(max_length=6)] | None = (
         None
