@@ -232,8 +232,8 @@ class ModelLoop:
         context.append(ToolStarted(call.id, call.name))
         started = time.monotonic()
         try:
-            place = context.require_workplace().in_repository(repository_of(arguments))
-            outcome = await tool.run(place, arguments, ignore_life)
+            place = context.step_workplace.in_repository(repository_of(arguments))
+            outcome = await tool.run(place, arguments)
         except OSError as error:
             context.append(_error_reply(call, f"{call.name} could not be run: {error}"))
             return

@@ -98,6 +98,11 @@ class SessionContext:
         return self.workplace
 
     @property
+    def worktrees(self) -> dict[str, str]:
+        """All worktrees by the names of their repositories; that of the first is empty."""
+        return {"": str(self.worktree), **{place.name: place.worktree for place in self.others}}
+
+    @property
     def checkouts(self) -> dict[Path, Path]:
         """The user's checkouts, by the worktrees in which the work on them is done."""
         found = {self.worktree: Path(self.order.repository)}
@@ -106,6 +111,19 @@ class SessionContext:
             assert other is not None, "a worktree is made for what was ordered"
             found[Path(place.worktree)] = Path(other.path)
         return found
+
+    @property
+    def step_workplace(self) -> Workplace:
+        """Where the tools of the step work that was begun, whoever has begun it."""
+        step = self.record.progress.step
+        return self.workplace_for(only_reads=step is not None and step.level == "read-only")
+
+    def workplace_for(self, *, only_reads: bool) -> Workplace:
+        """Where the tools of a step work: where they are confined, one that reads has its level."""
+        workplace = self.require_workplace()
+        if not only_reads or workplace.level != "workspace":
+            return workplace
+        return msgspec.structs.replace(workplace, level="read-only")
 
     def is_first(self, mark: str) -> bool:
         """Whether something is said for the first time since this driver works on it."""
@@ -211,6 +229,7 @@ class SessionContext:
         reason: ParkReason | None = None,
         detail: str = "",
         outcome: Outcome | None = None,
+        commit: str = "",
     ) -> None:
         """Tell the server how it stands.
 
@@ -228,7 +247,8 @@ class SessionContext:
             str(self.worktree),
             self.branch,
             self.level,
-            self.record.last_notes[:DETAIL_CHARS_MAX] if outcome else "",
+            self.record.handed.notes[:DETAIL_CHARS_MAX] if outcome else "",
+            commit,
             self.others,
         )
         state = await self.resources.client.report(self.session, moved)

@@ -6,22 +6,37 @@ from contextlib import suppress
 import msgspec
 
 from interlock.app.failures import StoreFailure
+from interlock.app.unattended.forge_subjects import is_subject_open
 from interlock.app.unattended.worktrees import (
     WorktreeFailed,
-    end_of_branch,
     make_other_worktrees,
     make_worktree,
 )
+from interlock.core.unattended.handed_work import files_by_repository, relative_paths
 from interlock.core.unattended.journal import JournalNote
-from interlock.core.unattended.order import Outcome, RepositoryPlace
+from interlock.core.unattended.order import (
+    FIRST_REPOSITORY,
+    OtherRepository,
+    Outcome,
+    RepositoryPlace,
+)
+from interlock.core.views.counting import pluralise
+from interlock.core.workflow.handoff_artifacts import CodingHandoffArtifact
 from interlock.driver.client_loop import ClientLoop
 from interlock.driver.model_loop import ModelLoop
 from interlock.driver.server_client import CallRefused
 from interlock.driver.session_context import PauseWanted, SessionContext, Standstill
-from interlock.driver.tools.worktree_commit import CommitFailed, commit_changes
+from interlock.driver.tools.tool import Workplace
+from interlock.driver.tools.worktree_commit import (
+    BranchEnd,
+    CommitFailed,
+    commit_changes,
+    commit_named_files,
+)
 from interlock.driver.workplaces import choose_level, make_workplace
 
 SHUT_DOWN = "the driver was shut down; the next one goes on"
+CLOSED = "what it is about was closed meanwhile"
 SUBJECT_CHARS_MAX = 72
 _BY_USER = ("unattended_over", "not_possible_now", "not_unattended")
 
@@ -45,6 +60,11 @@ async def run_session(context: SessionContext) -> Outcome | None:
 
 
 async def _run_and_report(context: SessionContext) -> Outcome | None:
+    if context.record.is_new and not await asyncio.to_thread(
+        is_subject_open, context.resources.home, context.order
+    ):
+        await context.report("done", outcome="cancelled", detail=CLOSED)
+        return "cancelled"
     try:
         await _prepare(context)
         if context.order.runner == "claude-code":
@@ -121,33 +141,65 @@ async def _park(context: SessionContext, standstill: Standstill) -> Outcome | No
 
 
 async def _finish(context: SessionContext) -> Outcome:
-    order, details = context.order, list[str]()
-    if context.parent is None and context.settings.does_commit and not order.is_read_only:
-        try:
-            await commit_changes(context.require_workplace(), _commit_message(context))
-        except (CommitFailed, OSError) as failed:
-            details.append(f"what was changed is not committed: {failed}")
-        details += await _commit_others(context)
-    await context.report("done", outcome="success", detail="; ".join(details))
+    order, commit, details = context.order, "", list[str]()
+    if context.parent is None and not order.is_read_only:
+        commit, detail = await _commit(context, "", context.require_workplace())
+        details += [detail, *await _commit_others(context)]
+    detail = "; ".join(filter(None, details))
+    await context.report("done", outcome="success", detail=detail, commit=commit)
     return "success"
-
-
-def _commit_message(context: SessionContext) -> str:
-    subject = " ".join(context.order.goal.split())[:SUBJECT_CHARS_MAX]
-    parts = (subject, context.record.last_notes, f"Interlock-Session: {context.session}")
-    return "\n\n".join(parts).replace("\0", "").encode("utf-8", "replace").decode()
 
 
 async def _commit_others(context: SessionContext) -> list[str]:
     """Commit what was changed in the other repositories; return what there is to say about it."""
-    failures, places = list[str](), list[RepositoryPlace]()
+    details, places = list[str](), list[RepositoryPlace]()
     for place in context.others:
-        workplace, commit = context.require_workplace().in_repository(place.name), ""
-        try:
-            await commit_changes(workplace, _commit_message(context))
-            commit = await asyncio.to_thread(end_of_branch, context.order, place)
-        except (CommitFailed, OSError) as failed:
-            failures.append(f"what was changed in {place.name} is not committed: {failed}")
+        workplace = context.require_workplace().in_repository(place.name)
+        commit, detail = await _commit(context, place.name, workplace)
+        details.append(detail)
         places.append(msgspec.structs.replace(place, commit=commit))
     context.others = tuple(places)
-    return failures
+    return details
+
+
+async def _commit(context: SessionContext, name: str, workplace: Workplace) -> tuple[str, str]:
+    """Commit what was changed in a repository: the commit, and what there is to say about it."""
+    repository = context.order.find_repository(name or FIRST_REPOSITORY)
+    assert repository is not None, "it is one of the order"
+    is_pushed = repository.delivery is not None and repository.delivery.needs_push
+    if not (context.settings.does_commit or is_pushed):
+        return "", ""
+    in_it = f" in {name}" if name else ""
+    try:
+        if context.record.handed.handoff is None or not is_pushed:
+            return (await commit_changes(workplace, _commit_message(context))).commit, ""
+        end = await _commit_named(context, context.record.handed.handoff, repository, workplace)
+    except (CommitFailed, OSError) as failed:
+        return "", f"what was changed{in_it} is not committed: {failed}"
+    count, them = pluralise(end.files_left, "changed file"), "it" if end.files_left == 1 else "them"
+    unnamed = f"{count}{in_it} not in the commit: the hand-off does not name {them}"
+    return end.commit, unnamed if end.files_left else ""
+
+
+async def _commit_named(
+    context: SessionContext,
+    handoff: CodingHandoffArtifact,
+    repository: OtherRepository,
+    workplace: Workplace,
+) -> BranchEnd:
+    """Of what is pushed, only files that the work has named are committed.
+
+    Whatever else is in the worktree is nobody's decision.
+    """
+    name = "" if repository.name == FIRST_REPOSITORY else repository.name
+    named = files_by_repository(handoff.files_changed, context.worktrees)[name]
+    files, unsafe = relative_paths(named, str(workplace.worktree))
+    if unsafe:
+        raise CommitFailed(f"the hand-off names `{unsafe[0]}`, which is not in the worktree")
+    return await commit_named_files(workplace, _commit_message(context), repository.base, files)
+
+
+def _commit_message(context: SessionContext) -> str:
+    subject = " ".join(context.order.goal.split())[:SUBJECT_CHARS_MAX]
+    parts = (subject, context.record.handed.notes, f"Interlock-Session: {context.session}")
+    return "\n\n".join(parts).replace("\0", "").encode("utf-8", "replace").decode()

@@ -50,7 +50,7 @@ async def run_child(
     if outcome is None:
         context.require_no_shutdown()  # it is set aside, too, and goes on with its parent
     text = (
-        f"The agent has ended ({outcome or 'stopped'}). Its notes:\n\n{spawned.record.last_notes}"
+        f"The agent has ended ({outcome or 'stopped'}). Its notes:\n\n{spawned.record.handed.notes}"
     )
     result = ToolReply(call.id, call.name, text, outcome != "success")
     context.append(ToolEnded(result, spent=spawned.spent))

@@ -6,8 +6,10 @@ import msgspec
 
 from interlock.app.clock import Clock
 from interlock.app.unattended.driver_files import DriverJournal
+from interlock.core.canonical import Json
 from interlock.core.ids import SessionId
 from interlock.core.unattended import journal as journals
+from interlock.core.unattended.handed_work import HandedWork
 from interlock.core.unattended.journal import (
     AdvanceIntended,
     Entry,
@@ -23,6 +25,7 @@ ADVANCING_TOOL, SPAWN_AGENT = "continue_workflow", "spawn_agent"
 
 class HandedOutput(msgspec.Struct, frozen=True, rename="camel"):
     notes_markdown: str = ""
+    artifacts: Json = None
 
 
 class HandedStep(msgspec.Struct, frozen=True):
@@ -50,7 +53,8 @@ class WorkRecord:
             if isinstance(one.entry, JournalNote) and one.entry.kind == "approval"
         }
         """What was asked of the user, by the call that it is about."""
-        self.last_notes = ""
+        self.handed = HandedWork()
+        """What was handed in so far."""
         self.spawned = 0
         """The agents that were spawned."""
         for one in entries:
@@ -83,5 +87,6 @@ class WorkRecord:
             handed_in = [call.arguments for call in calls if call.name.endswith(ADVANCING_TOOL)]
         for arguments in handed_in:
             with suppress(msgspec.MsgspecError):  # it was written by a model
-                handed = msgspec.json.decode(arguments, type=HandedStep)
-                self.last_notes = handed.output.notes_markdown or self.last_notes
+                output = msgspec.json.decode(arguments, type=HandedStep).output
+                values = output.artifacts if isinstance(output.artifacts, list) else []
+                self.handed = self.handed.with_output(output.notes_markdown, values)

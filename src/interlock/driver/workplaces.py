@@ -42,6 +42,4 @@ def make_workplace(
     real_home = Path(os.path.realpath(home))
     worktrees = {FIRST_REPOSITORY: worktree} if others else {}
     worktrees |= {place.name: Path(place.worktree) for place in others}
-    return Workplace(
-        session, worktree, level, real_home, spill, branch, has_network, worktrees=worktrees
-    )
+    return Workplace(worktree, level, real_home, spill, branch, has_network, worktrees=worktrees)

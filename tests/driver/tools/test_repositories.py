@@ -16,8 +16,8 @@ from interlock.driver import prompts
 from interlock.driver.tools.catalogue import (
     TOOLS,
     MalformedCall,
-    call_tool,
     check_call,
+    repository_of,
     repository_tools,
     tool_specs,
 )
@@ -53,9 +53,13 @@ class WideScene:
         self.place = msgspec.structs.replace(scene.workplace(level), worktrees=worktrees)
 
     def call(self, name: str, **arguments: object) -> ToolOutcome:
-        tools = repository_tools(NAMES)
-        text = json.dumps(arguments)
-        return asyncio.run(call_tool(self.place, name, text, lambda: None, tools))
+        return asyncio.run(self._call(name, arguments))
+
+    async def _call(self, name: str, arguments: dict[str, object]) -> ToolOutcome:
+        checked = check_call(name, json.dumps(arguments), repository_tools(NAMES))
+        assert not isinstance(checked, MalformedCall), checked.message
+        tool, parsed = checked
+        return await tool.run(self.place.in_repository(repository_of(parsed)), parsed)
 
     def look(self) -> dict[str, bytes]:
         """All that belongs to the user, and not to the session."""
@@ -83,7 +87,7 @@ def wide(request: pytest.FixtureRequest, scene: Scene) -> WideScene:
 
 
 def test_of_one_repository_nothing_is_said() -> None:
-    place = Workplace("one", Path("/w"), "workspace", Path("/h"), Path("/s/spill"))
+    place = Workplace(Path("/w"), "workspace", Path("/h"), Path("/s/spill"))
 
     assert repository_tools(()) is TOOLS
     assert "repo`" not in prompts.system_prompt(place)
@@ -138,10 +142,10 @@ def test_each_call_works_in_the_repository_it_names(wide: WideScene) -> None:
     by_command = wide.call("Bash", command=f"echo x > {wide.web}/more && cat {wide.main}/new")
     assert by_command.exit_code == 0, by_command.text
 
-    commits = [asyncio.run(commit_changes(wide.place.in_repository(name), name)) for name in NAMES]
+    ends = [asyncio.run(commit_changes(wide.place.in_repository(name), name)) for name in NAMES]
 
-    for commit, root in zip(commits, (wide.scene.repository, wide.checkout), strict=True):
-        assert commit == git(root, "rev-parse", BRANCH)
+    for end, root in zip(ends, (wide.scene.repository, wide.checkout), strict=True):
+        assert end.commit == git(root, "rev-parse", BRANCH)
         assert git(root, "status", "--porcelain") == ""
     assert (wide.checkout / "page").read_text() == "as it was\n"
 

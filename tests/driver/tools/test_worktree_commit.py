@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 
-from interlock.driver.tools.worktree_commit import CommitFailed, commit_changes
+from interlock.driver.tools.worktree_commit import (
+    BranchEnd,
+    CommitFailed,
+    commit_changes,
+    commit_named_files,
+)
 from tests.driver.tools.scene import BRANCH, LEVELS, Scene, needs_landlock
 
 
@@ -21,13 +26,13 @@ def test_all_that_was_changed_is_committed_once(scene: Scene, level: Any) -> Non
     (scene.worktree / "new").write_text("x")
     (scene.worktree / "tracked").unlink()
 
-    commit = asyncio.run(commit_changes(place, "Say 'why'\n\nAnd $(more)."))
+    end = asyncio.run(commit_changes(place, "Say 'why'\n\nAnd $(more)."))
 
-    assert commit == rev(scene, BRANCH)
+    assert end == BranchEnd(rev(scene, BRANCH), 0)
     words = ["git", "show", "--format=%B", "--name-status", BRANCH]
     shown = subprocess.check_output(words, cwd=scene.repository, text=True)
     assert shown == "Say 'why'\n\nAnd $(more).\n\n\nA\tnew\nD\ttracked\n"
-    assert asyncio.run(commit_changes(place, "again")) == ""
+    assert asyncio.run(commit_changes(place, "again")) == end
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -67,3 +72,37 @@ def test_a_branch_that_stands_for_another_and_a_repository_inside_get_nobody_out
     with pytest.raises(CommitFailed):
         asyncio.run(commit_changes(scene.workplace(), "x"))
     assert rev(scene, "main") == before
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_only_named_files_are_in_the_commit(scene: Scene, level: Any) -> None:
+    base, place = rev(scene, BRANCH), scene.workplace(level)
+    (scene.worktree / ".gitignore").write_text("*.key\n")
+    for name in ("named", "-q", "a*b", "axb", "secret.key", "unnamed", "folder/inside"):
+        (scene.worktree / name).parent.mkdir(exist_ok=True)
+        (scene.worktree / name).write_text("x")
+    (scene.worktree / "link").symlink_to("folder")
+    (scene.worktree / "tracked").unlink()
+    scene.call("Bash", command="git add unnamed && git add axb && git commit -q -m mine")
+    files = ("named", "-q", "a*b", "link", "tracked", "folder", "secret.key", "never was")
+
+    end = asyncio.run(commit_named_files(place, "x", base, files))
+
+    assert end.commit == rev(scene, BRANCH)
+    assert rev(scene, f"{BRANCH}~1") == base, "what the model has committed is not in it"
+    words = ["git", "show", "--format=", "--name-status", BRANCH]
+    shown = subprocess.check_output(words, cwd=scene.repository, text=True)
+    assert shown.splitlines() == ["A\t-q", "A\ta*b", "A\tlink", "A\tnamed", "D\ttracked"]
+    assert end.files_left == 4, "unnamed, axb, folder/inside and .gitignore"
+    assert (scene.worktree / "unnamed").read_text() == "x"
+    again = asyncio.run(commit_named_files(place, "x", base, files))
+    assert (again.files_left, rev(scene, f"{BRANCH}~1")) == (4, base)
+
+
+def test_where_no_named_file_has_changed_there_is_no_commit(scene: Scene) -> None:
+    base = rev(scene, BRANCH)
+    (scene.worktree / "unnamed").write_text("x")
+
+    end = asyncio.run(commit_named_files(scene.workplace(), "x", base, ["tracked"]))
+
+    assert end == BranchEnd(base, 1)

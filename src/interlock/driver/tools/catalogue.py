@@ -1,6 +1,6 @@
 """The tools that work in a worktree, by name, and whether a call of one can be made."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
@@ -54,10 +54,12 @@ class MalformedCall(msgspec.Struct, frozen=True):
     message: str
 
 
-def tool_specs(names: Iterable[str]) -> tuple[ToolSpec, ...]:
+def tool_specs(
+    names: Iterable[str], tools: Mapping[str, DriverTool] = TOOLS
+) -> tuple[ToolSpec, ...]:
     """Tell the model of these tools: always the same for the same names."""
     return tuple(
-        ToolSpec(name, TOOLS[name].description, arguments_schema(TOOLS[name].arguments))
+        ToolSpec(name, tools[name].description, arguments_schema(tools[name].arguments))
         for name in names
     )
 
@@ -89,25 +91,6 @@ def check_call(
             f"The arguments of {name} cannot be used: {error}. Expected is a JSON object with"
             f" {_describe_fields(tool.arguments)}."
         )
-
-
-async def call_tool(
-    workplace: Workplace,
-    name: str,
-    arguments_text: str,
-    on_life: Callable[[], None],
-    tools: Mapping[str, DriverTool] = TOOLS,
-) -> ToolOutcome:
-    """Call a tool with arguments as the model wrote them. There is always an outcome."""
-    call = check_call(name, arguments_text, tools)
-    if isinstance(call, MalformedCall):
-        return ToolOutcome(call.message, is_error=True)
-    tool, arguments = call
-    try:
-        place = workplace.in_repository(repository_of(arguments))
-        return await tool.run(place, arguments, on_life)
-    except OSError as error:
-        return ToolOutcome(f"{name} could not be run here: {error}", is_error=True)
 
 
 def _describe_fields(arguments: type[msgspec.Struct]) -> str:

@@ -4,18 +4,38 @@ Git outside would run what the settings of a repository inside the worktree name
 whatever branch a model has made HEAD stand for.
 """
 
+from collections.abc import Sequence
+
+import msgspec
+
 from interlock.driver.tools.bounded_output import clean_text
 from interlock.driver.tools.processes import run_process
 from interlock.driver.tools.tool import Workplace
 
 SECONDS_MAX = 120
 _MESSAGE_CHARACTERS_MAX = 20_000
-_SCRIPT = """
+_BEGIN = """
+branch=$1 message=$2 base=$3
+shift 3
 head=$(git symbolic-ref -q HEAD)
-test "$head" = "refs/heads/$1" || { echo "HEAD is not the branch $1"; exit 1; }
+test "$head" = "refs/heads/$branch" || { echo "HEAD is not the branch $branch"; exit 1; }
+"""
+_ADD_ALL = """
 git add -A || exit 1
-git diff --cached --quiet --ignore-submodules=none && exit
-git commit -q --no-verify -m "$2" && git rev-parse HEAD
+"""
+_ADD_NAMED = """
+git reset -q "$base" || exit 1
+for file; do
+    if test -d "$file" && test ! -L "$file"; then continue; fi
+    if git check-ignore -q -- "$file"; then continue; fi
+    git update-index --add --remove -- "$file" || exit 1
+done
+"""
+_END = """
+git diff --cached --quiet --ignore-submodules=none ||
+    git commit -q --no-verify -m "$message" || exit 1
+left=$(git status --porcelain -uall --ignore-submodules=none | wc -l)
+echo "$(git rev-parse HEAD) $((left))"
 """
 
 
@@ -23,21 +43,51 @@ class CommitFailed(Exception):
     """Nothing was committed. The message says why."""
 
 
-async def commit_changes(workplace: Workplace, message: str) -> str:
-    """Commit everything that was changed; the commit, or nothing if nothing was.
+class BranchEnd(msgspec.Struct, frozen=True):
+    commit: str
+    """The commit at which the branch stands, whether it was made just now or not."""
+    files_left: int
+    """The changed files that are in no commit."""
+
+
+async def commit_changes(workplace: Workplace, message: str) -> BranchEnd:
+    """Commit everything that was changed, if anything was.
 
     Raises:
         CommitFailed: git refuses, or HEAD is not the branch of the worktree.
         OSError: git cannot be started.
     """
+    return await _commit(workplace, _BEGIN + _ADD_ALL + _END, message)
+
+
+async def commit_named_files(
+    workplace: Workplace, message: str, base: str, files: Sequence[str]
+) -> BranchEnd:
+    """Make one commit after `base` of these files alone; those that are gone are removed in it.
+
+    Commits that a model has made are undone for that, because they may hold other files: those are
+    left as they are, uncommitted. So are directories, and files that git ignores.
+
+    Raises:
+        CommitFailed: git refuses, or HEAD is not the branch of the worktree.
+        OSError: git cannot be started.
+    """
+    return await _commit(workplace, _BEGIN + _ADD_NAMED + _END, message, base or "HEAD", *files)
+
+
+async def _commit(
+    workplace: Workplace, script: str, message: str, base: str = "HEAD", *files: str
+) -> BranchEnd:
     output = bytearray()
+    words = (workplace.branch, message[:_MESSAGE_CHARACTERS_MAX], base, *files)
     code = await run_process(
         workplace,
-        ("bash", "-c", _SCRIPT, "bash", workplace.branch, message[:_MESSAGE_CHARACTERS_MAX]),
+        ("bash", "-c", script, "bash", *words),
         seconds=SECONDS_MAX,
         on_output=output.extend,
     )
-    text = clean_text(bytes(output[:_MESSAGE_CHARACTERS_MAX]))
+    text = clean_text(bytes(output[-_MESSAGE_CHARACTERS_MAX:]))
     if code != 0:
         raise CommitFailed(text or f"git took longer than {SECONDS_MAX} s")
-    return text.rpartition("\n")[2]
+    commit, _, left = text.strip().rpartition("\n")[2].partition(" ")
+    return BranchEnd(commit, int(left))
