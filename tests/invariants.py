@@ -349,6 +349,12 @@ INVARIANTS = (
         "ADR 0020",
     ),
     Invariant(
+        "delivered-once",
+        "Whatever fails or is killed on the way, a result is pushed, requested and commented on"
+        " once, and never with what nobody named.",
+        "ADR 0020",
+    ),
+    Invariant(
         "driver-is-fenced",
         "A driver that another one has taken over from can write nothing.",
         "ADR 0020",

@@ -12,7 +12,9 @@ from pathlib import Path
 import msgspec
 
 from interlock.app.context import App
+from interlock.app.unattended import delivery
 from interlock.durable.catalogue import JOBS
+from interlock.durable.delivery import DELIVER
 from interlock.durable.executor import Executor
 from interlock.durable.job import Job, JobContext, JobStep, StepResult
 
@@ -23,7 +25,9 @@ class KillPoint(msgspec.Struct, frozen=True):
     job: str
     step: str
     moment: str
-    """`before` its effect, or `after` it, when nothing of it is recorded yet."""
+    """`before` its effect, or `after` it, when the job does not know of it yet; `unrecorded` after
+    the effect of a delivery, when the log does not know of it either.
+    """
 
     def __str__(self) -> str:
         return f"{self.job}/{self.step}/{self.moment}"
@@ -36,10 +40,10 @@ def kill_points() -> list[KillPoint]:
         for job in JOBS.values()
         for step in job.steps
         for moment in ("before", "after")
-    ]
+    ] + [KillPoint(DELIVER.name, step, "unrecorded") for step in ("push", "request", "comment")]
 
 
-def _die() -> None:
+def _die(*_: object) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -59,6 +63,8 @@ def _deadly(step: JobStep, point: KillPoint) -> Callable[[App, JobContext], Step
     def work(app: App, context: JobContext) -> StepResult:
         if point.moment == "before":
             _die()
+        if point.moment == "unrecorded":
+            delivery.record_parts = _die
         result = step.work(app, context)
         _die()
         return result

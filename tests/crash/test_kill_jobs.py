@@ -23,6 +23,7 @@ from interlock.core.project_stream import OutboxMessage, ProjectPlan
 from interlock.core.protocol.delegation import CompletionRequest, DelegationRequest
 from interlock.core.session.announcements import Announcement
 from interlock.core.session.events import decode_envelope
+from interlock.durable.delivery import DELIVER
 from tests.crash.killed_executor import KillPoint, kill_points
 from tests.durable.webhook_receiver import Receiver
 from tests.effort import EFFORT
@@ -48,6 +49,9 @@ SAMPLE = {
     "webhook/post/after",
     "retention/remove_expired/after",
 }
+
+POINTS = [point for point in kill_points() if point.job != DELIVER.name]
+"""Those of a delivery are tried in `test_kill_delivery`."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -162,7 +166,7 @@ def test_an_undisturbed_end_leaves_everything_once(undisturbed: Outcome) -> None
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize(
     "point",
-    [point for point in kill_points() if EFFORT == "long" or str(point) in SAMPLE],
+    [point for point in POINTS if EFFORT == "long" or str(point) in SAMPLE],
     ids=str,
 )
 def test_a_job_that_is_killed_ends_as_if_nothing_had_happened(
@@ -183,6 +187,6 @@ def test_a_store_in_postgres_ends_the_same_once_the_lease_is_over(
 
 
 def test_every_step_of_every_job_is_among_the_points() -> None:
-    names = {str(point) for point in kill_points()}
+    names = {str(point) for point in POINTS}
 
     assert names >= SAMPLE

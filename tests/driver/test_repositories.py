@@ -10,7 +10,8 @@ from interlock.app.callers.command_records import commands_of
 from interlock.app.unattended.orders import head_of
 from interlock.core.ids import SessionId
 from interlock.core.unattended.journal import StepBegun, ToolEnded
-from interlock.core.unattended.order import OtherRepository
+from interlock.core.unattended.order import DeliveryWish, OtherRepository
+from tests.delivery_scene import handoff
 from tests.driver.stage import COMMIT, Stage, call, git, hand_in, line_script, processes_of
 from tests.scenes import linear
 
@@ -213,3 +214,42 @@ def test_an_ordinary_order_is_told_nothing_of_repositories(tmp_path: Path) -> No
             if isinstance(entry, StepBegun)
         ]
         assert ["repositories" in text for text in systems] == [False, True]
+
+
+def test_the_result_in_each_repository_is_delivered_to_its_own_remote(tmp_path: Path) -> None:
+    with WideStage(tmp_path) as stage:
+        remotes = {name: tmp_path / f"{name}.git" for name in ("main", "web")}
+        for root, remote in ((stage.repository, remotes["main"]), (stage.web, remotes["web"])):
+            git(tmp_path, "init", "-q", "--bare", str(remote))
+            git(root, "remote", "add", "origin", str(remote))
+        stage.install(linear(1))
+        turns = [
+            call("Write", file_path="api.txt", content="api\n"),
+            call("Bash", command="echo more >> page.html; echo mine > notes.txt", repo="web"),
+            hand_in("Both are changed.", artifacts=[handoff("api.txt", "web:page.html")]),
+        ]
+        push = DeliveryWish(("push",))
+        session = stage.order(
+            "Change both",
+            repositories=(OtherRepository("web", str(stage.web), delivery=push),),
+            delivery=push,
+            script={"steps": [{"turns": turns}]},
+        )
+        stage.start_driver()
+
+        def is_settled() -> bool:
+            delivery = stage.state(session).delivery
+            return delivery is not None and delivery.outcome is not None
+
+        stage.wait_until(is_settled, "delivered", session)
+
+        state = stage.state(session)
+        assert state.delivery is not None
+        assert state.delivery.outcome == "delivered", state
+        assert [one.repository for one in state.delivery.records if one.part == "push"] == [
+            "",
+            "web",
+        ]
+        for name, file in (("main", "api.txt"), ("web", "page.html")):
+            shown = git(remotes[name], "show", "--format=", "--name-only", state.branch)
+            assert shown == file, "what nobody has named stays here"

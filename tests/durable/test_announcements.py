@@ -14,6 +14,7 @@ from interlock.core.protocol.delegation import CompletionRequest, DelegationRequ
 from interlock.core.protocol.gated_session import WorkUpdate
 from interlock.core.session.announcements import Topic, decode_announcement, messages_about
 from interlock.core.session.approval_events import SessionApprovalRequested, SessionApprovalResolved
+from interlock.core.session.delivery_events import DeliveryEnded, DeliveryRequested
 from interlock.core.session.events import (
     ApprovalRequested,
     ApprovalResolved,
@@ -63,6 +64,8 @@ ANNOUNCED: list[tuple[SessionEvent, Topic, str]] = [
         "notify",
     ),
     (UnattendedMoved("done", Spent(), outcome="success"), "unattended/done", "notify"),
+    (DeliveryRequested("job_1"), "unattended/deliver", "deliver"),
+    (DeliveryEnded("job_1", "refused", "HEAD"), "unattended/undelivered", "notify"),
 ]
 READ_AS_THE_LOG_CHANGES = {
     "session/protocol.start": "protocol_started",

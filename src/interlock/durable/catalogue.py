@@ -4,15 +4,19 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from interlock.core.session.announcements import Topic
+from interlock.durable.delivery import DELIVER
 from interlock.durable.job import Job
 from interlock.durable.notification import NOTIFY, WEBHOOK, notifying_jobs
 from interlock.durable.protocol_end import PROTOCOL_END
 from interlock.durable.retention import RETENTION
 
-JOBS: Mapping[str, Job] = {job.name: job for job in (PROTOCOL_END, NOTIFY, WEBHOOK, RETENTION)}
+JOBS: Mapping[str, Job] = {
+    job.name: job for job in (PROTOCOL_END, NOTIFY, WEBHOOK, RETENTION, DELIVER)
+}
 _STARTED_BY: Mapping[Topic, str] = {
     "session/protocol.end": PROTOCOL_END.name,
     "retention/due": RETENTION.name,
+    "unattended/deliver": DELIVER.name,
 }
 
 

@@ -3,6 +3,7 @@ and whether anything has happened that the log does not tell.
 """
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 
@@ -15,6 +16,7 @@ from interlock.core.unattended.journal import StepBegun
 from interlock.core.unattended.order import Spent, UnattendedState
 from interlock.core.views.activity import UnattendedLine
 from interlock.core.views.turns import StepStart, Turn, TurnRow, fold_turns
+from interlock.store import trigger_log
 from interlock.store.driver_journal import JOURNAL_FILE
 
 
@@ -74,16 +76,21 @@ def unattended_lines(app: App, status: DriverStatus) -> dict[SessionId, Unattend
 
 
 def work_marker(app: App) -> str:
-    """A text that changes with what the log does not tell: the journal, and whether a driver runs.
+    """A text that changes with what the log does not tell: the journal, the firings of triggers,
+    and whether a driver runs.
 
     Looking costs next to nothing, so it can be asked for several times a second.
     """
     marks = ["driven" if is_driver_alive(app) else "idle"]
-    for suffix in ("", "-wal"):
-        try:
-            stat = (app.home / f"{JOURNAL_FILE}{suffix}").stat()
-        except OSError:
-            continue
-        if stat.st_size:  # one without anything in it is made by whoever only reads
-            marks.append(f"{stat.st_mtime_ns}:{stat.st_size}")
-    return " ".join(marks)
+    for name in (JOURNAL_FILE, trigger_log.FILE):
+        marks += (_file_mark(app.home / f"{name}{suffix}") for suffix in ("", "-wal"))
+    return " ".join(filter(None, marks))
+
+
+def _file_mark(path: Path) -> str:
+    try:
+        stat = path.stat()
+    except OSError:
+        return ""
+    # One without anything in it is made by whoever only reads.
+    return f"{stat.st_mtime_ns}:{stat.st_size}" if stat.st_size else ""

@@ -7,7 +7,7 @@ import msgspec
 
 from interlock.app.context import App
 from interlock.app.unattended.driver_desk import DriverLease, current_lease, is_driver_alive
-from interlock.app.unattended.orders import list_active
+from interlock.app.unattended.orders import list_active, list_undelivered
 from interlock.core.ids import SessionId
 from interlock.core.unattended.journal import JournalEntry
 from interlock.core.unattended.order import Limits, UnattendedState
@@ -41,11 +41,19 @@ class LiveWork(msgspec.Struct, frozen=True, rename="camel"):
     """Why work that is queued does not begin."""
 
 
+class UndeliveredWork(msgspec.Struct, frozen=True, rename="camel"):
+    """Work that is done, whose result is on its way, or was refused on it."""
+
+    session: SessionId
+    state: UnattendedState
+
+
 class DriverStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     is_alive: bool
     lease: DriverLease | None
     driver: RunningDriver | None
     work: tuple[LiveWork, ...]
+    undelivered: tuple[UndeliveredWork, ...] = ()
 
 
 class DaemonStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -94,7 +102,9 @@ def driver_status(app: App) -> DriverStatus:
         for session, state in active
     )
     is_same = driver is not None and lease is not None and driver.holder == lease.holder
-    return DriverStatus(is_alive, lease, driver if is_same and is_alive else None, work)
+    undelivered = tuple(UndeliveredWork(*one) for one in list_undelivered(app))
+    running = driver if is_same and is_alive else None
+    return DriverStatus(is_alive, lease, running, work, undelivered)
 
 
 def daemon_status(app: App, session: SessionId, state: UnattendedState) -> DaemonStatus:

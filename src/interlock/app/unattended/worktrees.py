@@ -109,6 +109,8 @@ def make_worktree(home: Path, session: SessionId, order: UnattendedOrder) -> tup
         WorktreeFailed: git refuses.
     """
     path, branch = worktree_path(home, session), branch_name(order, session)
+    if order.fetch:
+        worktrees.fetch_commit(Path(order.repository), order.fetch, order.base)
     worktrees.add_worktree(Path(order.repository), path, branch, order.base)
     return path, branch
 
@@ -132,14 +134,6 @@ def make_other_worktrees(
     return tuple(places)
 
 
-def end_of_branch(order: UnattendedOrder, place: RepositoryPlace) -> str:
-    """The last commit of the branch in another repository; empty if nothing was committed."""
-    other = order.find_repository(place.name)
-    assert other is not None, "a worktree is made for what was ordered"
-    tip = worktrees.head_commit(Path(other.path), f"refs/heads/{place.branch}")
-    return "" if tip == other.base else tip
-
-
 def list_own_worktrees(app: App) -> list[OwnWorktree]:
     """Every directory for a worktree in the data home, whether its session is there or not."""
     folder = app.home.resolve() / FOLDER
@@ -154,7 +148,7 @@ def _own_worktree(app: App, path: Path) -> OwnWorktree:
     state = head.unattended if head else None
     made_for = state.order.find_repository(repository_name or FIRST_REPOSITORY) if state else None
     repository = made_for.path if made_for else ""
-    status = worktrees.worktree_status(path) if _is_genuine(path, repository) else None
+    status = worktrees.worktree_status(path) if is_genuine(path, repository) else None
     return OwnWorktree(
         str(path),
         session if head else None,
@@ -165,7 +159,7 @@ def _own_worktree(app: App, path: Path) -> OwnWorktree:
     )
 
 
-def _is_genuine(path: Path, repository: str) -> bool:
+def is_genuine(path: Path, repository: str) -> bool:
     """Whether it leads to the repository that it was made for.
 
     Git does what the settings of a repository say, and what is in the worktree, the link included,
@@ -216,7 +210,7 @@ def changes_of(state: UnattendedState) -> str:
 
 def _changes_in(worktree: str, repository: str, base: str, folder: str = "") -> str:
     path = Path(worktree)
-    if not worktree or not path.is_dir() or not _is_genuine(path, repository):
+    if not worktree or not path.is_dir() or not is_genuine(path, repository):
         return ""
     main = worktrees.head_commit(Path(repository), base or "HEAD")
     try:

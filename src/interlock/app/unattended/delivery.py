@@ -1,0 +1,220 @@
+"""Deliver the result of unattended work: have it done, show what would be, record what was.
+
+The parts are done by a job (`interlock.durable.delivery`), which may be killed between any two.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal
+
+import msgspec
+
+from interlock.app.append_loop import append_plan
+from interlock.app.context import App
+from interlock.app.failures import SettingsBroken
+from interlock.app.jobs.executor_process import wait_for_outcome
+from interlock.app.jobs.executor_role import own_machine
+from interlock.app.refusals import NoSuchSession
+from interlock.app.sessions.lookup import find_session
+from interlock.app.unattended.delivery_check import CheckedDelivery, check_deliveries
+from interlock.app.unattended.delivery_parts import (
+    look_at_comment,
+    look_at_push,
+    look_at_request,
+)
+from interlock.app.unattended.orders import state_of
+from interlock.core.ids import SessionId
+from interlock.core.session import delivery_control, unattended_control
+from interlock.core.session.delivery_events import DeliveryRequested, request_key
+from interlock.core.session.delivery_plan import PlannedDelivery
+from interlock.core.session.plan import Plan, Stream
+from interlock.core.session.unattended_control import (
+    ControlNotPossible,
+    ControlRefusal,
+    NotUnattended,
+)
+from interlock.core.unattended.delivery import (
+    DeliveryOutcome,
+    DeliveryRecord,
+    DeliveryState,
+    RecordedPart,
+)
+from interlock.core.unattended.order import UnattendedState
+from interlock.workspace.machine.user_name import user_name
+
+DETAIL_CHARS_MAX = 2_000
+
+
+class DeliveryCheck(msgspec.Struct, frozen=True, rename="camel"):
+    """The outcome of a check, for the steps that come after it."""
+
+    plans: tuple[PlannedDelivery, ...]
+    records: tuple[DeliveryRecord, ...]
+
+
+class PartPreview(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    part: RecordedPart
+    outcome: Literal["planned", "done", "skipped", "refused"]
+    """`planned`: it would be done now. The others: it would be recorded as that, and is no more."""
+    detail: str = ""
+    url: str = ""
+
+
+class DeliveryPreview(msgspec.Struct, frozen=True, rename="camel"):
+    """The delivery of one result as it would be, to the word."""
+
+    checked: CheckedDelivery
+    parts: tuple[PartPreview, ...]
+
+
+def deliver_work(
+    app: App, session_id: str, *, place: str, accepts_secrets: bool = False
+) -> UnattendedState | NoSuchSession | ControlRefusal:
+    """Have the result delivered, and wait a while for that; how it stands then."""
+    stream = _require_deliverable(app, session_id)
+    if not isinstance(stream, Stream):
+        return stream
+    session, who = stream.session, f"{user_name()}, {place}"
+
+    def decide() -> Plan | ControlRefusal:
+        current = app.log.stream(session)
+        assert current is not None, "it was found a moment ago"
+        return unattended_control.plan_delivery(
+            current, who=who, accepts_secrets=accepts_secrets, at_ms=app.clock.now_ms()
+        )
+
+    refusal = append_plan(app, decide)
+    if refusal is not None:
+        return refusal
+
+    def find_end() -> DeliveryState | None:
+        state = state_of(app, session)
+        return state.delivery if state and state.delivery and state.delivery.outcome else None
+
+    wait_for_outcome(app, find_end)
+    return state_of(app, session) or NotUnattended(session)
+
+
+def preview_delivery(
+    app: App, session_id: str, *, accepts_secrets: bool = False
+) -> tuple[DeliveryPreview, ...] | NoSuchSession | ControlRefusal:
+    """Show what would be delivered. Nothing is changed, here or elsewhere."""
+    stream = _require_deliverable(app, session_id)
+    if not isinstance(stream, Stream):
+        return stream
+    session, state = stream.session, unattended_control.deliverable_state(stream)
+    if not isinstance(state, UnattendedState):
+        return state
+    try:
+        checked = check_deliveries(app, session, state, accepts_secrets=accepts_secrets)
+        return tuple(
+            DeliveryPreview(one, tuple(_preview_parts(app, session, one))) for one in checked
+        )
+    except (OSError, SettingsBroken) as failure:
+        return ControlNotPossible(f"It cannot be looked at now: {failure}", "Try it again.")
+
+
+def _require_deliverable(app: App, session_id: str) -> Stream | NoSuchSession | ControlRefusal:
+    """The stream of a session whose work was done here."""
+    session = find_session(app.reader, session_id)
+    if isinstance(session, NoSuchSession):
+        return session
+    stream = app.log.stream(session)
+    head = stream.head if stream else None
+    state = head.unattended if head else None
+    if stream is None or head is None or state is None:
+        return NotUnattended(session)
+    if head.imported_from:
+        hint = f"Deliver `{head.imported_from}`, where it was done."
+        return ControlNotPossible("It is a copy of work that was done elsewhere", hint)
+    if state.order.machine != own_machine(app):
+        why = f"The work was done on another machine (`{state.order.machine}`)"
+        return ControlNotPossible(why, "Deliver it there: its repository is not here.")
+    return stream
+
+
+def _preview_parts(app: App, session: SessionId, checked: CheckedDelivery) -> Iterator[PartPreview]:
+    plan = checked.plan
+    for record in _check_records(checked):
+        yield PartPreview(record.part, record.outcome, record.detail)
+    if checked.objection:
+        return
+    if plan.wants("push"):
+        yield _preview("push", look_at_push(plan), f"{plan.wish.remote}: {plan.result.branch}")
+    request = look_at_request(app, plan) if plan.wants("request") else None
+    if plan.wants("request"):
+        detail = f"{plan.wish.repository}: a new one"
+        yield _preview("request", request.record if request else None, detail)
+    if plan.wants("comment"):
+        number = plan.wish.number or (request.number if request else 0)
+        found = look_at_comment(app, session, plan, number) if number else None
+        yield _preview("comment", found, f"{plan.wish.repository}: on {number or 'the new one'}")
+
+
+def _preview(part: RecordedPart, record: DeliveryRecord | None, detail: str) -> PartPreview:
+    if record is None:
+        return PartPreview(part, "planned", detail)
+    return PartPreview(part, record.outcome, record.detail, record.url)
+
+
+def check(app: App, session: SessionId, job: str) -> DeliveryCheck | None:
+    """Check what a job is to deliver; None if the session is gone.
+
+    Raises:
+        OSError: git or the forge cannot be asked now.
+    """
+    state, requested = state_of(app, session), app.log.event_with_key(session, request_key(job))
+    if state is None or requested is None:
+        return None
+    event = requested.event
+    assert isinstance(event, DeliveryRequested), "it has the key of a request"
+    checked = check_deliveries(app, session, state, accepts_secrets=event.accepts_secrets)
+    records = tuple(record for one in checked for record in _check_records(one))
+    return DeliveryCheck(tuple(one.plan for one in checked), records)
+
+
+def _check_records(checked: CheckedDelivery) -> Iterator[DeliveryRecord]:
+    name, plan = checked.plan.result.name, checked.plan
+    if checked.objection:
+        yield DeliveryRecord("check", "refused", checked.objection, repository=name)
+        return
+    yield DeliveryRecord("check", "done", commit=plan.result.commit, repository=name)
+    for part, why in plan.skipped.items():
+        yield DeliveryRecord(part, "skipped", why, repository=name)
+
+
+def record_parts(app: App, session: SessionId, job: str, records: Sequence[DeliveryRecord]) -> None:
+    """Record what has become of some parts, each once."""
+    for record in records:
+        bounded = msgspec.structs.replace(record, detail=record.detail[:DETAIL_CHARS_MAX])
+        _append_once(
+            app,
+            session,
+            delivery_control.record_key(job, record),
+            lambda stream, one=bounded: delivery_control.plan_record(
+                stream, job, one, at_ms=app.clock.now_ms()
+            ),
+        )
+
+
+def end_delivery(
+    app: App, session: SessionId, job: str, outcome: DeliveryOutcome, detail: str
+) -> None:
+    """Record once how the delivery has ended."""
+    at_ms, words = app.clock.now_ms(), detail[:DETAIL_CHARS_MAX]
+    _append_once(
+        app,
+        session,
+        delivery_control.end_key(job, outcome),
+        lambda stream: delivery_control.plan_end(stream, job, outcome, words, at_ms=at_ms),
+    )
+
+
+def _append_once(app: App, session: SessionId, key: str, decide: Callable[[Stream], Plan]) -> None:
+    def decide_on_stream() -> Plan | None:
+        with app.log.snapshot():
+            if app.log.event_with_key(session, key):
+                return None
+            stream = app.log.stream(session)
+        return decide(stream) if stream else None  # it may have been deleted meanwhile
+
+    append_plan(app, decide_on_stream)
