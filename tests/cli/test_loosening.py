@@ -49,6 +49,8 @@ VERBS = (
     "driver resume ses_1",
     "driver limits ses_1 --turns 500",
     "driver steer ses_1 go",
+    "trigger run nightly",
+    "driver deliver ses_1 --despite-secrets",
 )
 TRY_EACH = f"""
 import contextlib, io, json, sys

@@ -26,6 +26,7 @@ ARGUMENTS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("console",): ("--print",),
     ("doctor",): ("claude-code",),
     ("driver", "cancel"): ("--all",),
+    ("driver", "deliver"): ("ses_1",),
     ("driver", "limits"): ("ses_1", "--turns", "500"),
     ("driver", "pause"): ("ses_1",),
     ("driver", "run"): (),
@@ -48,6 +49,8 @@ ARGUMENTS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("sources", "remove"): ("theirs",),
     ("sources", "sync"): (),
     ("store", "copy"): ("--to", "/nowhere"),
+    ("trigger", "run"): ("nightly",),
+    ("trigger", "test"): ("nightly",),
     ("trust",): (),
     ("uninstall",): ("claude-code",),
     ("worktrees", "clean"): (),
@@ -56,6 +59,7 @@ PERSONS = {
     ("approvals", "deny"),
     ("approvals", "grant"),
     ("console",),
+    ("driver", "deliver"),
     ("driver", "limits"),
     ("driver", "resume"),
     ("driver", "steer"),
@@ -64,6 +68,7 @@ PERSONS = {
     ("keys", "revoke"),
     ("preferences", "set"),
     ("run", "unblock"),
+    ("trigger", "run"),
     ("trust",),
 }
 """Those that loosen."""

@@ -9,6 +9,7 @@ from interlock.core.session.run_head import RunHead
 from interlock.core.session.state import fold
 from interlock.core.views.counting import pluralise, progress_text
 from interlock.core.views.delegated_work import review_line
+from interlock.core.views.delivery import delivery_line
 from interlock.core.views.events import event_summary
 from interlock.core.views.path import PathStep, path_of
 from interlock.core.views.status import self_attested_text
@@ -25,6 +26,9 @@ def print_session_view(view: SessionView) -> None:
         print_lines(
             f"{view.health.state}: {view.health.reason}; {view.health.valid} events are sound"
         )
+    unattended = view.head.unattended
+    if unattended and unattended.delivery:
+        print_lines(delivery_line(unattended.delivery))
     for run in view.runs:
         _print_run(run, view.events)
     state = fold(view.events, project="")

@@ -43,6 +43,8 @@ _READING_COMMANDS = (
         ("driver", "status"),
         ("driver", "turns"),
         ("worktrees", "list"),
+        ("trigger", "list"),
+        ("trigger", "validate"),
         ("who", ""),
         ("work", "list"),
         ("work", "ready"),
@@ -85,6 +87,7 @@ _USER_ONLY_COMMANDS = {
     "doctor",
     "driver",
     "worktrees",
+    "trigger",
     "hook",
 }
 """Commands of which every subcommand that does more than read is for the user alone."""
