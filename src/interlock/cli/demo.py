@@ -29,16 +29,14 @@ Say = Callable[[str], None]
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print what was recorded as JSON")
 @click.option("--driver", "is_unattended", is_flag=True, help="An unattended run, killed once")
-def demo(*, as_json: bool, is_unattended: bool) -> None:
+@click.option("--review", "is_review", is_flag=True, help="A merge request, reviewed unattended")
+def demo(*, as_json: bool, is_unattended: bool, is_review: bool) -> None:
     """Play a workflow with a scripted agent: kill -9, a rewind, a blocked attempt, a resume"""
     say: Say = _print_nothing if as_json else print_lines
     # The demo's store is in its own directory, wherever the user's store is.
     os.environ.pop("INTERLOCK_STORE", None)
-    if is_unattended:
-        from interlock.cli.demo_driver import play_unattended  # noqa: PLC0415 (only for this one)
-
-        with tempfile.TemporaryDirectory(prefix="interlock-demo-") as directory:
-            play_unattended(Path(directory))
+    if is_unattended or is_review:
+        _play_unattended(is_review=is_review)
         return
     with tempfile.TemporaryDirectory(prefix="interlock-demo-") as directory:
         home = Path(directory)
@@ -64,6 +62,14 @@ def demo(*, as_json: bool, is_unattended: bool) -> None:
         f"The chain of {view.health.valid} events verifies.",
     )
     print_lines("Connect your own agent: interlock install claude-code")
+
+
+def _play_unattended(*, is_review: bool) -> None:
+    from interlock.cli.demo_driver import play_unattended  # noqa: PLC0415 (only for these)
+    from interlock.cli.demo_review import play_review  # noqa: PLC0415
+
+    with tempfile.TemporaryDirectory(prefix="interlock-demo-") as directory:
+        (play_review if is_review else play_unattended)(Path(directory))
 
 
 def _print_nothing(_: str) -> None:
