@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from interlock.core.unattended.order import DeliveryWish
 from tests.driver.stage import Stage, git
 from tests.scenes import linear
 from tests.server.server_process import Answer
@@ -132,3 +133,18 @@ def test_a_driver_that_was_taken_over_from_can_write_nothing(stage: Stage) -> No
     fresh = send(stage, "/mcp", advance, interlock_lease=f"{second['name']}:{second['epoch']}")
     assert "result" in fresh.json
     assert stage.notes(session) == ["Too late"]
+
+
+def test_an_order_says_where_its_result_goes_and_nothing_goes_there_before_it_is_done(
+    stage: Stage,
+) -> None:
+    delivery = {"parts": ["push", "request"], "forge": "ours", "repository": "team/shop"}
+    session = order(stage, delivery=delivery).json["session"]
+
+    refused = send(stage, f"/api/v2/sessions/{session}/deliver", {"acceptsSecrets": True})
+    elsewhere = send(stage, f"/api/v2/sessions/{order(stage).json['session']}/deliver")
+
+    wish = stage.state(session).order.delivery
+    assert wish == DeliveryWish(("push", "request"), "ours", "team/shop")
+    assert (refused.status, refused.json["error"]) == (409, "The work is not over")
+    assert "does not say where the result goes" in elsewhere.json["error"]

@@ -14,12 +14,15 @@ from interlock.core.explanation import Explanation
 from interlock.core.refusal import Refusal
 from interlock.server.api import (
     coordination,
+    delivery,
     driver,
+    driver_desk,
     jobs,
     runs,
     search,
     sessions,
     system,
+    triggers,
     workflows,
 )
 from interlock.server.api.document import PREFIX, build_document
@@ -49,6 +52,9 @@ OPERATIONS: tuple[Operation, ...] = (
     *runs.OPERATIONS,
     *jobs.OPERATIONS,
     *driver.OPERATIONS,
+    *driver_desk.OPERATIONS,
+    *triggers.OPERATIONS,
+    *delivery.OPERATIONS,
     *coordination.OPERATIONS,
     *workflows.OPERATIONS,
     *system.OPERATIONS,

@@ -1,4 +1,4 @@
-"""Operations on unattended work: order it, watch it, control it; and the desk of the driver."""
+"""Operations on unattended work: order it, watch it, control it."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,26 +9,17 @@ from msgspec import Meta
 from interlock.app.context import App
 from interlock.app.refusals import NoSuchSession
 from interlock.app.sessions.lookup import find_session
-from interlock.app.sessions.session_approvals import RequestStatus
-from interlock.app.unattended import driver_desk, orders, status
-from interlock.app.unattended.driver_desk import (
-    ChildRequest,
-    DriverBoard,
-    ToolPermission,
-    ToolQuestion,
-)
+from interlock.app.unattended import orders, status
 from interlock.app.unattended.orders import OrderedWork, OrderRefusal, OrderRequest
 from interlock.app.unattended.status import DaemonStatus, DriverStatus
-from interlock.core.canonical import INT_MAX
-from interlock.core.ids import ApprovalId, SessionId, WorkflowId
-from interlock.core.project_stream import LeaseCondition
+from interlock.core.ids import SessionId, WorkflowId
 from interlock.core.refusal import Refusal
-from interlock.core.session.answer import Answer, RenderedAnswer
 from interlock.core.session.unattended_control import NotUnattended
-from interlock.core.session.unattended_events import Control, UnattendedMoved
+from interlock.core.session.unattended_events import Control
 from interlock.core.unattended.journal import JournalEntry
 from interlock.core.unattended.order import (
     REPOSITORIES_MAX,
+    DeliveryWish,
     LimitsWish,
     OtherRepository,
     Runner,
@@ -44,8 +35,8 @@ from interlock.server.api.sessions import Limit, Position, SessionParameters
 
 PLACE = "over REST"
 _UNKNOWN = ("unknown_session", "not_unattended")
-_CONTROLLED = (*_UNKNOWN, "unattended_over", "not_possible_now")
-_LEASED = (*_CONTROLLED, "lease_lost")
+CONTROLLED = (*_UNKNOWN, "unattended_over", "not_possible_now")
+_LEASED = (*CONTROLLED, "lease_lost")
 Text = Annotated[str, Meta(max_length=20_000)]
 Short = Annotated[str, Meta(max_length=300)]
 Directory = Annotated[str, Meta(max_length=4_096, description="A directory on this machine.")]
@@ -73,6 +64,7 @@ class OrderBody(Body, frozen=True):
         tuple[RepositoryBody, ...],
         Meta(max_length=REPOSITORIES_MAX, description="Others that the work is about."),
     ] = ()
+    delivery: DeliveryWish | None = None
 
 
 class ControlBody(Body, frozen=True):
@@ -97,48 +89,6 @@ class TurnList(msgspec.Struct, frozen=True):
     entries: tuple[JournalEntry, ...]
 
 
-class LeaseBody(Body, frozen=True):
-    """The lease of a driver, on which everything rests that it writes."""
-
-    name: Annotated[str, Meta(max_length=120)]
-    epoch: Annotated[int, Meta(ge=0, le=INT_MAX)]
-
-    def condition(self) -> LeaseCondition:
-        return LeaseCondition(self.name, self.epoch)
-
-
-class CheckInBody(Body, frozen=True):
-    holder: Annotated[str, Meta(min_length=1, max_length=200)]
-    is_alone: Annotated[
-        bool, Meta(description="It holds the lock of this machine's drivers: no other is alive.")
-    ] = False
-    leaves: bool = False
-
-
-class ReportBody(LeaseBody, frozen=True):
-    moved: UnattendedMoved
-
-
-class StepBody(LeaseBody, frozen=True):
-    worktree: Directory
-
-
-class PermitBody(LeaseBody, frozen=True):
-    question: ToolQuestion
-
-
-class ApprovalBody(LeaseBody, frozen=True):
-    approval: Annotated[str, Meta(pattern=r"^apr_[0-9a-f]{10}$(?!\n)")]
-
-
-class SpawnBody(LeaseBody, frozen=True):
-    child: ChildRequest
-
-
-class SpawnedChild(msgspec.Struct, frozen=True):
-    session: SessionId
-
-
 def _order(app: App, _: NoParameters, body: OrderBody) -> OrderedWork | OrderRefusal:
     request = OrderRequest(
         WorkflowId(body.workflow),
@@ -150,6 +100,7 @@ def _order(app: App, _: NoParameters, body: OrderBody) -> OrderedWork | OrderRef
         body.read_only,
         body.limits,
         repositories=tuple(OtherRepository(x.name, x.path, x.base) for x in body.repositories),
+        delivery=body.delivery,
     )
     return orders.order_work(app, request, place=PLACE)
 
@@ -206,41 +157,6 @@ def _list_turns(app: App, at: TurnListParameters) -> TurnList | NoSuchSession:
     return TurnList(tuple(status.turns_of(app, session, first=at.first, limit=at.limit)))
 
 
-def _check_in(app: App, _: NoParameters, body: CheckInBody) -> DriverBoard | DriverStatus:
-    if body.leaves:
-        driver_desk.check_out(app, body.holder)
-        return status.driver_status(app)
-    return driver_desk.check_in(app, body.holder, is_alone=body.is_alone)
-
-
-def _report(app: App, at: SessionParameters, body: ReportBody) -> object:
-    return driver_desk.report(
-        driver_desk.under_lease(app, body.condition()), at.session, body.moved
-    )
-
-
-def _show_step(app: App, at: SessionParameters, body: StepBody) -> object:
-    leased = driver_desk.under_lease(app, body.condition())
-    shown = driver_desk.show_step(leased, at.session, Path(body.worktree))
-    return shown.answer if isinstance(shown, RenderedAnswer) else shown
-
-
-def _permit(app: App, at: SessionParameters, body: PermitBody) -> object:
-    leased = driver_desk.under_lease(app, body.condition())
-    return driver_desk.permit_tool(leased, at.session, body.question)
-
-
-def _approval(app: App, at: SessionParameters, body: ApprovalBody) -> object:
-    leased = driver_desk.under_lease(app, body.condition())
-    return driver_desk.approval_outcome(leased, at.session, ApprovalId(body.approval))
-
-
-def _spawn(app: App, at: SessionParameters, body: SpawnBody) -> object:
-    leased = driver_desk.under_lease(app, body.condition())
-    outcome = driver_desk.spawn_child(leased, at.session, body.child)
-    return SpawnedChild(outcome) if isinstance(outcome, str) else outcome
-
-
 OPERATIONS = (
     read_operation(
         "/driver",
@@ -293,7 +209,7 @@ OPERATIONS = (
         _cancel,
         parameters=SessionParameters,
         answer=DaemonStatus,
-        codes=_CONTROLLED,
+        codes=CONTROLLED,
         about="Removes nothing: that is `deleteSession`.",
         method="DELETE",
     ),
@@ -305,7 +221,7 @@ OPERATIONS = (
         parameters=SessionParameters,
         body=ControlBody,
         answer=DaemonStatus,
-        codes=_CONTROLLED,
+        codes=CONTROLLED,
     ),
     change_operation(
         "/sessions/{session}/resume",
@@ -314,7 +230,7 @@ OPERATIONS = (
         _resume,
         parameters=SessionParameters,
         answer=DaemonStatus,
-        codes=_CONTROLLED,
+        codes=CONTROLLED,
     ),
     change_operation(
         "/sessions/{session}/steer",
@@ -324,7 +240,7 @@ OPERATIONS = (
         parameters=SessionParameters,
         body=SteerBody,
         answer=DaemonStatus,
-        codes=_CONTROLLED,
+        codes=CONTROLLED,
         about="A second message with the same id is ignored.",
     ),
     change_operation(
@@ -335,65 +251,6 @@ OPERATIONS = (
         parameters=SessionParameters,
         body=LimitsWish,
         answer=DaemonStatus,
-        codes=_CONTROLLED,
-    ),
-    change_operation(
-        "/driver/check-in",
-        "checkIn",
-        "For drivers: acquire or renew the lease, and see the work",
-        _check_in,
-        parameters=NoParameters,
-        body=CheckInBody,
-        answer=DriverBoard | DriverStatus,
-    ),
-    change_operation(
-        "/driver/sessions/{session}/report",
-        "reportWork",
-        "For drivers: say how the work stands",
-        _report,
-        parameters=SessionParameters,
-        body=ReportBody,
-        answer=UnattendedState,
-        codes=_LEASED,
-    ),
-    change_operation(
-        "/driver/sessions/{session}/step",
-        "showPendingStep",
-        "For drivers: show the pending step; a run that was not started yet is started",
-        _show_step,
-        parameters=SessionParameters,
-        body=StepBody,
-        answer=Answer,
-        codes=(*_LEASED, "unknown_workflow", "workflow_unusable"),
-    ),
-    change_operation(
-        "/driver/sessions/{session}/permit",
-        "permitTool",
-        "For drivers: let a tool call pass by a grant, or ask the user for one",
-        _permit,
-        parameters=SessionParameters,
-        body=PermitBody,
-        answer=ToolPermission,
-        codes=(*_LEASED, "not_allowed"),
-    ),
-    change_operation(
-        "/driver/sessions/{session}/approval",
-        "showApproval",
-        "For drivers: show what became of what was asked",
-        _approval,
-        parameters=SessionParameters,
-        body=ApprovalBody,
-        answer=RequestStatus,
-        codes=(*_LEASED, "unknown_approval"),
-    ),
-    change_operation(
-        "/driver/sessions/{session}/spawn",
-        "spawnChild",
-        "For drivers: record a child session of a model",
-        _spawn,
-        parameters=SessionParameters,
-        body=SpawnBody,
-        answer=SpawnedChild,
-        codes=_LEASED,
+        codes=CONTROLLED,
     ),
 )

@@ -1,0 +1,169 @@
+"""The desk of the driver: operations by which it gets its work, and says how that stands."""
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from interlock.app.context import App
+from interlock.app.sessions.session_approvals import RequestStatus
+from interlock.app.unattended import driver_desk, status
+from interlock.app.unattended.driver_desk import (
+    ChildRequest,
+    DriverBoard,
+    ToolPermission,
+    ToolQuestion,
+)
+from interlock.app.unattended.status import DriverStatus
+from interlock.core.canonical import INT_MAX
+from interlock.core.ids import ApprovalId, SessionId
+from interlock.core.project_stream import LeaseCondition
+from interlock.core.session.answer import Answer, RenderedAnswer
+from interlock.core.session.unattended_events import UnattendedMoved
+from interlock.core.unattended.order import UnattendedState
+from interlock.server.api.driver import CONTROLLED, Directory
+from interlock.server.api.operation import Body, NoParameters, change_operation
+from interlock.server.api.sessions import SessionParameters
+
+_LEASED = (*CONTROLLED, "lease_lost")
+
+
+class LeaseBody(Body, frozen=True):
+    """The lease of a driver, on which everything rests that it writes."""
+
+    name: Annotated[str, Meta(max_length=120)]
+    epoch: Annotated[int, Meta(ge=0, le=INT_MAX)]
+
+    def condition(self) -> LeaseCondition:
+        return LeaseCondition(self.name, self.epoch)
+
+
+class CheckInBody(Body, frozen=True):
+    holder: Annotated[str, Meta(min_length=1, max_length=200)]
+    is_alone: Annotated[
+        bool, Meta(description="It holds the lock of this machine's drivers: no other is alive.")
+    ] = False
+    leaves: bool = False
+
+
+class ReportBody(LeaseBody, frozen=True):
+    moved: UnattendedMoved
+
+
+class StepBody(LeaseBody, frozen=True):
+    worktree: Directory
+
+
+class PermitBody(LeaseBody, frozen=True):
+    question: ToolQuestion
+
+
+class ApprovalBody(LeaseBody, frozen=True):
+    approval: Annotated[str, Meta(pattern=r"^apr_[0-9a-f]{10}$(?!\n)")]
+
+
+class SpawnBody(LeaseBody, frozen=True):
+    child: ChildRequest
+
+
+class SpawnedChild(msgspec.Struct, frozen=True):
+    session: SessionId
+
+
+def _check_in(app: App, _: NoParameters, body: CheckInBody) -> DriverBoard | DriverStatus:
+    if body.leaves:
+        driver_desk.check_out(app, body.holder)
+        return status.driver_status(app)
+    return driver_desk.check_in(app, body.holder, is_alone=body.is_alone)
+
+
+def _report(app: App, at: SessionParameters, body: ReportBody) -> object:
+    return driver_desk.report(
+        driver_desk.under_lease(app, body.condition()), at.session, body.moved
+    )
+
+
+def _show_step(app: App, at: SessionParameters, body: StepBody) -> object:
+    leased = driver_desk.under_lease(app, body.condition())
+    shown = driver_desk.show_step(leased, at.session, Path(body.worktree))
+    return shown.answer if isinstance(shown, RenderedAnswer) else shown
+
+
+def _permit(app: App, at: SessionParameters, body: PermitBody) -> object:
+    leased = driver_desk.under_lease(app, body.condition())
+    return driver_desk.permit_tool(leased, at.session, body.question)
+
+
+def _approval(app: App, at: SessionParameters, body: ApprovalBody) -> object:
+    leased = driver_desk.under_lease(app, body.condition())
+    return driver_desk.approval_outcome(leased, at.session, ApprovalId(body.approval))
+
+
+def _spawn(app: App, at: SessionParameters, body: SpawnBody) -> object:
+    leased = driver_desk.under_lease(app, body.condition())
+    outcome = driver_desk.spawn_child(leased, at.session, body.child)
+    return SpawnedChild(outcome) if isinstance(outcome, str) else outcome
+
+
+OPERATIONS = (
+    change_operation(
+        "/driver/check-in",
+        "checkIn",
+        "For drivers: acquire or renew the lease, and see the work",
+        _check_in,
+        parameters=NoParameters,
+        body=CheckInBody,
+        answer=DriverBoard | DriverStatus,
+    ),
+    change_operation(
+        "/driver/sessions/{session}/report",
+        "reportWork",
+        "For drivers: say how the work stands",
+        _report,
+        parameters=SessionParameters,
+        body=ReportBody,
+        answer=UnattendedState,
+        codes=_LEASED,
+    ),
+    change_operation(
+        "/driver/sessions/{session}/step",
+        "showPendingStep",
+        "For drivers: show the pending step; a run that was not started yet is started",
+        _show_step,
+        parameters=SessionParameters,
+        body=StepBody,
+        answer=Answer,
+        codes=(*_LEASED, "unknown_workflow", "workflow_unusable"),
+    ),
+    change_operation(
+        "/driver/sessions/{session}/permit",
+        "permitTool",
+        "For drivers: let a tool call pass by a grant, or ask the user for one",
+        _permit,
+        parameters=SessionParameters,
+        body=PermitBody,
+        answer=ToolPermission,
+        codes=(*_LEASED, "not_allowed"),
+    ),
+    change_operation(
+        "/driver/sessions/{session}/approval",
+        "showApproval",
+        "For drivers: show what became of what was asked",
+        _approval,
+        parameters=SessionParameters,
+        body=ApprovalBody,
+        answer=RequestStatus,
+        codes=(*_LEASED, "unknown_approval"),
+    ),
+    change_operation(
+        "/driver/sessions/{session}/spawn",
+        "spawnChild",
+        "For drivers: record a child session of a model",
+        _spawn,
+        parameters=SessionParameters,
+        body=SpawnBody,
+        answer=SpawnedChild,
+        codes=_LEASED,
+    ),
+)
