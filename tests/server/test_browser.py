@@ -32,6 +32,7 @@ PAGES = (
     "/workflows/coding-task",
     "/workflows/builtins",
     "/workflows/sources",
+    "/automations",
     "/jobs",
     "/import",
     "/settings",

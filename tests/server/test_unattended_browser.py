@@ -20,6 +20,7 @@ SOON_MS = 10_000
 PAGES = (
     "/now",
     "/inbox",
+    "/automations",
     "/sessions",
     "/sessions/{working}",
     "/sessions/{working}/turns",
@@ -28,6 +29,7 @@ PAGES = (
     "/sessions/{queued}/turns",
     "/sessions/{limit}",
     "/sessions/{done}",
+    "/sessions/{undelivered}",
     "/sessions/{done}/diff",
     "/sessions/{hostile}",
     "/sessions/{hostile}/turns",
@@ -70,8 +72,15 @@ def test_hostile_text_is_text_and_every_page_has_room(
     shown = visitor.go(f"/sessions/{crew.sessions['hostile']}/turns").locator("main")
     for words in ("I read the importer", "Mind the tests", "429: slow down", "Say more"):
         expect(shown).to_contain_text(f"{words} {HOSTILE[:31]}")
+    shown = visitor.go(f"/sessions/{crew.sessions['undelivered']}").locator(".records")
+    for words in ("origin", "it was closed", "secrets in it:"):
+        expect(shown).to_contain_text(f"{words} {HOSTILE[:31]}")
+    expect(shown.get_by_role("link")).to_have_attribute("href", "https://127.0.0.1:9/x")
     shown = visitor.go(f"/sessions/{crew.sessions['hostile']}/diff").locator(".diff .add")
     expect(shown.nth(1)).to_contain_text(f"# {HOSTILE[:31]}")
+    shown = visitor.go("/automations").locator("main")
+    for words in ("Goal", "Author", "Detail"):
+        expect(shown).to_contain_text(f"{words} {HOSTILE[:31]}")
     assert visitor.complaints == []
     assert {url for url in visitor.requests if not url.startswith(visitor.server.url)} == set()
 

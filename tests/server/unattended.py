@@ -2,12 +2,14 @@
 
 import os
 import subprocess
+from contextlib import closing
 from pathlib import Path
-from typing import Self
+from typing import Self, get_args
 
 import msgspec
 
 from interlock.app.context import App, open_app
+from interlock.app.unattended.delivery import end_delivery, record_parts
 from interlock.app.unattended.driver_desk import lease_name, report, show_step
 from interlock.app.unattended.orders import (
     OrderedWork,
@@ -29,6 +31,7 @@ from interlock.core.unattended.conversation import (
     ToolRequest,
     Usage,
 )
+from interlock.core.unattended.delivery import DESPITE_SECRETS, DeliveryRecord
 from interlock.core.unattended.journal import (
     AdvanceAnswered,
     AdvanceIntended,
@@ -42,10 +45,12 @@ from interlock.core.unattended.journal import (
     ToolEnded,
     ToolStarted,
 )
-from interlock.core.unattended.order import ParkReason, Spent, UnattendedState
+from interlock.core.unattended.order import DeliveryWish, ParkReason, Spent, UnattendedState
 from interlock.store.driver_journal import DriverJournal
+from interlock.store.trigger_log import Firing, FiringOutcome, TriggerLog
 from tests.server.http_agent import Up
 from tests.server.stage import HOSTILE, project_at
+from tests.trigger_scene import TriggerScene, review_table
 
 DRIVER = "driver of a test"
 MODEL = "scripted:quick"
@@ -79,8 +84,12 @@ class Driving:
         self.journal.close()
         self.app.close()
 
-    def order(self, goal: str, workflow: str = "ship-a-change") -> SessionId:
-        request = OrderRequest(WorkflowId(workflow), goal, self.project, model=MODEL)
+    def order(
+        self, goal: str, workflow: str = "ship-a-change", delivery: DeliveryWish | None = None
+    ) -> SessionId:
+        request = OrderRequest(
+            WorkflowId(workflow), goal, self.project, model=MODEL, delivery=delivery
+        )
         ordered = order_work(self.app, request, place="in a test")
         assert isinstance(ordered, OrderedWork), ordered
         return ordered.session
@@ -169,11 +178,31 @@ def perform(driving: Driving) -> dict[str, SessionId]:
     driving.begin(seen["done"])
     end = UnattendedMoved("done", SPENT, outcome="success", summary="Covered **every** branch.")
     driving.move(seen["done"], end)
+    seen["undelivered"] = driving.order(
+        "Deliver it", delivery=DeliveryWish(("push", "comment"), "nowhere", "group/name")
+    )
+    refuse_delivery(driving, seen["undelivered"])
     seen["hostile"] = driving.order(f"Goal {HOSTILE}")
     begin_and_work(driving, seen["hostile"], HOSTILE)
     seen["queued"] = driving.order("Update the dependencies")
     seen["second"] = driving.order("Write the release notes")
     return seen
+
+
+def refuse_delivery(driving: Driving, session: SessionId) -> None:
+    """Its end, and what a job would have recorded of it, with the words of a forge."""
+    driving.begin(session)
+    driving.move(session, UnattendedMoved("done", SPENT, outcome="success"))
+    state = driving.state(session)
+    assert state.delivery is not None
+    job, bad = state.delivery.job, f"there may be secrets in it: {HOSTILE} {DESPITE_SECRETS}"
+    records = (
+        DeliveryRecord("push", "done", f"origin {HOSTILE}", "javascript:window.pwned=1"),
+        DeliveryRecord("comment", "skipped", f"it was closed {HOSTILE}", "https://127.0.0.1:9/x"),
+        DeliveryRecord("check", "refused", bad),
+    )
+    record_parts(driving.app, session, job, records)
+    end_delivery(driving.app, session, job, "refused", f"check: {bad}")
 
 
 class Crew:
@@ -184,6 +213,7 @@ class Crew:
         repository_at(self.project)
         self.driving = Driving(root / "home", self.project)
         self.sessions = perform(self.driving)
+        self.triggers = fire_triggers(self.driving, root)
         announce(self.driving)
         self.server = Up(root / "home")
 
@@ -194,6 +224,22 @@ class Crew:
     def __exit__(self, *_: object) -> None:
         self.server.__exit__()
         self.driving.close()
+
+
+def fire_triggers(driving: Driving, root: Path) -> TriggerScene:
+    """Triggers of a project beside it, with everything that may come of one; strangers wrote it."""
+    scene = TriggerScene(root)
+    nightly = {"source": "cron", "schedule": "0 3 * * *", "zone": "UTC", "workflow": "hello"}
+    scene.write(
+        review=review_table(goal=f"Goal {HOSTILE}", authors=[f"Author {HOSTILE}"], quote=HOSTILE),
+        nightly={**nightly, "goal": "Tidy up", "limits": {"turns": 9}, "enabled": False},
+    )
+    place = scene.path("review").removeprefix("/hooks/")
+    with closing(TriggerLog(scene.home)) as log:
+        for outcome in get_args(FiringOutcome):
+            told = Firing(driving.app.clock.now_ms(), outcome, f"Detail {HOSTILE}", HOSTILE)
+            log.record(place, told)
+    return scene
 
 
 def begin_and_work(driving: Driving, session: SessionId, words: str = "quietly") -> None:

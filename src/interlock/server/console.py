@@ -159,7 +159,7 @@ class Console:
         return self._action_route(path, handler, self._writer)
 
     def background_action(self, path: str, handler: ActionHandler) -> Route:
-        """An action that may take long and writes no events: nobody else waits for it."""
+        """An action that may take long: nobody else waits for it."""
         return self._action_route(path, handler, self._background_worker)
 
     def _action_route(self, path: str, handler: ActionHandler, worker: Worker) -> Route:

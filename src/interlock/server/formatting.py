@@ -42,6 +42,7 @@ CHANGE_MESSAGES = {
     "work_cancel": "It is cancelled. What it had changed is still in its worktree.",
     "steered": "Written down. The model gets it before its next turn.",
     "limits_set": "The limits hold from the next turn on.",
+    "delivery_wanted": "It is being delivered. The page of the session says what came of it.",
     "all_cancelled": "All unattended work is cancelled. What it had changed is still there.",
     "work_ordered": "It is queued. A driver begins when it is its turn.",
     "source_removed": "Nothing is read from that source any more.",

@@ -14,6 +14,7 @@ EVENTS_DEFAULT: tuple[Topic, ...] = (
     "unattended/parked",
     "unattended/stuck",
     "unattended/done",
+    "unattended/undelivered",
 )
 
 

@@ -11,6 +11,7 @@ from interlock.app.runs.approvals import PendingApproval
 from interlock.app.runs.waiting import (
     CriticalGap,
     ParkedWork,
+    UndeliveredResult,
     WaitingForUser,
     WaitingRun,
     list_waiting,
@@ -39,9 +40,17 @@ SESSIONS_MAX = 500  # in which answers are looked for: those that changed last
 _ANSWER_KEYS = ("approval-resolved:", "gap-resolved:", "unblocked:")
 _NAMES = {"user": "the user", "timeout": "the deadline", "agent": "the agent"}
 
-CardKind = Literal["approval", "question", "stopped", "gap", "message", "conflict", "parked"]
+CardKind = Literal[
+    "approval", "question", "stopped", "gap", "message", "conflict", "parked", "undelivered"
+]
 CardContent: TypeAlias = (
-    PendingApproval | WaitingRun | CriticalGap | WaitingMessage | WaitingConflict | ParkedWork
+    PendingApproval
+    | WaitingRun
+    | CriticalGap
+    | WaitingMessage
+    | WaitingConflict
+    | ParkedWork
+    | UndeliveredResult
 )
 
 
@@ -98,7 +107,8 @@ def list_past_answers(app: App, *, limit: int) -> tuple[PastAnswer, ...]:
 
 def _sessions_of(app: App, waiting: WaitingForUser) -> dict[SessionId, ListedSession]:
     in_runs = (*waiting.questions, *waiting.stopped, *waiting.gaps)
-    names = tuple({one.session for one in (*waiting.approvals, *in_runs, *waiting.parked)})
+    unattended = (*waiting.parked, *waiting.undelivered)
+    names = tuple({one.session for one in (*waiting.approvals, *in_runs, *unattended)})
     wanted = SessionFilter(is_archived=None, sessions=names)
     found = app.reader.list_sessions(wanted, before=None, limit=len(names)) if names else None
     return {one.session: one for one in found.sessions} if found else {}
@@ -111,7 +121,7 @@ def _with_place(card: InboxCard, sessions: Mapping[SessionId, ListedSession]) ->
     if listed is None:
         return card
     latest = listed.latest_run
-    if isinstance(card.content, ParkedWork):
+    if isinstance(card.content, ParkedWork | UndeliveredResult):
         in_run = card.content.work.branch
     else:
         in_run = latest.git_branch if latest and latest.run == card.content.run else None
@@ -150,6 +160,11 @@ def _cards(
         work = one.work
         name, why = f"parked-{one.session}", standstill_text(work)
         yield InboxCard(name, "parked", work.order.goal, why, work.since_ms, None, one)
+    for one in waiting.undelivered:
+        delivery, goal = one.work.delivery, one.work.order.goal
+        assert delivery is not None, "it is what has failed"
+        name, why = f"undelivered-{one.session}", f"Its result is not delivered: {delivery.detail}"
+        yield InboxCard(name, "undelivered", goal, why, delivery.since_ms, None, one)
 
 
 def _run_card(one: WaitingRun, kind: CardKind, question: str) -> InboxCard:

@@ -4,7 +4,8 @@ One rule for all surfaces: a run waits if its status needs the user (`core.views
 critical gap waits until somebody closes it. Archived sessions wait for nobody; a session that was
 put aside still has its gaps and its approvals. A message to the overseer waits until it is
 acknowledged, and two agents that hold the same paths wait until one of them does not. Unattended
-work that stands still for anything else than these waits until somebody lets it go on.
+work that stands still for anything else than these waits until somebody lets it go on, and a result
+that could not be delivered until it is delivered or put aside.
 """
 
 from collections.abc import Iterator
@@ -68,6 +69,13 @@ class ParkedWork(msgspec.Struct, frozen=True, rename="camel"):
     work: UnattendedState
 
 
+class UndeliveredResult(msgspec.Struct, frozen=True, rename="camel"):
+    """The result of unattended work that did not come to where its order wants it."""
+
+    session: SessionId
+    work: UnattendedState
+
+
 class WaitingForUser(msgspec.Struct, frozen=True, rename="camel"):
     """Each list has the longest wait first."""
 
@@ -81,11 +89,13 @@ class WaitingForUser(msgspec.Struct, frozen=True, rename="camel"):
     """What agents have written to the person who watches over them."""
     conflicts: tuple[WaitingConflict, ...] = ()
     parked: tuple[ParkedWork, ...] = ()
+    undelivered: tuple[UndeliveredResult, ...] = ()
 
     @property
     def count(self) -> int:
         in_sessions = len(self.approvals) + len(self.questions) + len(self.stopped) + len(self.gaps)
-        return in_sessions + len(self.messages) + len(self.conflicts) + len(self.parked)
+        unattended = len(self.parked) + len(self.undelivered)
+        return in_sessions + len(self.messages) + len(self.conflicts) + unattended
 
 
 class SessionWait(msgspec.Struct, frozen=True):
@@ -120,13 +130,14 @@ def list_waiting(app: App) -> WaitingForUser:
         tuple(sorted(waiting_messages(app), key=lambda one: one.message.sent_ms)),
         tuple(waiting_conflicts(app)),
         tuple(sorted(_parked_work(app), key=lambda one: one.work.since_ms)),
+        tuple(_undelivered_results(app)),
     )
 
 
 def count_waiting(app: App) -> int:
     """The length of `list_waiting`, with overdue approvals, from the heads alone."""
     count = approvals.count_pending(app) + count_waiting_messages(app) + len(waiting_conflicts(app))
-    count += sum(1 for _ in _parked_work(app))
+    count += sum(1 for _ in (*_parked_work(app), *_undelivered_results(app)))
     for row in _waiting_rows(app):
         status = session_status(row.head, row.run)
         count += row.run.gaps_critical + (status.code in ("asks_you", "waits_for_you"))
@@ -149,10 +160,21 @@ def wait_in_session(listed: ListedSession) -> SessionWait:
 
 
 def _parked_work(app: App) -> Iterator[ParkedWork]:
-    for session, head in app.reader.unattended_sessions(limit=RUNS_MAX):
-        state = head.unattended
-        if state and state.needs_user and not head.is_archived:
+    for session, state in _unattended_work(app):
+        if state.needs_user:
             yield ParkedWork(session, state)
+
+
+def _undelivered_results(app: App) -> Iterator[UndeliveredResult]:
+    for session, state in _unattended_work(app):
+        if state.delivery and state.delivery.needs_user:
+            yield UndeliveredResult(session, state)
+
+
+def _unattended_work(app: App) -> Iterator[tuple[SessionId, UnattendedState]]:
+    for session, head in app.reader.unattended_sessions(limit=RUNS_MAX):
+        if head.unattended and not head.is_archived:
+            yield session, head.unattended
 
 
 def _waiting_rows(app: App) -> Iterator[WaitingRunRow]:

@@ -2,8 +2,10 @@
 
 from starlette.routing import Route
 
+from interlock.app.triggers.trigger_book import TriggerBook
 from interlock.server.console import Console, NavItem
 from interlock.server.pages import (
+    automations,
     board,
     briefing,
     bundles,
@@ -35,13 +37,14 @@ NAV = (
     NavItem("Board", "/board", "b", "board"),
     NavItem("Notes", "/notes", "n", "note"),
     NavItem("Workflows", "/workflows", "w", "flow"),
+    NavItem("Automations", "/automations", "a", "bolt"),
     NavItem("Jobs", "/jobs", "j", "gear"),
     NavItem("Import", "/import", "m", "box", "foot"),
     NavItem("Settings", "/settings", "e", "dial", "foot"),
 )
 
 
-def routes(console: Console) -> list[Route]:
+def routes(console: Console, book: TriggerBook) -> list[Route]:
     return [
         *home.routes(console),
         *inbox.routes(console),
@@ -59,6 +62,7 @@ def routes(console: Console) -> list[Route]:
         *notes.routes(console),
         *note.routes(console),
         *briefing.routes(console),
+        *automations.routes(console, book),
         *jobs.routes(console),
         *settings.routes(console),
         *workflows.routes(console),

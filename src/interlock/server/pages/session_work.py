@@ -8,6 +8,7 @@ from starlette.routing import Route
 
 from interlock.app.refusals import NoSuchSession
 from interlock.app.unattended import orders
+from interlock.app.unattended.delivery import deliver_work
 from interlock.core.explanation import Explanation
 from interlock.core.session.unattended_control import ControlRefusal
 from interlock.core.session.unattended_events import Control
@@ -37,6 +38,7 @@ def routes(console: Console) -> list[Route]:
         console.action("/unattended/cancel", cancel_all),
         console.action(f"{at}/steer", steer),
         console.action(f"{at}/limits", set_limits),
+        console.action(f"{at}/deliver", deliver),
         console.action(f"{at}/{{control}}", control),
     ]
 
@@ -46,7 +48,7 @@ def control(request: PageRequest) -> PageRedirect | Page | Explanation:
     name = request.params["control"]
     wanted: Control | None = next((one for one in get_args(Control) if one == name), None)
     if wanted is None:
-        hint = f"There are: {', '.join(get_args(Control))}, steer, limits."
+        hint = f"There are: {', '.join(get_args(Control))}, steer, limits, deliver."
         return Explanation("invalid_arguments", f"There is no control `{name}`", hint)
     done = _steer_along(request)
     if done is None or isinstance(done, UnattendedState):
@@ -70,6 +72,14 @@ def set_limits(request: PageRequest) -> PageRedirect | Page | Explanation:
     if done is None or isinstance(done, UnattendedState):
         done = orders.raise_limits(request.app, request.params["session"], wish, place=PLACE)
     return _answer(request, done, "limits_set")
+
+
+def deliver(request: PageRequest) -> PageRedirect | Page | Explanation:
+    """Deliver the result once more. Field: `despite`, which may be `secrets`."""
+    accepts_secrets = request.word("despite") == "secrets"
+    session = request.params["session"]
+    done = deliver_work(request.app, session, place=PLACE, accepts_secrets=accepts_secrets)
+    return _answer(request, done, "delivery_wanted")
 
 
 def cancel_all(request: PageRequest) -> PageRedirect:

@@ -184,6 +184,7 @@
     ago: (date, now) => `${duration(now - date)} ago`,
     for: (date, now) => `for ${duration(now - date)}`,
     lasts: (date, now) => duration(now - date),
+    in: (date, now) => (date > now ? `in ${duration(date - now)}` : "now"),
     clock: (date) => local(date),
   };
   const ahead = new Map();
@@ -309,11 +310,13 @@
     if (!sent) return;
     sent.reset();
     sent.closest("dialog")?.close();
+    const answer = byId(sent.dataset.answer);
     sent = null;
     forgetMessage();
     answered = null;
     if (document.activeElement === document.body) {
-      (byId("control") ?? byId("main")).focus({ preventScroll: true });
+      if (answer) reveal(answer);
+      else (byId("control") ?? byId("main")).focus({ preventScroll: true });
     }
   });
 
