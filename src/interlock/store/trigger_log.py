@@ -51,6 +51,8 @@ class Firing(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 class PollCursor(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where a poller or a clock has got to."""
 
+    rhythm: str = ""
+    """What it goes by: of a trigger that was changed, it begins anew."""
     since: str = ""
     """The time of the newest change that was looked at, as the forge writes it."""
     etag: str = ""

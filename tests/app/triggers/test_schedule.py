@@ -46,6 +46,7 @@ def test_a_nightly_time_comes_once_a_night_where_the_clock_changes(day: str) -> 
         ("0 25 * * *", BERLIN, "is no schedule"),
         ("@daily", BERLIN, "is no schedule"),
         ("0 0 3 * * *", BERLIN, "is no schedule"),
+        ("0 0 31 2 *", BERLIN, "never comes"),
     ],
 )
 def test_what_is_wrong_with_a_schedule_is_said(schedule: str, zone: str, fault: str) -> None:

@@ -151,8 +151,32 @@ def test_a_time_that_was_slept_over_is_left_out_and_a_new_schedule_begins_now(
     watched.look(after_ms=2 * HOUR + LATE_MS_MAX + MINUTE)
     assert watched.outcomes("nightly") == ["skipped"]
     nightly(watched, schedule="*/10 * * * *")
-    watched.look(after_ms=24 * HOUR)
+    watched.look(after_ms=MINUTE)
     assert watched.outcomes("nightly") == ["skipped"], "no time of the new one has come"
     watched.look(after_ms=10 * MINUTE)
 
     assert watched.outcomes("nightly") == ["ordered", "skipped"]
+
+
+@pytest.mark.parametrize("stub", ["gitlab"], indirect=True)
+def test_a_clock_that_was_ahead_for_a_while_keeps_nothing_waiting(watched: Watched) -> None:
+    nightly(watched, schedule="*/10 * * * *")
+    watched.look(after_ms=365 * 24 * HOUR)
+    watched.look(after_ms=-365 * 24 * HOUR)
+    watched.look(after_ms=10 * MINUTE)
+
+    assert watched.outcomes("nightly") == ["ordered"]
+
+
+def test_what_could_not_be_ordered_is_found_again(watched: Watched, stub: StubForge) -> None:
+    watched.look()
+    stub.open_merge_request(number=1, author="ana")
+    config = watched.scene.home / "config.toml"
+    sound = config.read_text()
+    config.write_text(sound.replace("scripted:/nowhere", ""))
+    watched.look(after_ms=5 * MINUTE)
+    assert (watched.outcomes("review"), watched.goals()) == (["failed"], [])
+    config.write_text(sound)
+    watched.look(after_ms=5 * MINUTE)
+
+    assert watched.goals() == ["Review !1: Let the door close"]

@@ -108,6 +108,10 @@ def test_the_author_is_asked_for_where_gitlab_names_only_a_number(tmp_path: Path
             payload["user"] = {"username": "a-bot", "id": 99}
             body = encode(payload)
             statuses.append(intake.receive("review", from_gitlab(body), body))
+        body = encode(merge_request(9, action="reopen") | {"user": {"username": "a-bot", "id": 99}})
+        stub.open_merge_request(number=9, author="ana")
+        stub.fail_once("GET", "merge_requests/9", "500")
+        statuses += [intake.receive("review", from_gitlab(body), body) for _ in range(2)]
         intake.close()
 
-    assert statuses == [202, 200]
+    assert statuses == [202, 200, 503, 202]

@@ -113,6 +113,9 @@ def test_the_same_commit_is_the_same_work_whoever_tells_of_it() -> None:
 
     assert identity(admit(altered(action="updated", title="Renamed"))) == opened
     assert identity(admit(source="gitlab-poll", goal="Look at {{ event.number }}")) == opened
+    assert identity(admit(altered(repository="Group/Name"))) == opened
+    again = admit_event(msgspec.convert(REVIEW, Trigger), OPENED, {}, forge_url=f"{URL.upper()}/")
+    assert identity(again) == opened
     assert identity(admit(altered(head="d" * 40))) != opened
     assert identity(admit(altered(number=8))) != opened
     assert identity(admit(workflow="hello")) != opened

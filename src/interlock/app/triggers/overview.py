@@ -19,7 +19,7 @@ from interlock.app.unattended.forge_settings import find_forge, read_secret
 from interlock.core.explanation import Explanation
 from interlock.core.ids import WorkflowId
 from interlock.core.refusal import Refusal
-from interlock.core.triggers.trigger import Trigger
+from interlock.core.triggers.trigger import ANYBODY, Trigger
 from interlock.store.trigger_log import Firing, read_cursor, read_firings
 from interlock.workspace.machine import grants
 from interlock.workspace.projects.trigger_file import read_trigger_file
@@ -152,7 +152,8 @@ def _check_forge(home: Path, trigger: Trigger) -> None:
         raise SettingsBroken(f"{wanted}, and `[forges.{trigger.forge}]` is `{forge.kind}`")
     if trigger.is_webhook:
         read_secret(home, trigger.forge, "webhook_secret_file")
-    if trigger.is_polled:
+    is_author_asked = trigger.source == "gitlab-webhook" and ANYBODY not in trigger.authors
+    if trigger.is_polled or is_author_asked:  # GitLab often sends but a number for an author
         read_secret(home, trigger.forge, "token_file")
 
 

@@ -19,13 +19,13 @@ from interlock.core.triggers.forge_event import ForgeEvent
 from interlock.store.trigger_log import PollCursor, TriggerLog
 from interlock.workspace.outside.forges.forge import ForgeFailed, ForgeRequest
 
-_MINUTE_MS = 60_000
+MINUTE_MS = 60_000
 
 
 def poll(app: App, log: TriggerLog, one: ProjectTrigger, cursor: PollCursor) -> PollCursor:
     """Look once at what has changed since, order the work for it, and return the next cursor."""
     trigger, now_ms = one.trigger, app.clock.now_ms()
-    due = msgspec.structs.replace(cursor, due_ms=now_ms + trigger.every_minutes * _MINUTE_MS)
+    due = msgspec.structs.replace(cursor, due_ms=now_ms + trigger.every_minutes * MINUTE_MS)
     if not cursor.since:
         return msgspec.structs.replace(due, since=_forge_time(now_ms))
     try:
@@ -38,9 +38,12 @@ def poll(app: App, log: TriggerLog, one: ProjectTrigger, cursor: PollCursor) -> 
         return due
     if page.is_unchanged:
         return due
-    for request in sorted(page.requests, key=lambda request: request.updated_at):
-        event = polled_event(trigger.repository, request)
+    firings = [
         fire(app, log, one, admit_event(trigger, event, {}, forge_url=url))
+        for event in (polled_event(trigger.repository, request) for request in page.requests[::-1])
+    ]
+    if any(firing.outcome == "failed" for firing in firings):
+        return due  # what it found is found once more, and what was ordered is a duplicate then
     since = max((request.updated_at for request in page.requests), default=cursor.since)
     return msgspec.structs.replace(due, since=max(since, cursor.since), etag=page.etag)
 

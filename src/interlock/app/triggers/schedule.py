@@ -14,6 +14,10 @@ def schedule_fault(schedule: str, zone: str) -> str:
         return f"there is no time zone `{zone}`; they are named as `Europe/Berlin`"
     if len(schedule.split()) != 5 or not croniter.is_valid(schedule):  # noqa: PLR2004
         return f"`{schedule}` is no schedule: minute hour day month weekday, as `0 3 * * 1-5`"
+    try:
+        next_time_ms(schedule, zone, 0)
+    except ValueError:
+        return f"`{schedule}` never comes"
     return ""
 
 

@@ -6,10 +6,11 @@ at noon surprises people.
 
 from interlock.app.context import App
 from interlock.app.triggers.firing import fire, is_under_way, record_firing
-from interlock.app.triggers.polling import poll
+from interlock.app.triggers.polling import MINUTE_MS, poll
 from interlock.app.triggers.schedule import next_time_ms, schedule_fault
 from interlock.app.triggers.trigger_book import ProjectTrigger, TriggerBook
 from interlock.core.triggers.admission import admit_time
+from interlock.core.triggers.trigger import Trigger
 from interlock.store.trigger_log import PollCursor, TriggerLog
 
 FAULTY_MS = 60_000
@@ -25,29 +26,43 @@ def look_once(app: App, book: TriggerBook, log: TriggerLog) -> None:
 
 
 def _look_at(app: App, log: TriggerLog, one: ProjectTrigger) -> None:
-    cursor = log.cursor(one.place)
-    if app.clock.now_ms() < cursor.due_ms:
+    cursor, rhythm = log.cursor(one.place), _rhythm(one.trigger)
+    if cursor.rhythm != rhythm:
+        cursor = PollCursor(rhythm)
+    now_ms = app.clock.now_ms()
+    # A clock that was wrong for a while may have left a time that is too far ahead.
+    if now_ms < cursor.due_ms <= _latest_due_ms(one.trigger, now_ms):
         return
     look = poll if one.trigger.is_polled else _look_at_clock
     log.move_cursor(one.place, look(app, log, one, cursor))
+
+
+def _rhythm(trigger: Trigger) -> str:
+    if trigger.source == "cron":
+        return f"{trigger.schedule} {trigger.zone}"
+    return f"{trigger.source} {trigger.forge} {trigger.repository} {trigger.every_minutes}"
+
+
+def _latest_due_ms(trigger: Trigger, now_ms: int) -> int:
+    if trigger.is_polled:
+        return now_ms + trigger.every_minutes * MINUTE_MS
+    if schedule_fault(trigger.schedule, trigger.zone):
+        return now_ms + FAULTY_MS
+    return next_time_ms(trigger.schedule, trigger.zone, now_ms)
 
 
 def _look_at_clock(
     app: App, log: TriggerLog, one: ProjectTrigger, cursor: PollCursor
 ) -> PollCursor:
     """Let a schedule fire. The time is its name: seen twice, it is the same work."""
-    trigger, now_ms = one.trigger, app.clock.now_ms()
-    rhythm = f"{trigger.schedule} {trigger.zone}"
-    if schedule_fault(trigger.schedule, trigger.zone):
-        return PollCursor(due_ms=now_ms + FAULTY_MS)
-    due_ms = next_time_ms(trigger.schedule, trigger.zone, now_ms)
-    moved = PollCursor(since=rhythm, due_ms=due_ms)
-    if cursor.since != rhythm:
+    now_ms = app.clock.now_ms()
+    moved = PollCursor(cursor.rhythm, due_ms=_latest_due_ms(one.trigger, now_ms))
+    if not 0 < cursor.due_ms <= now_ms or schedule_fault(one.trigger.schedule, one.trigger.zone):
         return moved  # a new one, or one that was changed, begins now
     if now_ms - cursor.due_ms > LATE_MS_MAX:
         record_firing(app, log, one, "skipped", "its time came while no server ran")
     elif is_under_way(app, one):
         record_firing(app, log, one, "skipped", "the work of the last time is not over")
     else:
-        fire(app, log, one, admit_time(trigger, place=one.place, at_ms=cursor.due_ms))
+        fire(app, log, one, admit_time(one.trigger, place=one.place, at_ms=cursor.due_ms))
     return moved

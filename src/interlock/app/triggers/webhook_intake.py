@@ -66,8 +66,6 @@ def receive_webhook(
     one = book.read().find(call.place)
     if one is None or not one.trigger.is_webhook:
         return WebhookAnswer(_NOT_FOUND, "unknown", "There is no such webhook here")
-    if not one.trigger.enabled:
-        return WebhookAnswer(_OK, "ignored", "the trigger is switched off")
     try:
         forge = find_forge(app.home, one.trigger.forge)
         secret = read_secret(app.home, one.trigger.forge, "webhook_secret_file")
@@ -78,11 +76,17 @@ def receive_webhook(
     if fault := _signature_fault(one, call, secret, now_s=app.clock.now_ms() // 1_000):
         record_firing(app, log, one, "rejected", fault, name=name)
         return WebhookAnswer(_UNAUTHORISED, "rejected", fault)
+    if not one.trigger.enabled:
+        return WebhookAnswer(_OK, "ignored", "the trigger is switched off")
     payload = _parse_payload(call.body)
     if payload is None:
         record_firing(app, log, one, "rejected", "the body is no JSON object", name=name)
         return WebhookAnswer(_BAD_REQUEST, "rejected", "The body is no JSON object")
-    return _answer(fire(app, log, one, admit_payload(app, one, forge, call, payload), name=name))
+    try:
+        decision = admit_payload(app, one, forge, call, payload)
+    except ForgeFailed as failed:
+        return _answer(record_firing(app, log, one, "failed", str(failed), name=name))
+    return _answer(fire(app, log, one, decision, name=name))
 
 
 def admit_payload(
@@ -92,7 +96,11 @@ def admit_payload(
     call: WebhookCall,
     payload: Mapping[str, Json],
 ) -> AdmittedWork | IgnoredOccasion:
-    """Decide about a payload whose sender is known."""
+    """Decide about a payload whose sender is known.
+
+    Raises:
+        ForgeFailed: it does not say who wrote a request, and nor does the forge now.
+    """
     trigger = one.trigger
     if trigger.source == "webhook":
         name = _message_id(one, call)
@@ -115,7 +123,7 @@ def _with_author(app: App, trigger: Trigger, event: ForgeEvent) -> ForgeEvent:
     try:
         forge = open_forge(app.home, trigger.forge, seconds=AUTHOR_SECONDS)
         request = forge.request(trigger.repository, event.number)
-    except (SettingsBroken, ForgeFailed):
+    except SettingsBroken:
         return event
     return msgspec.structs.replace(event, author=request.author) if request else event
 
@@ -160,5 +168,7 @@ def _parse_payload(body: bytes) -> dict[str, Json] | None:
 
 
 def _answer(firing: Firing) -> WebhookAnswer:
-    status = _ACCEPTED if firing.outcome == "ordered" else _OK
+    # What has failed may succeed: whoever is told so sends it again.
+    statuses = {"ordered": _ACCEPTED, "failed": _UNAVAILABLE}
+    status = statuses.get(firing.outcome, _OK)
     return WebhookAnswer(status, firing.outcome, firing.detail, firing.session or "")

@@ -18,6 +18,7 @@ from interlock.core.unattended.order import DeliveryPart, DeliveryWish, ForgeSub
 GOAL_CHARS_MAX = 2_000
 QUOTED_CHARS_MAX = 8_000
 _REFS = {"github": "refs/pull/{}/head", "gitlab": "refs/merge-requests/{}/head"}
+_PUBLIC_FORGES = {"https://api.github.com": "github", "https://gitlab.com": "gitlab"}
 _ISSUE_ACTIONS = ("opened", "reopened", "labeled", "assigned")
 
 
@@ -47,7 +48,7 @@ def admit_event(
         return IgnoredOccasion(reason)
     values = {**payload, "event": event_values(event)}
     is_request = event.kind == "request"
-    place = (forge_url, event.repository, event.kind, str(event.number))
+    place = (_forge_word(trigger, forge_url), trigger.repository.casefold(), event.kind)
     subject = ForgeSubject(
         trigger.forge,
         event.repository,
@@ -60,7 +61,7 @@ def admit_event(
         values,
         AdmittedWork(
             # Not the trigger: two that are about the same commit ask for the same work.
-            (*place, event.head if is_request else "", trigger.workflow),
+            (*place, str(event.number), event.head if is_request else "", trigger.workflow),
             "",
             subject=subject,
             base=event.head if is_request else "",
@@ -68,6 +69,12 @@ def admit_event(
             delivery=_delivery(trigger, event.number),
         ),
     )
+
+
+def _forge_word(trigger: Trigger, url: str) -> str:
+    """The same word for a forge, however its address is written."""
+    address = url.rstrip("/").casefold()
+    return _PUBLIC_FORGES.get(address, address or trigger.forge_kind)
 
 
 def admit_message(
@@ -125,10 +132,11 @@ def _objection(trigger: Trigger, event: ForgeEvent) -> str:
 def _is_wanted_action(trigger: Trigger, event: ForgeEvent) -> bool:
     if trigger.actions:
         return event.action in trigger.actions
-    if event.kind == "issue":
-        return event.action in _ISSUE_ACTIONS
     # A label that lets it pass brings nothing by itself, but may be what was waited for.
-    return event.changes_code or bool(trigger.labels or trigger.assignees)
+    is_waited_for = bool(trigger.labels or trigger.assignees)
+    if event.kind == "issue":
+        return event.action in _ISSUE_ACTIONS or is_waited_for
+    return event.changes_code or is_waited_for
 
 
 def _with_texts(

@@ -69,6 +69,10 @@ class GitHubIssues(Struct, frozen=True):
         return _github_event(self, "issue", self.issue)
 
 
+_CODE_ACTIONS = ("opened", "synchronize", "reopened", "ready_for_review")
+"""The last one: it was a draft before, which nobody may have looked at."""
+
+
 class GitHubPullRequest(Struct, frozen=True):
     action: str
     pull_request: _GitHubPull
@@ -83,7 +87,7 @@ class GitHubPullRequest(Struct, frozen=True):
             action="merged" if self.action == "closed" and pull.merged else event.action,
             head=pull.head.sha,
             is_draft=bool(pull.draft),
-            changes_code=self.action in ("opened", "synchronize", "reopened"),
+            changes_code=self.action in _CODE_ACTIONS,
             is_fork=source is None or source.full_name != self.repository.full_name,
             branch=pull.head.ref,
         )

@@ -75,6 +75,15 @@ class GitLabIssueHook(Struct, frozen=True):
         return _gitlab_event(self, "issue", (self.user, *self.assignees))
 
 
+class _GitLabDraftChange(Struct, frozen=True):
+    previous: bool | None = None
+    current: bool | None = None
+
+
+class _GitLabChanges(Struct, frozen=True):
+    draft: _GitLabDraftChange | None = None
+
+
 class GitLabMergeRequestHook(Struct, frozen=True):
     object_kind: Literal["merge_request"]
     project: _GitLabProject
@@ -83,15 +92,18 @@ class GitLabMergeRequestHook(Struct, frozen=True):
     labels: tuple[_GitLabLabel, ...] = ()
     assignees: tuple[_GitLabUser, ...] = ()
     reviewers: tuple[_GitLabUser, ...] = ()
+    changes: _GitLabChanges | None = None
 
     def as_event(self) -> ForgeEvent:
         about = self.object_attributes
         is_pushed = about.action == "update" and bool(about.oldrev)
+        draft = self.changes.draft if self.changes else None
+        is_ready = draft is not None and bool(draft.previous) and not draft.current
         return msgspec.structs.replace(
             _gitlab_event(self, "request", (self.user, *self.assignees, *self.reviewers)),
             head=about.last_commit.id if about.last_commit else "",
             is_draft=bool(about.draft or about.work_in_progress),
-            changes_code=is_pushed or about.action in ("open", "reopen"),
+            changes_code=is_pushed or is_ready or about.action in ("open", "reopen"),
             is_fork=about.source_project_id != about.target_project_id,
             branch=about.source_branch,
         )
