@@ -119,6 +119,21 @@ def test_a_model_that_obeys_a_stranger_reaches_nothing(tmp_path: Path) -> None:
         assert stage.server.bearer not in "".join(results)
 
 
+def test_a_request_with_newer_code_is_left_to_the_work_about_that(tmp_path: Path) -> None:
+    with StubForge("gitlab") as stub, Stage(tmp_path, settings=settings(tmp_path, stub)) as stage:
+        stage.install(linear(1, "one"))
+        stub.open_merge_request(number=7, head="d" * 40)
+        session = stage.order(workflow="one", subject=SUBJECT, base="c" * 40, fetch=REF)
+        stage.start_driver()
+
+        state = stage.wait_for(session, "done", "parked")
+
+        assert (state.outcome, state.detail) == (
+            "cancelled",
+            "it has a newer commit by now, dddddddddddd",
+        )
+
+
 def test_a_request_that_was_closed_while_it_waited_is_left_alone(tmp_path: Path) -> None:
     with StubForge("gitlab") as stub, Stage(tmp_path, settings=settings(tmp_path, stub)) as stage:
         stage.install(linear(1, "one"))

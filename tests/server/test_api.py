@@ -65,7 +65,7 @@ def test_the_table_the_routes_and_the_document_are_the_same() -> None:
     nothing = cast("Any", None)
     routed = {
         (method, route.path)
-        for route in api.routes(nothing, nothing, nothing)
+        for route in api.routes(nothing, nothing, nothing, nothing)
         for method in route.methods or ()
         if method != "HEAD"
     }

@@ -58,7 +58,8 @@ def trust(*, show: bool, revoke: bool, as_json: bool) -> None:
         ]
     )
     effect = "It loosens nothing" if not status.loosens else "It loosens the above"
-    standing = (
-        "is trusted, as it is now" if status.is_trusted else "is not trusted: it does not count"
-    )
-    print_lines(f"{effect}. What {root}/.interlock says {standing}.")
+    words = {True: "is trusted, as it is now", False: "is not trusted: it does not count"}
+    print_lines(f"{effect}. {root}/.interlock/config.toml {words[status.is_trusted]}.")
+    if any(one.setting.startswith("triggers") for one in status.loosens):
+        triggers = f"{root}/.interlock/triggers.toml"
+        print_lines(f"{triggers} {words[status.are_triggers_trusted]}.")

@@ -148,6 +148,8 @@ class SessionContext:
     def require_no_pause(self) -> None:
         """Raise `PauseWanted` if it is to pause, here where a turn has ended."""
         self.require_no_shutdown()
+        if self.sheet.state.wish == "cancel":  # it has come with the answer to a report
+            raise asyncio.CancelledError
         if self.sheet.state.wish in ("pause", "pause_now"):
             raise PauseWanted
 

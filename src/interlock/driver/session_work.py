@@ -6,9 +6,10 @@ from contextlib import suppress
 import msgspec
 
 from interlock.app.failures import StoreFailure
-from interlock.app.unattended.forge_subjects import is_subject_open
+from interlock.app.unattended.forge_subjects import why_outdated
 from interlock.app.unattended.worktrees import (
     WorktreeFailed,
+    fetch_base,
     make_other_worktrees,
     make_worktree,
 )
@@ -21,6 +22,7 @@ from interlock.core.unattended.order import (
     RepositoryPlace,
 )
 from interlock.core.views.counting import pluralise
+from interlock.core.visible_text import make_visible
 from interlock.core.workflow.handoff_artifacts import CodingHandoffArtifact
 from interlock.driver.client_loop import ClientLoop
 from interlock.driver.model_loop import ModelLoop
@@ -36,7 +38,6 @@ from interlock.driver.tools.worktree_commit import (
 from interlock.driver.workplaces import choose_level, make_workplace
 
 SHUT_DOWN = "the driver was shut down; the next one goes on"
-CLOSED = "what it is about was closed meanwhile"
 SUBJECT_CHARS_MAX = 72
 _BY_USER = ("unattended_over", "not_possible_now", "not_unattended")
 
@@ -60,11 +61,11 @@ async def run_session(context: SessionContext) -> Outcome | None:
 
 
 async def _run_and_report(context: SessionContext) -> Outcome | None:
-    if context.record.is_new and not await asyncio.to_thread(
-        is_subject_open, context.resources.home, context.order
-    ):
-        await context.report("done", outcome="cancelled", detail=CLOSED)
-        return "cancelled"
+    if context.record.is_new:
+        why = await asyncio.to_thread(why_outdated, context.resources.home, context.order)
+        if why:
+            await context.report("done", outcome="cancelled", detail=why)
+            return "cancelled"
     try:
         await _prepare(context)
         if context.order.runner == "claude-code":
@@ -98,6 +99,7 @@ async def _prepare(context: SessionContext) -> None:
     else:
         wanted = (context.resources.home, context.session, context.order)
         try:
+            await asyncio.to_thread(fetch_base, context.order)  # it may take long
             async with context.resources.worktree_lock:
                 context.worktree, context.branch = await asyncio.to_thread(make_worktree, *wanted)
                 context.others = await asyncio.to_thread(make_other_worktrees, *wanted)
@@ -202,4 +204,4 @@ async def _commit_named(
 def _commit_message(context: SessionContext) -> str:
     subject = " ".join(context.order.goal.split())[:SUBJECT_CHARS_MAX]
     parts = (subject, context.record.handed.notes, f"Interlock-Session: {context.session}")
-    return "\n\n".join(parts).replace("\0", "").encode("utf-8", "replace").decode()
+    return make_visible("\n\n".join(parts)).encode("utf-8", "replace").decode()

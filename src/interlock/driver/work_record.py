@@ -11,6 +11,7 @@ from interlock.core.ids import SessionId
 from interlock.core.unattended import journal as journals
 from interlock.core.unattended.handed_work import HandedWork
 from interlock.core.unattended.journal import (
+    AdvanceAnswered,
     AdvanceIntended,
     Entry,
     JournalBegun,
@@ -54,7 +55,8 @@ class WorkRecord:
         }
         """What was asked of the user, by the call that it is about."""
         self.handed = HandedWork()
-        """What was handed in so far."""
+        """What was handed in, and accepted, so far."""
+        self._intended = ""
         self.spawned = 0
         """The agents that were spawned."""
         for one in entries:
@@ -81,7 +83,10 @@ class WorkRecord:
 
     def _remember(self, entry: Entry) -> None:
         self.spawned += isinstance(entry, ToolStarted) and entry.name == SPAWN_AGENT
-        handed_in = [entry.arguments] if isinstance(entry, AdvanceIntended) else []
+        if isinstance(entry, AdvanceIntended):
+            self._intended = entry.arguments
+        is_accepted = isinstance(entry, AdvanceAnswered) and entry.outcome == "advanced"
+        handed_in = [self._intended] if is_accepted else []
         if isinstance(entry, ModelAnswered):  # a client hands in by itself
             calls = entry.message.calls
             handed_in = [call.arguments for call in calls if call.name.endswith(ADVANCING_TOOL)]

@@ -43,6 +43,8 @@ def _patiently(work: Work) -> Work:
     """A step that leaves a forge alone for as long as it wants, within reason, before it fails."""
 
     def wait_if_asked(app: App, context: JobContext) -> StepResult:
+        if not delivery.is_current(app, context.announcement.session_id, context.job):
+            return StepResult("another delivery was asked for", is_last=True)
         try:
             return work(app, context)
         except ForgeFailed as failed:

@@ -97,7 +97,7 @@ def build_site(
             Route("/live", session_changes.stream, methods=["GET"]),
             Route("/live/notes", note_changes.stream, methods=["GET"]),
             *assets.routes(),
-            *api_routes(reader, writer, session_changes),
+            *api_routes(reader, writer, background, session_changes),
             *pages.routes(console, book),
         ],
         exception_handlers=_failure_pages(console),

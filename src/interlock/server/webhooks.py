@@ -5,6 +5,7 @@ comes from elsewhere, and whoever does not know the secret of the trigger learns
 has a thread of its own: ordering work asks git, and agents do not wait for that.
 """
 
+import asyncio
 import threading
 from collections.abc import Callable
 
@@ -26,9 +27,11 @@ from interlock.app.triggers.webhook_intake import (
 from interlock.server.guard import HOOKS_PREFIX
 from interlock.server.worker import Worker
 
-WAITING_MAX = 256
-"""Calls that wait for their turn; more are told to come again."""
+WAITING_MAX = 64
+"""Calls that are read, or wait for their turn; more are told to come again."""
+BODY_SECONDS = 10.0
 _TOO_LARGE = WebhookAnswer(413, "rejected", f"The body has more than {BODY_BYTES_MAX} bytes")
+_TOO_SLOW = WebhookAnswer(408, "rejected", f"The body did not come within {BODY_SECONDS:g} s")
 _BUSY = WebhookAnswer(503, "rejected", "Too many calls wait")
 
 
@@ -46,20 +49,20 @@ class Webhooks:
     async def receive(self, request: Request) -> Response:
         if self._waiting >= WAITING_MAX:
             return _response(_BUSY)
-        body = bytearray()
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > BODY_BYTES_MAX:
-                return _response(_TOO_LARGE)
-        place = f"{request.path_params['project']}/{request.path_params['name']}"
-        call = WebhookCall(place, dict(request.headers), bytes(body))
         self._waiting += 1
         try:
+            async with asyncio.timeout(BODY_SECONDS):
+                body = await _read_body(request)
+            if body is None:
+                return _response(_TOO_LARGE)
+            place = f"{request.path_params['project']}/{request.path_params['name']}"
+            call = WebhookCall(place, dict(request.headers), body)
             worker = await run_in_threadpool(self._start_worker)
-            answer = await worker.run(lambda app: self._receive(app, call))
+            return _response(await worker.run(lambda app: self._receive(app, call)))
+        except TimeoutError:
+            return _response(_TOO_SLOW)
         finally:
             self._waiting -= 1
-        return _response(answer)
 
     def _receive(self, app: App, call: WebhookCall) -> WebhookAnswer:
         # Kept open: whoever closes it last has the disk wait.
@@ -76,6 +79,16 @@ class Webhooks:
             self._worker.stop(seconds=seconds)
         if self._log is not None:
             self._log.close()
+
+
+async def _read_body(request: Request) -> bytes | None:
+    """Return the whole body; None if it is too large."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > BODY_BYTES_MAX:
+            return None
+    return bytes(body)
 
 
 def _response(answer: WebhookAnswer) -> Response:

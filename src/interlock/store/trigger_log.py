@@ -17,7 +17,8 @@ from interlock.store.sqlite.database import SqliteDatabase
 
 FILE = "triggers.db"
 KEPT_MAX = 200
-"""The firings of a trigger that are kept: strangers cause them, so their number is bounded."""
+"""The firings of a trigger that are kept: strangers cause them, so their number is bounded, and
+those that are rejected do not push the others out."""
 FiringOutcome = Literal["ordered", "duplicate", "ignored", "skipped", "rejected", "failed"]
 _SCHEMA = """
 PRAGMA journal_mode = WAL;
@@ -25,15 +26,15 @@ PRAGMA synchronous = NORMAL;
 CREATE TABLE IF NOT EXISTS firing (
     id INTEGER PRIMARY KEY,
     place TEXT NOT NULL,
-    at_ms INTEGER NOT NULL,
+    is_rejected INTEGER NOT NULL,
     body BLOB NOT NULL
 ) STRICT;
-CREATE INDEX IF NOT EXISTS firing_place ON firing (place, id);
+CREATE INDEX IF NOT EXISTS firing_place ON firing (place, is_rejected, id);
 CREATE TABLE IF NOT EXISTS cursor (place TEXT PRIMARY KEY, body BLOB NOT NULL) STRICT;
 """
 _TRIM = (
-    "DELETE FROM firing WHERE place = ?1 AND id <= (SELECT id FROM firing WHERE place = ?1"
-    f" ORDER BY id DESC LIMIT 1 OFFSET {KEPT_MAX})"
+    "DELETE FROM firing WHERE place = ?1 AND is_rejected = ?2 AND id <= (SELECT id FROM firing"
+    f" WHERE place = ?1 AND is_rejected = ?2 ORDER BY id DESC LIMIT 1 OFFSET {KEPT_MAX})"
 )
 
 
@@ -71,9 +72,10 @@ class TriggerLog:
     def record(self, place: str, firing: Firing) -> None:
         """Raises `StoreFailure` if it cannot be written."""
         body = msgspec.json.encode(firing)
-        insert = "INSERT INTO firing (place, at_ms, body) VALUES (?, ?, ?)"
-        self._db.run(insert, (place, firing.at_ms, body))
-        self._db.run(_TRIM, (place,))
+        is_rejected = int(firing.outcome == "rejected")
+        insert = "INSERT INTO firing (place, is_rejected, body) VALUES (?, ?, ?)"
+        self._db.run(insert, (place, is_rejected, body))
+        self._db.run(_TRIM, (place, is_rejected))
 
     def cursor(self, place: str) -> PollCursor:
         body = self._db.scalar("SELECT body FROM cursor WHERE place = ?", (place,))

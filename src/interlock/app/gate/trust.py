@@ -1,6 +1,6 @@
 """Trust the settings of a project's config that loosen the gate, or revoke that."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -9,6 +9,8 @@ import msgspec
 from interlock.app.gate.policy import is_policy_trusted
 from interlock.core.gate import trust as core
 from interlock.core.gate.trust import ProjectPolicy
+from interlock.core.unattended.order import Limits, limits_in_words
+from interlock.core.views.trigger_words import delivery_in_words, occasion_in_words
 from interlock.store.failures import StoreUnusable
 from interlock.store.lock import WriteLock
 from interlock.workspace.files.file_replacement import FileChangedMeanwhile
@@ -30,6 +32,8 @@ class LooseningSetting(msgspec.Struct, frozen=True):
 class TrustStatus(msgspec.Struct, frozen=True, rename="camel"):
     root: str
     is_trusted: bool
+    """Of the config, as it is now."""
+    are_triggers_trusted: bool
     loosens: tuple[LooseningSetting, ...]
 
 
@@ -44,8 +48,8 @@ def trust_status(home: Path, root: Path) -> TrustStatus:
     trusted = {checkout.root: checkout.triggers for checkout in checkouts}
     return TrustStatus(
         str(root),
-        is_policy_trusted(home, root, project_policy)
-        and trusted.get(str(root), "") == triggers.digest,
+        is_policy_trusted(home, root, project_policy),
+        trusted.get(str(root), "") == triggers.digest,
         _loosening_settings(project_policy, root, triggers),
     )
 
@@ -66,7 +70,7 @@ def trust_checkout(home: Path, root: Path, *, at_ms: int) -> TrustStatus:
         own = TrustedCheckout(str(root), project_policy.digest, at_ms, content, triggers.digest)
         grants.save_trusted_checkouts(home, (*others, own))
     loosens = _loosening_settings(project_policy, root, triggers)
-    return TrustStatus(str(root), is_trusted=True, loosens=loosens)
+    return TrustStatus(str(root), is_trusted=True, are_triggers_trusted=True, loosens=loosens)
 
 
 def revoke(home: Path, root: Path) -> bool:
@@ -110,7 +114,6 @@ _MEANINGS = {
     "profile": "sessions begin in coding",
     "reading_tools": "nobody is asked about these tools",
     "notes.folder": "agents write notes there, in every mode",
-    "triggers": "they start unattended work, at your cost",
 }
 
 
@@ -122,9 +125,8 @@ def _loosening_settings(
         "profile": project_policy.profile,
         "reading_tools": ", ".join(project_policy.reading_tools),
         "notes.folder": folder,
-        "triggers": ", ".join(triggers.triggers) or "faulty: they do not count",
     }
-    return tuple(
+    loosened = tuple(
         LooseningSetting(
             setting,
             values.get(setting, "advisory"),
@@ -133,6 +135,15 @@ def _loosening_settings(
         for setting in (
             *core.loosening_settings(project_policy),
             *(("notes.folder",) if folder else ()),
-            *(("triggers",) if triggers.digest else ()),
         )
     )
+    return (*loosened, *_trigger_settings(triggers))
+
+
+def _trigger_settings(triggers: TriggerFile) -> Iterator[LooseningSetting]:
+    for name, trigger in triggers.triggers.items():
+        limits = ", ".join(limits_in_words(trigger.limits.wish().apply(Limits())).values())
+        words = f"{occasion_in_words(trigger)} → {trigger.workflow}, {delivery_in_words(trigger)}"
+        yield LooseningSetting(f"triggers.{name}", words, f"starts work, each within {limits}")
+    for fault in triggers.faults:
+        yield LooseningSetting("triggers", fault, "until that is put right, none of them counts")

@@ -69,7 +69,7 @@ def _request(one: ProjectTrigger, work: AdmittedWork, session: ids.SessionId) ->
     others = tuple(
         OtherRepository(
             name,
-            str(Path(one.root, other.path).expanduser().resolve()),
+            str(Path(one.root, Path(other.path).expanduser()).resolve()),
             delivery=delivery_elsewhere(trigger, other),
         )
         for name, other in trigger.repositories.items()

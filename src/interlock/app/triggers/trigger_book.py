@@ -17,6 +17,7 @@ from interlock.workspace.machine import grants
 from interlock.workspace.projects.trigger_file import TRIGGERS, read_trigger_file
 
 _PROJECT_CHARS = 8
+NO_NAMES: frozenset[str] = frozenset()
 
 
 class ProjectTrigger(msgspec.Struct, frozen=True):
@@ -39,6 +40,8 @@ class TriggerFault(msgspec.Struct, frozen=True):
 class TriggerSet(msgspec.Struct, frozen=True):
     triggers: tuple[ProjectTrigger, ...] = ()
     faults: tuple[TriggerFault, ...] = ()
+    ended: frozenset[str] = frozenset()
+    """Names that the file of one checkout has no more, or switches off: that needs no trust."""
 
     def find(self, place: str) -> ProjectTrigger | None:
         return next((one for one in self.triggers if one.place == place), None)
@@ -76,15 +79,20 @@ class TriggerBook:
         triggers: list[ProjectTrigger] = []
         faults: list[TriggerFault] = []
         for checkout in checkouts:
-            read = read_checkout(checkout.root, checkout.triggers)
             before = [one for one in self._known.triggers if one.root == checkout.root]
-            triggers += before if read.faults else read.triggers
+            names = frozenset(one.name for one in before)
+            read = read_checkout(checkout.root, checkout.triggers, names)
+            kept = [one for one in before if one.name not in read.ended]
+            triggers += kept if read.faults else read.triggers
             faults += read.faults
         return TriggerSet(tuple(triggers), tuple(faults))
 
 
-def read_checkout(root: str, trusted_digest: str) -> TriggerSet:
-    """The triggers of one checkout, or all that keeps them from counting."""
+def read_checkout(root: str, trusted_digest: str, known: frozenset[str] = NO_NAMES) -> TriggerSet:
+    """The triggers of one checkout, or all that keeps them from counting.
+
+    `known`: the names of those that count until now.
+    """
     try:
         file = read_trigger_file(Path(root))
     except SettingsBroken as broken:
@@ -92,11 +100,14 @@ def read_checkout(root: str, trusted_digest: str) -> TriggerSet:
     faults = [f"{TRIGGERS}: {fault}" for fault in file.faults]
     if file.digest and file.digest != trusted_digest:
         faults.append(
-            f"{TRIGGERS} is not trusted as it is now, so it does not count: `interlock trust` there"
+            f"{TRIGGERS} is not trusted as it is now: `interlock trust` there. A server that runs"
+            " goes on with what was trusted before, less what was removed or switched off since"
         )
+    switched_off = {name for name, one in file.triggers.items() if not one.enabled}
     return TriggerSet(
         tuple(ProjectTrigger(name, root, trigger) for name, trigger in file.triggers.items()),
         tuple(TriggerFault(root, fault) for fault in faults),
+        (known - frozenset(file.names)) | switched_off,
     )
 
 

@@ -156,6 +156,12 @@ def _preview(part: RecordedPart, record: DeliveryRecord | None, detail: str) -> 
     return PartPreview(part, record.outcome, record.detail, record.url)
 
 
+def is_current(app: App, session: SessionId, job: str) -> bool:
+    """Whether it is this job that delivers: two at once would both find nothing, and do it."""
+    state = state_of(app, session)
+    return state is not None and state.delivery is not None and state.delivery.job == job
+
+
 def check(app: App, session: SessionId, job: str) -> DeliveryCheck | None:
     """Check what a job is to deliver; None if the session is gone.
 

@@ -91,6 +91,8 @@ def _check_one(
         return CheckedDelivery(plan, f"`{repository}` has no remote `{plan.wish.remote}`")
     facts, changes = _look_at_commit(plan)
     objection = objection_to(plan, facts, accepts_secrets=accepts_secrets, session=session)
+    if not plan.result.commit and state.detail:
+        objection = state.detail  # why there is none
     message = changes.message if changes else ""
     return CheckedDelivery(plan, objection, message, facts.files, facts.secrets)
 
@@ -118,7 +120,8 @@ def _check_forge(
         kind = forge_settings(app.home)[wish.forge].kind
         return plan if kind == "github" else plan.skip("comment", NO_ISSUES), ""
     if request is None:
-        return plan.skip("comment", NOT_SEEN), ""
+        # Work was done for it: if nothing else is delivered, somebody must hear of it.
+        return (plan.skip("comment", NOT_SEEN), "") if plan.wants("push") else (plan, NOT_SEEN)
     return plan if request.state == "open" else plan.skip("comment", CLOSED), ""
 
 

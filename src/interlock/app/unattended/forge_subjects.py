@@ -8,16 +8,22 @@ from interlock.core.unattended.order import UnattendedOrder
 from interlock.workspace.outside.forges.forge import ForgeFailed
 
 
-def is_subject_open(home: Path, order: UnattendedOrder) -> bool:
-    """Whether work still makes sense: False only if the forge says that the request is closed.
+def why_outdated(home: Path, order: UnattendedOrder) -> str:
+    """The reason why work makes no sense any more; empty if it does.
 
-    Work may have waited for its turn for hours. A forge that cannot be asked stops nothing.
+    Work may have waited for its turn for hours: its request may be closed, or have newer code,
+    which is work of its own. A forge that cannot be asked stops nothing.
     """
     subject = order.subject
     if subject is None or subject.kind != "request":
-        return True
+        return ""
     try:
         request = open_forge(home, subject.forge).request(subject.repository, subject.number)
     except (SettingsBroken, ForgeFailed):
-        return True
-    return request is None or request.state == "open"
+        return ""
+    if request is None:
+        return ""
+    if request.state != "open":
+        return "what it is about was closed meanwhile"
+    is_older = bool(order.fetch and request.head) and request.head != order.base
+    return f"it has a newer commit by now, {request.head[:12]}" if is_older else ""

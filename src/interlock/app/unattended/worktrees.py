@@ -102,6 +102,16 @@ def branch_name(order: UnattendedOrder, session: SessionId) -> str:
     return f"{BRANCH_PREFIX}{slug or 'goal'}-{session.removeprefix('ses_')[:8]}/work"
 
 
+def fetch_base(order: UnattendedOrder) -> None:
+    """Get the commit that work begins with, if it may be nowhere here.
+
+    Raises:
+        WorktreeFailed: git refuses, or the commit is not there any more.
+    """
+    if order.fetch:
+        worktrees.fetch_commit(Path(order.repository), order.fetch, order.base)
+
+
 def make_worktree(home: Path, session: SessionId, order: UnattendedOrder) -> tuple[Path, str]:
     """Make the worktree of a session, or find it; its path and its branch.
 
@@ -109,8 +119,6 @@ def make_worktree(home: Path, session: SessionId, order: UnattendedOrder) -> tup
         WorktreeFailed: git refuses.
     """
     path, branch = worktree_path(home, session), branch_name(order, session)
-    if order.fetch:
-        worktrees.fetch_commit(Path(order.repository), order.fetch, order.base)
     worktrees.add_worktree(Path(order.repository), path, branch, order.base)
     return path, branch
 

@@ -63,4 +63,5 @@ def apply_delivery(before: UnattendedState, event: DeliveryEvent, at_ms: int) ->
     )
     place = (record.part, record.repository)
     others = tuple(one for one in delivery.records if (one.part, one.repository) != place)
-    return change(before, delivery=change(delivery, records=(*others, record)))
+    moved = change(delivery, records=(*others, record), since_ms=at_ms)
+    return change(before, delivery=moved)

@@ -2,7 +2,8 @@
 
 Most of them are a model's, and some of strangers, whose words the model has read. They are bounded,
 hold no secret of a known shape, cannot pretend to be the mark by which we find again what we have
-written, and command nobody: a line that begins with a slash is an order to some forges and bots.
+written, and command nobody: a line that begins with a slash is an order to some forges and bots,
+and so is a name behind an `@`.
 """
 
 import re
@@ -17,7 +18,9 @@ from interlock.core.workflow.packs import ReviewFinding, ReviewVerdictArtifact
 
 TITLE_CHARS_MAX, ITEM_CHARS_MAX, TEXT_CHARS_MAX = 120, 600, 20_000
 ITEMS_MAX = 50
-_ORDERS = re.compile(r"^([ \t>*+-]*)/", re.MULTILINE)
+WHOLE_CHARS_MAX = 60_000  # forges take a little more
+_ORDERS = re.compile(r"^((?:[^\S\n]|[>*+-])*)/", re.MULTILINE)
+_MENTIONS = re.compile(r"(?<![\w.])@(?=[\w])")
 
 
 def marker_of(session: SessionId) -> str:
@@ -47,8 +50,9 @@ def comment_text(session: SessionId, order: UnattendedOrder, handed: HandedWork)
 def clean_text(text: str) -> str:
     """Return text of others as it may be shown to everybody who reads the forge."""
     shown = redact_secrets(make_visible(text)).replace("<!--", "&lt;!--")
+    shown = shown.replace("![", "!\\[")  # whoever reads it would load the picture from anywhere
     bounded = shown if len(shown) <= TEXT_CHARS_MAX else f"{shown[:TEXT_CHARS_MAX]}\n\n(cut off)"
-    return _ORDERS.sub(r"\1\\/", bounded).strip()
+    return _MENTIONS.sub("@\u200b", _ORDERS.sub(r"\1\\/", bounded.strip()))
 
 
 def _clean_line(text: str) -> str:
@@ -57,7 +61,7 @@ def _clean_line(text: str) -> str:
 
 def _with_marker(session: SessionId, order: UnattendedOrder, body: str) -> str:
     origin = f"Written by unattended work (`{order.workflow}`, {session}). Nobody has looked at it."
-    return f"{body}\n\n---\n{origin}\n{marker_of(session)}\n"
+    return f"{body[:WHOLE_CHARS_MAX]}\n\n---\n{origin}\n{marker_of(session)}\n"
 
 
 def _handoff_text(handoff: CodingHandoffArtifact) -> str:

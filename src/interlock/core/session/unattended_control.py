@@ -147,6 +147,9 @@ def plan_move(
     before = msgspec.structs.replace(state, since_ms=0, started_ms=1)
     if before == apply_unattended(before, moved, 0):
         return None
+    if state.wish == "cancel" and moved.outcome == "success":
+        # It was done before the driver heard of it; nothing of it goes anywhere.
+        moved = msgspec.structs.replace(moved, outcome="cancelled")
     drafts = [EventDraft(f"unattended:{stream.version}", moved)]
     if moved.outcome == "success" and state.order.wants_delivery:
         seq = stream.version + 1

@@ -105,12 +105,14 @@ def delivery_elsewhere(trigger: Trigger, other: TriggerRepository) -> DeliveryWi
 
 def _objection(trigger: Trigger, event: ForgeEvent) -> str:
     """The reason why it starts nothing; empty if it does."""
+    if event.kind == "other":
+        return "it is about nothing that triggers know of"
     if event.repository.casefold() != trigger.repository.casefold():
         return f"it is about `{event.repository}`, not `{trigger.repository}`"
     if event.kind not in trigger.events:
         return f"it is about {_with_article(event.kind)}, and that is not among `events`"
     if not event.is_open:
-        return f"the {event.kind} is {event.action or 'closed'}"
+        return f"the {event.kind} is {'merged' if event.action == 'merged' else 'closed'}"
     if not _is_wanted_action(trigger, event):
         return f"`{event.action}` brings nothing new"
     if event.is_draft and not trigger.drafts:

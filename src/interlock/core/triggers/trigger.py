@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from interlock.core.triggers.forge_event import ForgeEvent
 from interlock.core.triggers.goal_template import template_faults, template_paths
 from interlock.core.unattended.order import DeliveryPart, LimitsWish, Runner
 
@@ -19,6 +20,8 @@ Source = Literal[
 ]
 SubjectKind = Literal["request", "issue"]
 ANYBODY = "*"
+EVENT_VALUES = ("number", "title", "author", "sender", "url", "head", "repository", "action")
+"""The values of an event that people use."""
 _Text = Annotated[str, Meta(min_length=1, max_length=4_000)]
 _Line = Annotated[str, Meta(max_length=300)]
 _Names = Annotated[tuple[_Line, ...], Meta(max_length=200)]
@@ -136,7 +139,10 @@ def _text_faults(trigger: Trigger) -> Iterator[str]:
         for fault in template_faults(template):
             yield f"`{name}`: {fault}"
         for path in template_paths(template):
-            if trigger.source == "cron":
+            field = path.removeprefix("event.")
+            if field != path and field not in ForgeEvent.__struct_fields__:
+                yield f"`{name}`: an event has no `{field}`; it has {', '.join(EVENT_VALUES)}"
+            elif trigger.source == "cron":
                 yield f"`{name}`: a time has no values, so `{path}` leads nowhere"
             elif trigger.is_polled and not path.startswith("event."):
                 yield f"`{name}`: what is polled has `event.…` only, not `{path}`"

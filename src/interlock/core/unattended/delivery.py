@@ -27,7 +27,7 @@ class DeliveryState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
     job: str
     """The job that does it."""
     since_ms: int
-    """The time of its request, or of its end."""
+    """The time of its request, or of what was last heard of it."""
     outcome: DeliveryOutcome | None = None
     """None: it goes on."""
     detail: str = ""

@@ -174,7 +174,7 @@ class RepositoryPlace(msgspec.Struct, frozen=True, rename="camel", omit_defaults
     worktree: str
     branch: str
     commit: str = ""
-    """At the end: the last commit of the branch; empty if it is the one it began with."""
+    """At the end: the last commit of the branch; empty if what was changed is not committed."""
 
 
 class UnattendedOrder(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

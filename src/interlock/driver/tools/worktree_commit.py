@@ -28,7 +28,7 @@ git reset -q "$base" || exit 1
 for file; do
     if test -d "$file" && test ! -L "$file"; then continue; fi
     if git check-ignore -q -- "$file"; then continue; fi
-    git update-index --add --remove -- "$file" || exit 1
+    git update-index --add --remove --replace -- "$file" || exit 1
 done
 """
 _END = """

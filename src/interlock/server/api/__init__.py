@@ -75,7 +75,7 @@ def openapi() -> dict[str, Any]:
     return build_document(OPERATIONS)
 
 
-def routes(reader: Worker, writer: Worker, live: LiveChanges) -> list[Route]:
+def routes(reader: Worker, writer: Worker, background: Worker, live: LiveChanges) -> list[Route]:
     """One route for each path, so that a refused method is answered with the methods it has."""
     paths: dict[str, dict[str, Operation]] = {}
     for operation in OPERATIONS:
@@ -96,6 +96,8 @@ def routes(reader: Worker, writer: Worker, live: LiveChanges) -> list[Route]:
                 if isinstance(body, HttpRefusal):
                     return refusal_response(body)
             worker = writer if operation.is_writing else reader
+            if operation.is_patient:
+                worker = background
             return await worker.run(partial(_answer, operation, at, body))
 
         return Route(f"{PREFIX}{path}", endpoint, methods=list(methods))
@@ -106,7 +108,7 @@ def routes(reader: Worker, writer: Worker, live: LiveChanges) -> list[Route]:
 def _answer(operation: Operation, at: Parameters, body: Any, app: App) -> Response:
     """Call the operation and encode its answer, in the thread of a worker."""
     app = msgspec.structs.replace(app, caller=REST_CALLER)
-    if operation.is_writing:
+    if operation.is_writing or operation.is_patient:
         return _response(operation, operation.call(app, at, body))
     with app.reader.snapshot():  # so that nothing vanishes while it is read
         return _response(operation, operation.call(app, at, body))

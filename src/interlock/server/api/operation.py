@@ -58,6 +58,8 @@ class Operation(msgspec.Struct, frozen=True, dict=True):
     about: str = ""
     media_type: str = "application/json"
     is_writing: bool = False
+    is_patient: bool = False
+    """It asks somebody else, which may take long: nobody else waits for its thread."""
 
     @cached_property
     def properties(self) -> dict[str, Schema]:
@@ -121,6 +123,7 @@ def change_operation(
     about: str = "",
     method: Method = "POST",
     is_writing: bool = True,
+    is_patient: bool = False,
 ) -> Operation:
     return Operation(
         name,
@@ -134,6 +137,7 @@ def change_operation(
         codes,
         about,
         is_writing=is_writing,
+        is_patient=is_patient,
     )
 
 

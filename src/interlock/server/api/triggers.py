@@ -73,7 +73,7 @@ OPERATIONS = (
         body=OccasionBody,
         answer=TrialOutcome,
         codes=_CODES,
-        is_writing=False,
+        is_patient=True,
     ),
     change_operation(
         "/triggers/{project}/{name}/run",
@@ -84,5 +84,6 @@ OPERATIONS = (
         body=OccasionBody,
         answer=Firing,
         codes=_CODES,
+        is_patient=True,
     ),
 )

@@ -61,6 +61,12 @@ SERVER_VARIABLES = {
 }
 
 
+def unattended_variables() -> dict[str, str]:
+    """The user's ways to reach a server, for git that runs where nobody can be asked."""
+    ways = {name: os.environ[name] for name in SERVER_VARIABLES if name in os.environ}
+    return ways | {"SSH_ASKPASS": "", "SSH_ASKPASS_REQUIRE": "never"}
+
+
 class SourceFailure(Exception):
     """A source cannot be fetched or stored. `hint` says what a person can do about it."""
 

@@ -4,12 +4,11 @@ Git runs in the user's repository, with the user's settings and ways to sign in,
 worktree: what is there was written by an agent. Everything is named by the ids of commits.
 """
 
-import os
 from pathlib import Path
 
 import msgspec
 
-from interlock.workspace.git.checkout import SERVER_VARIABLES
+from interlock.workspace.git.checkout import unattended_variables
 from interlock.workspace.git.commits import GitResult, run_bounded_git
 
 ASK_SECONDS, PUSH_SECONDS = 60.0, 300.0  # a hook of the user may run before a push
@@ -18,6 +17,7 @@ _ERROR_CHARS_MAX = 400
 _PATCH = (
     *("-c", "core.quotePath=false", "diff", "--no-ext-diff", "--no-textconv", "--no-color"),
     *("--no-renames", "--text", "--unified=0", "--inter-hunk-context=0"),
+    "--ignore-submodules=none",
     *("--src-prefix=a/", "--dst-prefix=b/"),
 )
 """Every added line, whatever attributes say about its file."""
@@ -42,7 +42,8 @@ def committed_changes(repository: Path, base: str, commit: str) -> CommittedChan
     """Raises `PushFailed` if git cannot tell."""
     ends = (base, commit, "--")
     listed = _ask(repository, "rev-list", "--parents", "-n", "1", commit, "--").split()
-    names = _ask(repository, "diff", "--name-only", "--no-renames", "-z", *ends)
+    listing = ("diff", "--name-only", "--no-renames", "--ignore-submodules=none", "-z")
+    names = _ask(repository, *listing, *ends)
     patch = _ask(repository, *_PATCH, *ends)
     return CommittedChanges(
         tuple(listed[1:]),
@@ -97,12 +98,10 @@ def _ask(repository: Path, *arguments: str) -> str:
 
 
 def _run(repository: Path, *arguments: str, seconds: float) -> GitResult:
-    ways = {name: os.environ[name] for name in SERVER_VARIABLES if name in os.environ}
-    nobody = {"SSH_ASKPASS": "", "SSH_ASKPASS_REQUIRE": "never"}  # is there to be asked
     return run_bounded_git(
         repository,
         *arguments,
-        variables=ways | nobody,
+        variables=unattended_variables(),
         seconds=seconds,
         output_bytes_max=PATCH_BYTES_MAX,
     )

@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from interlock.core.views.counting import pluralise
+from interlock.workspace.git.checkout import unattended_variables
 from interlock.workspace.git.commits import (
     OUTPUT_BYTES_MAX,
     SECONDS_MAX,
@@ -96,8 +97,14 @@ def fetch_commit(repository: Path, ref: str, commit: str) -> None:
     if head_commit(repository, commit):
         return
     quietly = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
-    fetched = _git(repository, "fetch", *quietly, "origin", ref, seconds=CHECKOUT_SECONDS)
-    _require(fetched)
+    _require(
+        _git(
+            repository,
+            *("fetch", *quietly, "origin", ref),
+            variables=unattended_variables(),
+            seconds=CHECKOUT_SECONDS,
+        )
+    )
     if not head_commit(repository, commit):
         raise WorktreeFailed(f"`{ref}` of `origin` does not lead to {commit[:12]} any more")
 

@@ -22,6 +22,8 @@ class TriggerFile(msgspec.Struct, frozen=True):
     digest: str
     """Of its content; empty if there is no such file."""
     triggers: dict[str, Trigger]
+    names: tuple[str, ...]
+    """Of all, the faulty ones too."""
     faults: tuple[str, ...]
     """All that is wrong with it, in sentences that begin with the trigger."""
 
@@ -36,7 +38,7 @@ def read_trigger_file(root: Path) -> TriggerFile:
     try:
         content = read_regular_file(path, FILE_BYTES_MAX)
     except (FileNotFoundError, NotADirectoryError):
-        return TriggerFile("", {}, ())
+        return TriggerFile("", {}, (), ())
     except OSError as error:
         raise SettingsBroken(f"`{path}` cannot be read: {error.strerror or error}") from error
     try:
@@ -53,7 +55,8 @@ def read_trigger_file(root: Path) -> TriggerFile:
             faults += [f"`{name}`: {fault}" for fault in trigger]
     if len(tables) > TRIGGERS_MAX:
         faults.append(f"there are more than {TRIGGERS_MAX} triggers")
-    return TriggerFile(hashlib.sha256(content).hexdigest(), triggers, tuple(faults))
+    digest = hashlib.sha256(content).hexdigest()
+    return TriggerFile(digest, triggers, tuple(tables), tuple(faults))
 
 
 def _parse(name: str, table: Any) -> Trigger | list[str]:
