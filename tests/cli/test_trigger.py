@@ -37,7 +37,7 @@ def test_the_list_says_where_to_send_what_is_wrong_and_what_happened(
 
     shown = typed("trigger", "list").out
 
-    assert ran.out.startswith("ordered  ses_")
+    assert "\n  ordered  ses_" in ran.out
     assert f"webhook: http://127.0.0.1:PORT{scene.path('review')}" in shown
     assert "problem: there is no workflow `nowhere` in this project" in shown
     assert "0 3 * * *, Europe/Berlin" in shown

@@ -108,22 +108,37 @@ def test_command(
 @_PAYLOAD
 @_EVENT
 @_REQUEST
+@click.option("--again", is_flag=True, help="Even if the same was ordered before")
 @_AS_JSON
-def run(name: str, *, payload: Path | None, event: str, request: int | None, as_json: bool) -> None:
+def run(
+    name: str,
+    *,
+    payload: Path | None,
+    event: str,
+    request: int | None,
+    again: bool,
+    as_json: bool,
+) -> None:
     """Let a trigger fire now; the same occasion again is the same work"""
     require_person("Starting unattended work")
     app = open_app(data_home())
     one = _find(app.home, name, as_json=as_json)
-    firing = run_trigger(app, one, _occasion(payload, request), event)
+    firing = run_trigger(app, one, _occasion(payload, request), event, is_again=again)
     if isinstance(firing, Refusal):
         refuse(firing.explain(), as_json=as_json)
-    print_json(firing) if as_json else print_lines(_firing_line(firing))
+    if as_json:
+        print_json(firing)
+    else:
+        print_lines(f"{one.place} in {one.root}:", f"  {_firing_line(firing)}")
+        if firing.outcome == "duplicate":
+            print_lines("  It was ordered before. To have it done once more: `--again`.")
     if firing.outcome not in ("ordered", "duplicate"):
         raise Stop(EXIT_REFUSED)
 
 
 def _find(home: Path, name: str, *, as_json: bool) -> ProjectTrigger:
-    found = overview.find_trigger(overview.load_triggers(home), name)
+    here = governed_root(home, Path.cwd())
+    found = overview.find_trigger(overview.load_triggers(home), name, here)
     if isinstance(found, NoSuchTrigger):
         refuse(found.explain(), as_json=as_json)
     return found
@@ -143,7 +158,7 @@ def _occasion(payload: Path | None, request: int | None) -> Occasion:
 def _overview_lines(one: TriggerOverview, now_ms: int) -> list[str]:
     trigger_ = one.trigger
     switched = "" if trigger_.enabled else ", switched off"
-    lines = [f"{one.name}  {trigger_.source} → {trigger_.workflow}{switched}", f"  in {one.root}"]
+    lines = [f"{one.place}  {trigger_.source} → {trigger_.workflow}{switched}", f"  in {one.root}"]
     if one.path:
         server = find_server(data_home())
         address = server.url if isinstance(server, RunningServer) else "http://127.0.0.1:PORT"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from interlock.agents.models.credentials import KEY_VARIABLES, ApiKey, Credentials
 from interlock.agents.models.failures import ModelUnavailable
+from interlock.agents.models.model_names import SCRIPTED, is_model_name
 from interlock.agents.models.model_port import ModelPort
 from interlock.agents.models.scripted_model import ScriptedModel
 
@@ -27,13 +28,13 @@ def open_model(
         ModelUnavailable: unknown provider, no usable key, missing packages, or unreadable script.
     """
     provider, _, model = name.partition(":")
-    if provider == "scripted" and model:
-        return ScriptedModel(Path(model), call_seconds=call_seconds)
-    if provider not in KEY_VARIABLES or not model:
+    if not is_model_name(name):
         raise ModelUnavailable(
             f"{name!r} is not the name of a model.",
             "Name it anthropic:MODEL, openai:MODEL or scripted:PATH.",
         )
+    if provider == SCRIPTED:
+        return ScriptedModel(Path(model), call_seconds=call_seconds)
     key = _usable_key(provider, credentials, base_url)
     try:
         from interlock.agents.models.provider_model import (  # noqa: PLC0415 (1 s, and an extra)

@@ -6,6 +6,7 @@ from pathlib import Path
 from interlock.app.context import App
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.triggers.trigger_book import ProjectTrigger
+from interlock.app.unattended.forge_settings import find_forge, read_secret
 from interlock.app.unattended.orders import (
     AlreadyOrdered,
     OrderedWork,
@@ -16,6 +17,7 @@ from interlock.app.unattended.orders import (
 from interlock.core import ids
 from interlock.core.ids import WorkflowId
 from interlock.core.triggers.admission import AdmittedWork, IgnoredOccasion, delivery_elsewhere
+from interlock.core.triggers.trigger import ANYBODY, Trigger
 from interlock.core.unattended.order import OtherRepository
 from interlock.store.trigger_log import Firing, FiringOutcome, TriggerLog
 
@@ -37,6 +39,7 @@ def fire(
     if app.log.stream(session):  # before anything that takes time
         return record_firing(app, log, one, "duplicate", "", name=name, session=session)
     try:
+        require_usable(app.home, one.trigger)  # before money is spent on what cannot be delivered
         outcome = order_work(app, _request(one, decision, session), place=f"trigger `{one.name}`")
     except SettingsBroken as broken:
         return record_firing(app, log, one, "failed", str(broken), name=name)
@@ -91,6 +94,23 @@ def _request(one: ProjectTrigger, work: AdmittedWork, session: ids.SessionId) ->
         delivery=work.delivery,
         repositories=others,
     )
+
+
+def require_usable(home: Path, trigger: Trigger) -> None:
+    """Raise `SettingsBroken` if the user's settings lack what a trigger needs."""
+    if {"request", "comment"} & set(trigger.deliver):
+        read_secret(home, trigger.delivery_forge, "token_file")
+    if trigger.source == "cron":
+        return
+    forge = find_forge(home, trigger.forge)
+    if forge.kind != trigger.forge_kind:
+        wanted = f"`{trigger.source}` needs a forge of kind `{trigger.forge_kind}`"
+        raise SettingsBroken(f"{wanted}, and `[forges.{trigger.forge}]` is `{forge.kind}`")
+    if trigger.is_webhook:
+        read_secret(home, trigger.forge, "webhook_secret_file")
+    is_author_asked = trigger.source == "gitlab-webhook" and ANYBODY not in trigger.authors
+    if trigger.is_polled or is_author_asked:  # GitLab often sends but a number for an author
+        read_secret(home, trigger.forge, "token_file")
 
 
 def is_under_way(app: App, one: ProjectTrigger) -> bool:

@@ -8,6 +8,7 @@ from interlock.app.catalogue.workflow_files import find_workflow
 from interlock.app.context import App
 from interlock.app.failures import SettingsBroken
 from interlock.app.refusals import NoSuchWorkflow
+from interlock.app.triggers.firing import require_usable
 from interlock.app.triggers.schedule import schedule_fault
 from interlock.app.triggers.trigger_book import (
     ProjectTrigger,
@@ -15,11 +16,11 @@ from interlock.app.triggers.trigger_book import (
     TriggerSet,
     read_checkout,
 )
-from interlock.app.unattended.forge_settings import find_forge, read_secret
+from interlock.app.unattended.driver_settings import driver_settings
 from interlock.core.explanation import Explanation
 from interlock.core.ids import WorkflowId
 from interlock.core.refusal import Refusal
-from interlock.core.triggers.trigger import ANYBODY, Trigger
+from interlock.core.triggers.trigger import Trigger
 from interlock.store.trigger_log import Firing, read_cursor, read_firings
 from interlock.workspace.machine import grants
 from interlock.workspace.projects.trigger_file import read_trigger_file
@@ -93,9 +94,15 @@ def list_due_times(home: Path) -> dict[str, int]:
     }
 
 
-def find_trigger(known: TriggerSet, name: str) -> ProjectTrigger | NoSuchTrigger:
-    """The trigger of a name, which its project may come before: `1a2b3c4d/review`."""
+def find_trigger(
+    known: TriggerSet, name: str, here: Path | None = None
+) -> ProjectTrigger | NoSuchTrigger:
+    """The trigger of a name, which its project may come before: `1a2b3c4d/review`.
+
+    `here`: the project in which we are; its own counts before those of others.
+    """
     found = [one for one in known.triggers if name in (one.name, one.place)]
+    found = [one for one in found if one.root == str(here)] or found
     if len(found) == 1:
         return found[0]
     return NoSuchTrigger(name, tuple(one.place for one in found))
@@ -109,8 +116,16 @@ def find_problems(app: App, one: ProjectTrigger) -> tuple[str, ...]:
         problems.append(f"there is no workflow `{trigger.workflow}` in this project")
     if trigger.source == "cron" and (fault := schedule_fault(trigger.schedule, trigger.zone)):
         problems.append(fault)
+    settings = driver_settings(app.home)
+    if not (trigger.model or settings.model) and (trigger.runner or settings.runner) == "model":
+        problems.append("no model is chosen: `model` under `[driver]` of config.toml, or here")
+    problems += [
+        f"`{other.path}` of `repositories` is not there"
+        for other in trigger.repositories.values()
+        if not Path(one.root, Path(other.path).expanduser()).is_dir()
+    ]
     try:
-        _check_forge(app.home, trigger)
+        require_usable(app.home, trigger)
     except SettingsBroken as broken:
         problems.append(str(broken))
     return tuple(problems)
@@ -139,22 +154,6 @@ def check_project(app: App, root: Path) -> CheckedProject:
         for name, trigger in file.triggers.items()
     }
     return CheckedProject(file.faults, found)
-
-
-def _check_forge(home: Path, trigger: Trigger) -> None:
-    if {"request", "comment"} & set(trigger.deliver):
-        read_secret(home, trigger.delivery_forge, "token_file")
-    if trigger.source == "cron":
-        return
-    forge = find_forge(home, trigger.forge)
-    if forge.kind != trigger.forge_kind:
-        wanted = f"`{trigger.source}` needs a forge of kind `{trigger.forge_kind}`"
-        raise SettingsBroken(f"{wanted}, and `[forges.{trigger.forge}]` is `{forge.kind}`")
-    if trigger.is_webhook:
-        read_secret(home, trigger.forge, "webhook_secret_file")
-    is_author_asked = trigger.source == "gitlab-webhook" and ANYBODY not in trigger.authors
-    if trigger.is_polled or is_author_asked:  # GitLab often sends but a number for an author
-        read_secret(home, trigger.forge, "token_file")
 
 
 def _overview(app: App, one: ProjectTrigger, firings: int) -> TriggerOverview:

@@ -57,7 +57,8 @@ class ForgeUnusable(Refusal, frozen=True):
     why: str
 
     def explain(self) -> Explanation:
-        return Explanation("not_possible_now", self.why, "`interlock trigger validate` says more.")
+        hint = "The section `[forges.NAME]` of config.toml has its address and its token."
+        return Explanation("not_possible_now", self.why, hint)
 
 
 Occasion = Mapping[str, Json] | int | None
@@ -88,17 +89,30 @@ def try_trigger(
 
 
 def run_trigger(
-    app: App, one: ProjectTrigger, occasion: Occasion, event: str
+    app: App, one: ProjectTrigger, occasion: Occasion, event: str, *, is_again: bool = False
 ) -> Firing | OccasionMissing | ForgeUnusable:
-    """Let a trigger fire now, with an occasion that somebody names."""
+    """Let a trigger fire now, with an occasion that somebody names.
+
+    `is_again`: also if the same was ordered before.
+    """
     decision = _decide(app, one, occasion, event)
     if isinstance(decision, OccasionMissing | ForgeUnusable):
         return decision
+    if is_again and isinstance(decision, AdmittedWork):
+        identity = (*decision.identity, app.entropy(6).hex())
+        decision = msgspec.structs.replace(decision, identity=identity)
     log = TriggerLog(app.home)
     try:
         return fire(app, log, one, decision, name="by hand")
     finally:
         log.close()
+
+
+def _event_word(payload: Mapping[str, Json]) -> str:
+    """The header with which a forge sends a payload, as far as the payload tells."""
+    hooks = {"merge_request": "Merge Request Hook", "issue": "Issue Hook"}
+    kind = hooks.get(str(payload.get("object_kind")), "")
+    return kind or ("pull_request" if "pull_request" in payload else "issues")
 
 
 def _decide(
@@ -115,7 +129,8 @@ def _decide(
             return admit_event(trigger, found, {}, forge_url=url)
         if occasion is not None and trigger.is_webhook:
             name = f"{TRIAL_ID}-{app.entropy(6).hex()}"
-            headers = {"x-github-event": event, "x-gitlab-event": event, "webhook-id": name}
+            word = event or _event_word(occasion)
+            headers = {"x-github-event": word, "x-gitlab-event": word, "webhook-id": name}
             forge = find_forge(app.home, trigger.forge)
             return admit_payload(app, one, forge, WebhookCall(one.place, headers, b""), occasion)
     except (SettingsBroken, OSError) as failure:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from interlock.agents.models.model_names import is_model_name
 from interlock.app.append_loop import append_plan
 from interlock.app.catalogue.workflow_files import find_workflow
 from interlock.app.context import App
@@ -141,6 +142,9 @@ def order_work(app: App, request: OrderRequest, *, place: str) -> OrderedWork | 
     runner, model = request.runner or settings.runner, request.model or settings.model
     if runner == "model" and not model:
         return NoModel()
+    if runner == "model" and not is_model_name(model):
+        why = "it is no model: `anthropic:MODEL`, `openai:MODEL` or `scripted:PATH`"
+        return InputRefused("/model", why)
     others = settle_repositories(root, request.repositories, runner)
     if isinstance(others, RepositoryRefused):
         return others

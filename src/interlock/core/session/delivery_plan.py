@@ -1,5 +1,6 @@
 """What is delivered of unattended work, where to, and what is in the way. Nothing is done here."""
 
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -18,6 +19,12 @@ from interlock.core.unattended.delivery import (
 from interlock.core.unattended.handed_work import HandedWork, files_by_repository, relative_paths
 from interlock.core.unattended.order import DeliveryPart, DeliveryWish, UnattendedState
 
+_CI_FILES = re.compile(
+    r"\.(github/(workflows|actions)|circleci|woodpecker|buildkite|gitea/workflows)/"
+    r"|(\.gitlab-ci|\.travis|azure-pipelines|bitbucket-pipelines|\.drone)\.ya?ml$|Jenkinsfile$",
+    re.IGNORECASE,
+)
+"""Files by which a pushed branch would run what a model wrote where there is a network."""
 FOUND_MAX = 10
 """The suspected secrets that are named; of others there is only the number."""
 
@@ -145,6 +152,9 @@ def objection_to(
         return f"{result.commit[:12]} is not one commit after {result.base[:12]}"
     if unnamed := [name for name in facts.files if name not in plan.files]:
         return f"the commit has files that the hand-off does not name: {_first_of(unnamed)}"
+    if steering := [name for name in facts.files if _CI_FILES.match(name)]:
+        advice = f"Look at `git show {result.commit[:12]}`, and push it yourself"
+        return f"it changes what CI runs with its secrets: {_first_of(steering)}. {advice}"
     if accepts_secrets:
         return ""
     despite = f"If that is all right: `interlock driver deliver {session} {DESPITE_SECRETS}`"
