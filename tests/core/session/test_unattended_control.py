@@ -199,6 +199,16 @@ def test_nothing_else_does(stream: Stream, report: UnattendedMoved) -> None:
     assert state(moved(stream, report)).delivery is None
 
 
+def test_what_was_cancelled_meanwhile_is_not_delivered() -> None:
+    stream = moved(delivered_order(), WORKING)
+    cancel = plan_control(stream, "cancel", who="ana", at_ms=4)
+    assert isinstance(cancel, Plan)
+
+    done = moved(append(stream, cancel), DONE)
+
+    assert (state(done).outcome, state(done).delivery) == ("cancelled", None)
+
+
 def test_parts_and_the_end_are_told_and_only_of_the_newest_delivery() -> None:
     stream = moved(delivered_order(), DONE)
     first, pushed = delivery(stream).job, DeliveryRecord("push", "done", "there", commit="c")
