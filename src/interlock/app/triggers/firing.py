@@ -17,7 +17,7 @@ from interlock.app.unattended.orders import (
 from interlock.core import ids
 from interlock.core.ids import WorkflowId
 from interlock.core.triggers.admission import AdmittedWork, IgnoredOccasion, delivery_elsewhere
-from interlock.core.triggers.trigger import ANYBODY, Trigger
+from interlock.core.triggers.trigger import Trigger
 from interlock.core.unattended.order import OtherRepository
 from interlock.store.trigger_log import Firing, FiringOutcome, TriggerLog
 
@@ -108,8 +108,7 @@ def require_usable(home: Path, trigger: Trigger) -> None:
         raise SettingsBroken(f"{wanted}, and `[forges.{trigger.forge}]` is `{forge.kind}`")
     if trigger.is_webhook:
         read_secret(home, trigger.forge, "webhook_secret_file")
-    is_author_asked = trigger.source == "gitlab-webhook" and ANYBODY not in trigger.authors
-    if trigger.is_polled or is_author_asked:  # GitLab often sends but a number for an author
+    if trigger.is_polled:
         read_secret(home, trigger.forge, "token_file")
 
 

@@ -17,10 +17,11 @@ from interlock.app.triggers.trigger_book import (
     read_checkout,
 )
 from interlock.app.unattended.driver_settings import driver_settings
+from interlock.app.unattended.forge_settings import read_secret
 from interlock.core.explanation import Explanation
 from interlock.core.ids import WorkflowId
 from interlock.core.refusal import Refusal
-from interlock.core.triggers.trigger import Trigger
+from interlock.core.triggers.trigger import ANYBODY, Trigger
 from interlock.store.trigger_log import Firing, read_cursor, read_firings
 from interlock.workspace.machine import grants
 from interlock.workspace.projects.trigger_file import read_trigger_file
@@ -126,6 +127,9 @@ def find_problems(app: App, one: ProjectTrigger) -> tuple[str, ...]:
     ]
     try:
         require_usable(app.home, trigger)
+        if trigger.source == "gitlab-webhook" and ANYBODY not in trigger.authors:
+            # GitLab often sends but a number for an author, who is asked for then.
+            read_secret(app.home, trigger.forge, "token_file")
     except SettingsBroken as broken:
         problems.append(str(broken))
     return tuple(problems)
