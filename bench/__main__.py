@@ -24,6 +24,7 @@ from bench.resuming import resuming
 from bench.runs import advance_in, begin, notes, prepared
 from bench.serving import agents_over_http, sessions_page
 from bench.stores import both_stores
+from bench.triggering import triggering
 from interlock.app.context import App, open_app
 from interlock.app.runs.rehydrate import rehydrate
 from interlock.core.session.answer import RenderedAnswer
@@ -180,6 +181,7 @@ def main() -> None:
         served.append(sessions_page(base / "resume-home", sessions=10_000))
         served += looking(base)
         served += driving(base / "driving")
+        served += triggering(base / "triggering")
         facts += more
         print("measuring several processes", file=sys.stderr)
         crowd, more = crowded(base / "crowd", processes=8, calls=100)
