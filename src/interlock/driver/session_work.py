@@ -8,8 +8,9 @@ import msgspec
 from interlock.app.failures import StoreFailure
 from interlock.app.unattended.forge_subjects import why_outdated
 from interlock.app.unattended.worktrees import (
-    WorktreeFailed,
+    GitFailed,
     fetch_base,
+    filter_variables,
     make_other_worktrees,
     make_worktree,
 )
@@ -103,13 +104,13 @@ async def _prepare(context: SessionContext) -> None:
             async with context.resources.worktree_lock:
                 context.worktree, context.branch = await asyncio.to_thread(make_worktree, *wanted)
                 context.others = await asyncio.to_thread(make_other_worktrees, *wanted)
-        except WorktreeFailed as failed:
+        except GitFailed as failed:
             raise Standstill("workspace", str(failed)) from failed
     if context.level == "off" and (settings.sandbox == "require" or context.order.is_read_only):
         why = "it is work that only reads" if context.order.is_read_only else "`require` is set"
         raise Standstill("sandbox", f"tools cannot be confined here, and {why}")
     await context.report("working")
-    context.workplace = make_workplace(
+    workplace = make_workplace(
         context.resources.home,
         context.session,
         context.worktree,
@@ -118,6 +119,8 @@ async def _prepare(context: SessionContext) -> None:
         has_network=settings.has_network,
         others=context.others,
     )
+    variables = await asyncio.to_thread(filter_variables, workplace.roots)
+    context.workplace = msgspec.structs.replace(workplace, variables=variables)
     if not context.record.is_new:
         context.append(JournalNote("resumed", "the work goes on"))
 
@@ -174,7 +177,10 @@ async def _commit(context: SessionContext, name: str, workplace: Workplace) -> t
     in_it = f" in {name}" if name else ""
     try:
         if context.record.handed.handoff is None or not is_pushed:
-            return (await commit_changes(workplace, _commit_message(context))).commit, ""
+            end = await commit_changes(workplace, _commit_message(context))
+            count = pluralise(end.files_filtered, "changed file")
+            unfiltered = f"{count}{in_it} not in the commit: no git filter runs in the worktree"
+            return end.commit, unfiltered if end.files_filtered else ""
         end = await _commit_named(context, context.record.handed.handoff, repository, workplace)
     except (CommitFailed, OSError) as failed:
         return "", f"what was changed{in_it} is not committed: {failed}"

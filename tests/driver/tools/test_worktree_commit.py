@@ -4,8 +4,10 @@ import asyncio
 import subprocess
 from typing import Any
 
+import msgspec
 import pytest
 
+from interlock.app.unattended.worktrees import filter_variables
 from interlock.driver.tools.worktree_commit import (
     BranchEnd,
     CommitFailed,
@@ -106,3 +108,26 @@ def test_where_no_named_file_has_changed_there_is_no_commit(scene: Scene) -> Non
     end = asyncio.run(commit_named_files(scene.workplace(), "x", base, ["tracked"]))
 
     assert end == BranchEnd(base, 1)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_no_filter_runs_and_no_file_that_needs_one_is_committed(scene: Scene, level: Any) -> None:
+    ran = scene.worktree / "ran"
+    words = ["git", "config", "filter.crypt.clean", f"touch {ran}; cat"]
+    subprocess.check_call(words, cwd=scene.repository)
+    variables = filter_variables([scene.worktree])
+    place = msgspec.structs.replace(scene.workplace(level), variables=variables)
+    base = rev(scene, BRANCH)
+    (scene.worktree / ".gitattributes").write_text("*.key filter=crypt\n")
+    for name in ("plain", "a.key", "b c.key"):
+        (scene.worktree / name).write_text("password")
+
+    with pytest.raises(CommitFailed, match="key needs a git filter"):
+        asyncio.run(commit_named_files(place, "x", base, ["plain", "a.key"]))
+    end = asyncio.run(commit_changes(place, "x"))
+
+    words = ["git", "show", "--format=", "--name-only", BRANCH]
+    shown = subprocess.check_output(words, cwd=scene.repository, text=True)
+    assert shown.split() == [".gitattributes", "plain"]
+    assert (end.files_left, end.files_filtered) == (2, 2)
+    assert not ran.exists()

@@ -81,7 +81,8 @@ def test_every_call_of_git_says_what_must_not_happen(
     (tmp_path / "bin").mkdir()
     script = tmp_path / "bin" / "git"
     script.write_text(
-        f'#!/bin/sh\necho "$*" "env=$GIT_TERMINAL_PROMPT,$GIT_ALLOW_PROTOCOL,$GIT_CONFIG_GLOBAL"'
+        f"#!/bin/sh\nsettings=$({real} config --list --show-scope | grep ^command | tr '\\n' ' ')\n"
+        f'echo "$settings" "$*" "env=$GIT_TERMINAL_PROMPT,$GIT_ALLOW_PROTOCOL,$GIT_CONFIG_GLOBAL"'
         f' >>{calls}\nexec {real} "$@"\n'
     )
     script.chmod(0o755)
@@ -91,14 +92,11 @@ def test_every_call_of_git_says_what_must_not_happen(
 
     lines = calls.read_text().splitlines()
     for setting in (
-        "core.hooksPath=/dev/null",
-        "core.symlinks=false",
-        "core.fsmonitor=false",
-        "protocol.ext.allow=never",
-        "submodule.recurse=false",
+        *("core.hookspath=/dev/null", "core.symlinks=false", "maintenance.auto=false"),
+        *("core.autocrlf=false", "submodule.recurse=false", "-c core.fsmonitor=false"),
     ):
-        assert all(f"-c {setting} " in line for line in lines)
-    ours = [line.partition("maintenance.auto=false ")[2] for line in lines]
+        assert all(f"{setting} " in line for line in lines), setting
+    ours = [line.partition("/tree ")[2].partition("/tree ")[2] for line in lines]
     assert ours == [
         "init --quiet --template= env=0,,/dev/null",
         "fetch --quiet --depth=1 --no-tags --no-recurse-submodules"

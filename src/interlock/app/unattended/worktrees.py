@@ -6,6 +6,7 @@ none is a repository within another one, its name says whose it is, and what hol
 is hidden, listed, cleaned and told from a forged one) holds for all without a case of its own.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -23,9 +24,11 @@ from interlock.core.unattended.order import (
 )
 from interlock.sandbox.worktree import own_git_directory
 from interlock.workspace.git import worktrees
-from interlock.workspace.git.worktrees import BRANCH_PREFIX, WorktreeFailed, WorktreeStatus
+from interlock.workspace.git.runner import setting_variables
+from interlock.workspace.git.shadow import GitFailed
+from interlock.workspace.git.worktrees import BRANCH_PREFIX, WorktreeStatus
 
-__all__ = ["WorktreeFailed"]
+__all__ = ["GitFailed"]
 
 FOLDER = "worktrees"
 _MARK = "."  # neither an id nor a name has one
@@ -106,7 +109,7 @@ def fetch_base(order: UnattendedOrder) -> None:
     """Get the commit that work begins with, if it may be nowhere here.
 
     Raises:
-        WorktreeFailed: git refuses, or the commit is not there any more.
+        GitFailed: git refuses, or the commit is not there any more.
     """
     if order.fetch:
         worktrees.fetch_commit(Path(order.repository), order.fetch, order.base)
@@ -116,7 +119,7 @@ def make_worktree(home: Path, session: SessionId, order: UnattendedOrder) -> tup
     """Make the worktree of a session, or find it; its path and its branch.
 
     Raises:
-        WorktreeFailed: git refuses.
+        GitFailed: git refuses.
     """
     path, branch = worktree_path(home, session), branch_name(order, session)
     worktrees.add_worktree(Path(order.repository), path, branch, order.base)
@@ -129,17 +132,25 @@ def make_other_worktrees(
     """Make the worktrees of the other repositories, or find them. Each has the same branch.
 
     Raises:
-        WorktreeFailed: git refuses one.
+        GitFailed: git refuses one.
     """
     branch, places = branch_name(order, session), list[RepositoryPlace]()
     for other in order.repositories:
         path = worktree_path(home, session, other.name)
         try:
             worktrees.add_worktree(Path(other.path), path, branch, other.base)
-        except WorktreeFailed as failed:
-            raise WorktreeFailed(f"the repository `{other.name}`: {failed}") from failed
+        except GitFailed as failed:
+            raise GitFailed(f"the repository `{other.name}`: {failed}") from failed
         places.append(RepositoryPlace(other.name, str(path), branch))
     return tuple(places)
+
+
+def filter_variables(paths: Iterable[Path]) -> dict[str, str]:
+    """Return the environment in which git runs no filter of the repositories of these worktrees."""
+    overrides: dict[str, str] = {}
+    for path in paths:
+        overrides |= worktrees.filter_overrides(path)
+    return setting_variables(overrides)
 
 
 def list_own_worktrees(app: App) -> list[OwnWorktree]:
@@ -197,7 +208,7 @@ def clean_worktree(own: OwnWorktree, *, is_forced: bool) -> WorktreeKept | None:
         return WorktreeKept(own.path, why)
     try:
         worktrees.remove_worktree(Path(own.path), is_forced=is_forced)
-    except WorktreeFailed as failed:
+    except GitFailed as failed:
         return WorktreeKept(own.path, str(failed))
     return None
 
@@ -224,5 +235,5 @@ def _changes_in(worktree: str, repository: str, base: str, folder: str = "") -> 
     try:
         start = worktrees.merge_base(path, main) if main else ""
         return worktrees.diff_since(path, start, folder) if start else ""
-    except WorktreeFailed as failed:
+    except GitFailed as failed:
         return f"Git cannot show it: {failed}\n"

@@ -173,6 +173,7 @@ def tool_environment(workplace: Workplace) -> dict[str, str]:
         "GIT_CONFIG_GLOBAL": "/dev/null",
         "GIT_CONFIG_NOSYSTEM": "1",
         **people,
+        **workplace.variables,
     }
 
 

@@ -30,6 +30,8 @@ class Workplace(msgspec.Struct, frozen=True):
     """The files that were read or written before, by their real paths: only these are edited."""
     worktrees: Mapping[str, Path] = {}
     """Where the work is about several repositories: the worktree of each, by its name."""
+    variables: Mapping[str, str] = {}
+    """Further environment variables of its tools."""
 
     def in_repository(self, name: str) -> "Workplace":
         """The same place, seen from another worktree: what may be reached does not change."""

@@ -20,14 +20,24 @@ shift 3
 head=$(git symbolic-ref -q HEAD)
 test "$head" = "refs/heads/$branch" || { echo "HEAD is not the branch $branch"; exit 1; }
 """
+# No filter runs here, so a file that needs one would be stored as it is: a large file instead of
+# its pointer, or a secret in plain text.
 _ADD_ALL = """
-git add -A || exit 1
+filtered=()
+while IFS= read -r -d '' file && IFS= read -r -d '' _ && IFS= read -r -d '' name; do
+    case $name in unspecified | unset | set) ;; *) filtered+=(":(exclude,literal)$file") ;; esac
+done < <(git ls-files -z -mo --exclude-standard | git check-attr -z --stdin filter)
+git add -A -- . "${filtered[@]}" || exit 1
 """
 _ADD_NAMED = """
 git reset -q "$base" || exit 1
 for file; do
     if test -d "$file" && test ! -L "$file"; then continue; fi
     if git check-ignore -q -- "$file"; then continue; fi
+    case $(git check-attr filter -- "$file") in
+        *": filter: unspecified" | *": filter: unset" | *": filter: set") ;;
+        *) echo "$file needs a git filter, and none runs in this worktree"; exit 1 ;;
+    esac
     git update-index --add --remove --replace -- "$file" || exit 1
 done
 """
@@ -35,7 +45,7 @@ _END = """
 git diff --cached --quiet --ignore-submodules=none ||
     git commit -q --no-verify -m "$message" || exit 1
 left=$(git status --porcelain -uall --ignore-submodules=none | wc -l)
-echo "$(git rev-parse HEAD) $((left))"
+echo "$(git rev-parse HEAD) $((left)) ${#filtered[@]}"
 """
 
 
@@ -48,10 +58,12 @@ class BranchEnd(msgspec.Struct, frozen=True):
     """The commit at which the branch stands, whether it was made just now or not."""
     files_left: int
     """The changed files that are in no commit."""
+    files_filtered: int = 0
+    """Those of them that were left out because they need a git filter."""
 
 
 async def commit_changes(workplace: Workplace, message: str) -> BranchEnd:
-    """Commit everything that was changed, if anything was.
+    """Commit everything that was changed, if anything was, but no file that needs a git filter.
 
     Raises:
         CommitFailed: git refuses, or HEAD is not the branch of the worktree.
@@ -69,7 +81,8 @@ async def commit_named_files(
     left as they are, uncommitted. So are directories, and files that git ignores.
 
     Raises:
-        CommitFailed: git refuses, or HEAD is not the branch of the worktree.
+        CommitFailed: git refuses, a file needs a git filter, or HEAD is not the branch of the
+            worktree.
         OSError: git cannot be started.
     """
     return await _commit(workplace, _BEGIN + _ADD_NAMED + _END, message, base or "HEAD", *files)
@@ -89,5 +102,5 @@ async def _commit(
     text = clean_text(bytes(output[-_MESSAGE_CHARACTERS_MAX:]))
     if code != 0:
         raise CommitFailed(text or f"git took longer than {SECONDS_MAX} s")
-    commit, _, left = text.strip().rpartition("\n")[2].partition(" ")
-    return BranchEnd(commit, int(left))
+    commit, left, filtered = text.strip().rpartition("\n")[2].split(" ")
+    return BranchEnd(commit, int(left), int(filtered))

@@ -6,9 +6,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from interlock.workspace.git import state
+from interlock.workspace.git.runner import run_git
+from interlock.workspace.git.shadow import (
+    COMMITS_ONLY,
+    LISTING_BYTES_MAX,
+    GitFailed,
+    Shadow,
+    open_shadow,
+)
 
 GIT_SECONDS = 5.0
-_FILES_MAX = 20_000  # to look at where there is no git to say what counts
+_FILES_MAX = 20_000  # to look at where git cannot list the files
 _OWN_DIRECTORIES = (".interlock", ".agents")
 """Directories that Interlock itself writes to; nobody tests what is in them."""
 NAMED_FILES_MAX = 20
@@ -23,10 +31,13 @@ def last_change_ms(workspace: Path, counts: Callable[[str], bool] = _counts_alwa
 
     `counts` says of a path whether it counts; all do by default.
     """
-    listed = state.run_git(
-        workspace, "ls-files", "-z", "-co", "--exclude-standard", timeout=GIT_SECONDS
+    listed = run_git(
+        workspace,
+        *("ls-files", "-z", "-co", "--exclude-standard"),
+        seconds=GIT_SECONDS,
+        output_bytes_max=LISTING_BYTES_MAX,
     )
-    names = listed.split("\0") if listed is not None else _walk(workspace)
+    names = listed.output.split("\0") if listed.code == 0 else _walk(workspace)
     newest = 0
     for name in names:
         if not name or name.split("/", 1)[0] in _OWN_DIRECTORIES or not counts(name):
@@ -36,33 +47,46 @@ def last_change_ms(workspace: Path, counts: Callable[[str], bool] = _counts_alwa
 
 
 def files_changed_since(workspace: Path, commit: str) -> tuple[str, ...] | None:
-    """Return the files that differ from a commit, committed or not; None where nobody can tell."""
+    """Return the files that differ from a commit, committed or not; None if git cannot tell."""
     if not state.is_commit(commit):
         return None  # git would take it for an option
-    names: list[str] = []
-    for arguments in (
-        ("diff", "--name-only", "--relative", "-z", commit),
-        ("ls-files", "-z", "-o", "--exclude-standard"),
-    ):
-        listed = state.run_git(workspace, *arguments, timeout=GIT_SECONDS)
-        if listed is None:
-            return None
-        names += listed.split("\0")
-    return tuple(sorted({name for name in names if name}))
+    try:
+        with open_shadow(workspace, seconds=GIT_SECONDS) as shadow:
+            changed = _diff_names(shadow, workspace, commit)
+            # A file that cannot be compared has changed if what is staged of it has.
+            if unfiltered := shadow.find_unfiltered(changed, directory=workspace):
+                staged = _diff_names(shadow, workspace, "--cached", commit)
+                changed = changed - unfiltered | staged
+            others = shadow.run(
+                *("ls-files", "-z", "-o", "--exclude-standard"), directory=workspace
+            )
+    except GitFailed:
+        return None
+    return tuple(sorted(changed | _names_in(others.output)))
 
 
 def uncommitted_files(
     workspace: Path, *, seconds: float = state.DEADLINE_SECONDS
 ) -> tuple[str, ...] | None:
-    """Return the files that are changed or new and not committed; None where nobody can tell."""
-    status = state.run_git(
-        workspace, "status", "--porcelain", "-z", "--untracked-files=normal", timeout=seconds
-    )
-    if status is None:
+    """Return the files that are changed or new and not committed; None if git cannot tell."""
+    options = ("--porcelain", "-z", "--untracked-files=normal", "--no-renames", COMMITS_ONLY)
+    try:
+        with open_shadow(workspace, seconds=seconds) as shadow:
+            entries = [one for one in shadow.run("status", *options).output.split("\0") if one]
+            unfiltered = shadow.find_unfiltered(entry[3:] for entry in entries if entry[:2] == " M")
+    except GitFailed:
         return None
-    entries = [entry for entry in status.split("\0") if entry[2:3] == " "]
-    names = (entry[3:] for entry in entries)
+    names = [entry[3:] for entry in entries if entry[:2] != " M" or entry[3:] not in unfiltered]
     return tuple(name for name in names if name.split("/", 1)[0] not in _OWN_DIRECTORIES)
+
+
+def _diff_names(shadow: Shadow, workspace: Path, *revision: str) -> frozenset[str]:
+    options = ("--name-only", "--relative", "-z", COMMITS_ONLY)
+    return _names_in(shadow.run("diff", *options, *revision, directory=workspace).output)
+
+
+def _names_in(listing: str) -> frozenset[str]:
+    return frozenset(name for name in listing.split("\0") if name)
 
 
 def _changed_ns(path: Path) -> int:

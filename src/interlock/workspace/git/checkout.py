@@ -11,12 +11,10 @@ it talks to a server. Everything must end before one deadline; then its process 
 import os
 import re
 import time
-from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:  # 10 ms that only a fetch has to pay
-    import subprocess
+from interlock.workspace.git.runner import NO_USER_SETTINGS, NOT_STARTED, TIMED_OUT, run_git
 
 UrlFault = Literal["option", "characters", "protocol", "credentials", "address"]
 COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -25,7 +23,7 @@ FETCH_SECONDS_MAX = 120.0  # for one source, from the first contact with its ser
 TREE_FILES_MAX, TREE_BYTES_MAX = 20_000, 256 * 1024 * 1024  # a small pack can unfold to anything
 TREE_DEPTH_MAX = 64  # a checkout is removed again by a function that calls itself
 _OUTPUT_BYTES_MAX = 4 * 1024 * 1024
-_STDERR_BYTES_MAX, _STDERR_LINES_MAX, _STDERR_LENGTH_MAX = 4096, 3, 400
+_STDERR_LINES_MAX, _STDERR_LENGTH_MAX = 3, 400
 _LOCATION_LENGTH_MAX, _ARGUMENT_LENGTH_MAX = 2048, 255
 
 _HOST = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
@@ -34,16 +32,13 @@ _SCP_ADDRESS = re.compile(rf"(?:{_USER.pattern}@)?[A-Za-z0-9][A-Za-z0-9._-]*:(?!
 _SCP_PASSWORD = re.compile(r"[^/@:]+:[^/@]*@")
 _NOT_IN_REF = re.compile(r"[\s~^:?*\[\\]|\.\.|@\{|//|^[-+/.]|[/.]$|/\.|\.lock(?:/|$)|^@$")
 
-_SAFE_SETTINGS = (
-    "core.hooksPath=/dev/null",
-    "core.symlinks=false",
-    "core.fsmonitor=false",
-    "core.autocrlf=false",
-    "protocol.ext.allow=never",
-    "submodule.recurse=false",
-    "gc.auto=0",
-    "maintenance.auto=false",  # it would go on in the background, in a directory that is removed
-)
+_SAFE_SETTINGS = {
+    "core.symlinks": "false",
+    "core.autocrlf": "false",
+    "gc.auto": "0",
+    "maintenance.auto": "false",  # it would continue in the background, in a removed directory
+}
+_SERVER_PROTOCOLS = {"GIT_ALLOW_PROTOCOL": "https:ssh:file"}
 # Stronger than any .gitattributes: files are written as they were committed, and no program runs.
 _ATTRIBUTES = "* -text !filter -ident !working-tree-encoding\n"
 # The user's ways to reach a server. Other GIT_ variables say which repository git is in, or whose.
@@ -131,105 +126,43 @@ class _Git:
 
     def run(self, *arguments: str, is_local: bool = True) -> bytes:
         """Return what git prints: if that is more than the limit, one byte more than the limit."""
-        draft, stderr_file = self._draft, self._draft / "said"
-        settings = [word for setting in _SAFE_SETTINGS for word in ("-c", setting)]
-        directories = ["--git-dir", str(draft / "git"), "--work-tree", str(draft / "tree")]
-        # Messages of a server go to a file: there may be no end of them.
-        with stderr_file.open("wb") as stderr:
-            process = _start_git(
-                ["git", *directories, *settings, *arguments],
-                draft / "tree",
-                stderr,
-                is_local=is_local,
+        variables = {"GIT_ATTR_NOSYSTEM": "1", "GIT_LITERAL_PATHSPECS": "1"}
+        # Only what talks to a server needs the user's proxies and credential helpers.
+        variables |= NO_USER_SETTINGS if is_local else _SERVER_PROTOCOLS | unattended_variables()
+        result = run_git(
+            self._draft / "tree",
+            *("--git-dir", str(self._draft / "git"), "--work-tree", str(self._draft / "tree")),
+            *arguments,
+            variables=variables,
+            settings=_SAFE_SETTINGS,
+            has_network=not is_local,
+            seconds=max(0.0, self._deadline - time.monotonic()),
+            output_bytes_max=_OUTPUT_BYTES_MAX + 1,
+        )
+        if result.code == 0:
+            return result.raw
+        if result.code == NOT_STARTED:
+            raise SourceFailure(
+                "git is not installed, or not in PATH",
+                "Install git. A source that is a directory needs none.",
             )
-            code, output = _wait_for_output(process, self._deadline)
-        if code == 0 or len(output) > _OUTPUT_BYTES_MAX:
-            return output
-        if time.monotonic() >= self._deadline:
+        if result.code == TIMED_OUT:
             raise SourceFailure(
                 f"`{self._location}` did not arrive within {FETCH_SECONDS_MAX:.0f} s",
                 "Try again later, or fetch it yourself and add the directory.",
             )
         raise SourceFailure(
-            f"git cannot fetch `{self._location}`: {_last_error_lines(stderr_file)}",
+            f"git cannot fetch `{self._location}`: {_last_error_lines(result.error)}",
             "Check the address, the ref and your access: `git ls-remote LOCATION` asks the same.",
         )
 
 
-def _start_git(
-    command: list[str], directory: Path, stderr: IO[bytes], *, is_local: bool
-) -> "subprocess.Popen[bytes]":
-    import subprocess  # noqa: PLC0415
-
-    try:
-        return subprocess.Popen(
-            command,
-            cwd=directory,
-            env=_environment(is_local=is_local),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            umask=0o077,  # it is in the data home
-            start_new_session=True,  # no terminal to ask at, and one group to end
-        )
-    except FileNotFoundError as error:
-        raise SourceFailure(
-            "git is not installed, or not in PATH",
-            "Install git. A source that is a directory needs none.",
-        ) from error
-
-
-def _wait_for_output(process: "subprocess.Popen[bytes]", deadline: float) -> tuple[int, bytes]:
-    import threading  # noqa: PLC0415
-
-    assert process.stdout is not None, "it is piped"
-    timer = threading.Timer(max(0.0, deadline - time.monotonic()), _kill_group, (process,))
-    timer.start()
-    try:
-        output = process.stdout.read(_OUTPUT_BYTES_MAX + 1)
-        if len(output) <= _OUTPUT_BYTES_MAX:
-            process.wait()
-    finally:
-        timer.cancel()
-        _kill_group(process)
-        process.stdout.close()
-    return process.wait(), output
-
-
-def _kill_group(process: "subprocess.Popen[bytes]") -> None:
-    """Kill git and what it started, which would go on writing in a directory that is removed."""
-    import signal  # noqa: PLC0415
-
-    if process.poll() is None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-
-
-def _environment(*, is_local: bool) -> dict[str, str]:
-    environment = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("GIT_") or name in SERVER_VARIABLES
-    }
-    environment |= {
-        "GIT_ALLOW_PROTOCOL": "" if is_local else "https:ssh:file",
-        "GIT_ATTR_NOSYSTEM": "1",
-        "GIT_LITERAL_PATHSPECS": "1",
-        "GIT_TERMINAL_PROMPT": "0",
-        "LC_ALL": "C",
-    }
-    if is_local:  # only what talks to a server needs the user's proxies and credential helpers
-        environment |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-    return environment
-
-
-def _last_error_lines(stderr_file: Path) -> str:
+def _last_error_lines(text: str) -> str:
     """Return the end of git's messages, without characters that could control a terminal."""
-    with stderr_file.open("rb") as file:
-        file.seek(max(0, stderr_file.stat().st_size - _STDERR_BYTES_MAX))
-        text = file.read().decode(errors="replace").partition("\nPlease make sure")[0]
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    message = "; ".join(line.removeprefix("fatal: ") for line in lines[-_STDERR_LINES_MAX:])
+    lines = [line.strip() for line in text.partition("\nPlease make sure")[0].splitlines()]
+    message = "; ".join(
+        line.removeprefix("fatal: ") for line in list(filter(None, lines))[-_STDERR_LINES_MAX:]
+    )
     printable = "".join(char if char.isprintable() else "?" for char in message)
     return printable[-_STDERR_LENGTH_MAX:] or "it does not say why"
 

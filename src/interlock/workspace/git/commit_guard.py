@@ -9,7 +9,7 @@ import shlex
 import stat
 from pathlib import Path
 
-from interlock.workspace.git.commits import run_bounded_git
+from interlock.workspace.git.runner import run_git, run_trusted_git
 
 MARK = "# Interlock's commit guard."
 _HOOK = "pre-commit"
@@ -83,20 +83,21 @@ def staged_paths(worktree: Path) -> list[str]:
     """The paths that the commit would change, deleted and renamed ones too."""
     # The index that git is about to commit, which may be another one than usual.
     index = {"GIT_INDEX_FILE": path} if (path := os.environ.get("GIT_INDEX_FILE")) else {}
-    listed = run_bounded_git(
+    listed = run_git(
         *(worktree, "diff", "--cached", "--name-only", "--no-renames", "-z"), variables=index
     )
     return [path for path in listed.output.split("\0") if path]
 
 
 def _hooks_folder(worktree: Path) -> Path:
-    custom = run_bounded_git(worktree, "config", "--get", "core.hooksPath").output.strip()
+    # Not `run_git`: it sets core.hooksPath itself. Neither command runs anything.
+    custom = run_trusted_git(worktree, "config", "--get", "core.hooksPath").output.strip()
     if custom:
         raise GuardRefused(
             f"this repository keeps its hooks in `{custom}` (core.hooksPath). Put this line there:"
             f" interlock guard check; [ $? -ne {REFUSED} ] || exit 1"
         )
-    found = run_bounded_git(worktree, "rev-parse", "--git-path", "hooks")
+    found = run_trusted_git(worktree, "rev-parse", "--git-path", "hooks")
     if found.code != 0:
         raise GuardRefused(f"`{worktree}` is not in a git repository")
     return worktree / found.output.strip()

@@ -1,20 +1,13 @@
 """Committing files of ours and nothing else, as the user would, and finding such a commit again."""
 
-import os
-import signal
-import subprocess
-import tempfile
-from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
+from interlock.workspace.git.runner import GitResult, run_git, run_trusted_git
+
 JOB_TRAILER = "Interlock-Job"
 RECENT_MAX = 200
-END_SECONDS = 5.0
-SECONDS_MAX = 60.0  # the hooks of the repository run too
-OUTPUT_BYTES_MAX = 1_000_000
 
 
 class CommitOutcome(msgspec.Struct, frozen=True):
@@ -32,31 +25,26 @@ class RepositoryBusy(OSError):
     """Another git works in the repository. It will be done soon."""
 
 
-class GitResult(msgspec.Struct, frozen=True):
-    code: int
-    output: str
-    error: str
-
-
 def commit_files(workspace: Path, paths: list[str], subject: str, job: str) -> CommitOutcome:
     """Commit these files alone, even if they are excluded. What else is staged stays staged.
 
-    The commit names the job, and a repeated call finds it: no second one is made.
+    The hooks and the filters of the repository run, so the user must have trusted the checkout. The
+    commit names the job, and a repeated call finds it: no second one is made.
     """
     if found := find_commit_of(workspace, job):
         return CommitOutcome(found)
-    identity = run_bounded_git(workspace, "var", "GIT_COMMITTER_IDENT")
+    identity = run_trusted_git(workspace, "var", "GIT_COMMITTER_IDENT")
     if identity.code:
         return CommitOutcome(reason="git does not know who commits (user.name, user.email)")
-    if (added := run_bounded_git(workspace, "add", "-f", "--", *paths)).code:
+    if (added := run_trusted_git(workspace, "add", "-f", "--", *paths)).code:
         return _refusal_of(added)
-    if run_bounded_git(workspace, "status", "--porcelain", "--", *paths).output == "":
-        head = run_bounded_git(workspace, "rev-parse", "-q", "--verify", "HEAD").output.strip()
+    if run_trusted_git(workspace, "status", "--porcelain", "--", *paths).output == "":
+        head = run_trusted_git(workspace, "rev-parse", "-q", "--verify", "HEAD").output.strip()
         return CommitOutcome(head, "nothing has changed in them")
     message = f"{subject}\n\n{JOB_TRAILER}: {job}"
-    committed = run_bounded_git(workspace, "commit", "-q", "-m", message, "--only", "--", *paths)
+    committed = run_trusted_git(workspace, "commit", "-q", "-m", message, "--only", "--", *paths)
     if committed.code:
-        run_bounded_git(workspace, "reset", "-q", "--", *paths)
+        run_trusted_git(workspace, "reset", "-q", "--", *paths)
         return _refusal_of(committed)
     return CommitOutcome(find_commit_of(workspace, job) or "", "")
 
@@ -64,7 +52,7 @@ def commit_files(workspace: Path, paths: list[str], subject: str, job: str) -> C
 def find_commit_of(workspace: Path, job: str) -> str | None:
     """Return the commit that names the job, if it is among the recent ones of HEAD."""
     form = f"--format=%H %(trailers:key={JOB_TRAILER},valueonly,separator=%x2C)"
-    log = run_bounded_git(workspace, "log", f"-{RECENT_MAX}", form)
+    log = run_git(workspace, "log", f"-{RECENT_MAX}", form)
     for line in log.output.splitlines():
         sha, _, jobs = line.partition(" ")
         if job in (name.strip() for name in jobs.split(",")):
@@ -74,58 +62,12 @@ def find_commit_of(workspace: Path, job: str) -> str | None:
 
 def is_reachable(workspace: Path, commit: str) -> bool | None:
     """Whether a branch, a tag or HEAD has the commit; None where nobody can tell."""
-    if run_bounded_git(workspace, "rev-parse", "--git-dir").code:
+    if run_git(workspace, "rev-parse", "--git-dir").code:
         return None
-    if run_bounded_git(workspace, "merge-base", "--is-ancestor", commit, "HEAD").code == 0:
+    if run_git(workspace, "merge-base", "--is-ancestor", commit, "HEAD").code == 0:
         return True
-    refs = run_bounded_git(workspace, "for-each-ref", "--count=1", "--contains", commit)
+    refs = run_git(workspace, "for-each-ref", "--count=1", "--contains", commit)
     return refs.code == 0 and bool(refs.output)
-
-
-def run_bounded_git(
-    workspace: Path,
-    *arguments: str,
-    variables: Mapping[str, str] | None = None,
-    seconds: float = SECONDS_MAX,
-    output_bytes_max: int = OUTPUT_BYTES_MAX,
-) -> GitResult:
-    """Run git as the user would: with their environment and the hooks of the repository."""
-    environment = {name: text for name, text in os.environ.items() if not name.startswith("GIT_")}
-    environment |= {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "LC_ALL": "C"}
-    environment |= variables or {}
-    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as error:
-        try:
-            process = subprocess.Popen(
-                ["git", "-C", str(workspace), "-c", "core.fsmonitor=false", *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=error,
-                env=environment,
-                start_new_session=True,
-            )
-        except OSError as failure:
-            return GitResult(127, "", str(failure))
-        try:
-            code = process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            _end_group(process)
-            return GitResult(124, "", f"git took more than {seconds:.0f} seconds")
-        texts: list[str] = []
-        for file in (output, error):
-            file.seek(0)
-            texts.append(file.read(output_bytes_max).decode("utf-8", "replace"))
-        return GitResult(code, *texts)
-
-
-def _end_group(process: "subprocess.Popen[bytes]") -> None:
-    """End git with the hooks that it waits for. Asked to, it removes its locks first."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(END_SECONDS)
-            return
-    process.wait()
 
 
 def _refusal_of(result: GitResult) -> CommitOutcome:

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from interlock.workspace.git.checkout import unattended_variables
-from interlock.workspace.git.commits import GitResult, run_bounded_git
+from interlock.workspace.git.runner import GitResult, run_git, run_trusted_git
 
 ASK_SECONDS, PUSH_SECONDS = 60.0, 300.0  # a hook of the user may run before a push
 PATCH_BYTES_MAX = 32 * 1024 * 1024
@@ -66,7 +66,7 @@ def remote_commit(repository: Path, remote: str, branch: str) -> str:
         PushFailed: the remote cannot be asked.
     """
     ref = f"refs/heads/{branch}"
-    listed = _ask(repository, "ls-remote", "--", remote, ref)
+    listed = _require(_ask_remote(repository, "ls-remote", "--", remote, ref, seconds=ASK_SECONDS))
     found = (line.split("\t") for line in listed.splitlines())
     return next((words[0] for words in found if words[1:] == [ref]), "")
 
@@ -81,7 +81,7 @@ def push_commit(repository: Path, remote: str, commit: str, branch: str) -> str:
     """
     options = ("--porcelain", "--no-follow-tags", "--recurse-submodules=no")
     refspec = f"{commit}:refs/heads/{branch}"
-    result = _run(repository, "push", *options, "--", remote, refspec, seconds=PUSH_SECONDS)
+    result = _ask_remote(repository, "push", *options, "--", remote, refspec, seconds=PUSH_SECONDS)
     if result.code == 0:
         return ""
     rejected = [line for line in result.output.splitlines() if line.startswith("!\t")]
@@ -91,20 +91,22 @@ def push_commit(repository: Path, remote: str, commit: str, branch: str) -> str:
 
 
 def _ask(repository: Path, *arguments: str) -> str:
-    result = _run(repository, *arguments, seconds=ASK_SECONDS)
+    return _require(
+        run_git(repository, *arguments, seconds=ASK_SECONDS, output_bytes_max=PATCH_BYTES_MAX)
+    )
+
+
+def _ask_remote(repository: Path, *arguments: str, seconds: float) -> GitResult:
+    # The user's own hooks and ways to sign in: Git LFS sends its files in a hook, for one.
+    return run_trusted_git(
+        repository, *arguments, variables=unattended_variables(), seconds=seconds
+    )
+
+
+def _require(result: GitResult) -> str:
     if result.code:
         raise PushFailed(_reason_of(result))
     return result.output
-
-
-def _run(repository: Path, *arguments: str, seconds: float) -> GitResult:
-    return run_bounded_git(
-        repository,
-        *arguments,
-        variables=unattended_variables(),
-        seconds=seconds,
-        output_bytes_max=PATCH_BYTES_MAX,
-    )
 
 
 def _reason_of(result: GitResult) -> str:

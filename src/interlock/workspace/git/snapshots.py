@@ -1,12 +1,18 @@
 """Save the uncommitted work of a worktree as a commit that no branch has, and change nothing."""
 
-import os
+import shutil
 import tempfile
 from pathlib import Path
 
-from interlock.workspace.git.commits import run_bounded_git
+from interlock.workspace.git.runner import run_git
+from interlock.workspace.git.shadow import GitFailed, Shadow, decode, encode, open_shadow, require
 
 REF_PREFIX = "refs/interlock/taken-over/"
+_AUTHOR = {
+    f"GIT_{role}_{part}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for part, value in (("NAME", "Interlock"), ("EMAIL", "interlock@localhost"))
+}
 
 
 class SnapshotFailure(Exception):
@@ -16,38 +22,43 @@ class SnapshotFailure(Exception):
 def save_snapshot(worktree: Path, name: str) -> str | None:
     """Save all that is not committed, new files too; return the ref, or None if there is nothing.
 
+    A file whose filter cannot be run is saved as it is staged: its plain content may be a secret.
+
     Raises:
         SnapshotFailure: git fails. Nothing was changed.
     """
-    status = run_bounded_git(worktree, "status", "--porcelain", "--untracked-files=normal")
-    if status.code != 0:
-        raise SnapshotFailure(status.error or "git does not answer")
-    if not status.output.strip():
-        return None
     ref = f"{REF_PREFIX}{name}"
-    with tempfile.TemporaryDirectory() as folder:
-        # An index of our own: what is staged in the worktree stays as it is.
-        index = {"GIT_INDEX_FILE": os.path.join(folder, "index")}
-        head = run_bounded_git(worktree, "rev-parse", "--verify", "--quiet", "HEAD")
-        parent = head.output.strip()
-        if parent:
-            _require(worktree, "read-tree", "HEAD", variables=index)
-        _require(worktree, "add", "--all", variables=index)
-        tree = _require(worktree, "write-tree", variables=index)
-        parents = ("-p", parent) if parent else ()
-        message = f"Uncommitted work of {name}, saved before it was taken over"
-        author = {
-            f"GIT_{role}_{part}": value
-            for role in ("AUTHOR", "COMMITTER")
-            for part, value in (("NAME", "Interlock"), ("EMAIL", "interlock@localhost"))
-        }
-        commit = _require(worktree, "commit-tree", tree, *parents, "-m", message, variables=author)
-        _require(worktree, "update-ref", ref, commit)
+    try:
+        with open_shadow(worktree) as shadow:
+            tree = _write_tree(shadow)
+            if not tree:
+                return None
+            parents = ("-p", shadow.head) if shadow.head else ()
+            message = f"Uncommitted work of {name}, saved before it was taken over"
+            made = shadow.run("commit-tree", tree, *parents, "-m", message, variables=_AUTHOR)
+        require(run_git(worktree, "update-ref", ref, made.output.strip()))
+    except (GitFailed, OSError) as failure:
+        raise SnapshotFailure(str(failure)) from failure
     return ref
 
 
-def _require(worktree: Path, *arguments: str, variables: dict[str, str] | None = None) -> str:
-    result = run_bounded_git(worktree, *arguments, variables=variables)
-    if result.code != 0:
-        raise SnapshotFailure(result.error or f"git {arguments[0]} failed")
-    return result.output.strip()
+def _write_tree(shadow: Shadow) -> str:
+    """Write the tree of all files as they are now; empty if that is the tree of HEAD."""
+    with tempfile.TemporaryDirectory() as folder:
+        # An index of our own: what is staged in the worktree stays as it is.
+        index = Path(folder) / "index"
+        if shadow.index.exists():
+            shutil.copyfile(shadow.index, index)
+        apart = {"GIT_INDEX_FILE": str(index)}
+        listed = shadow.run("ls-files", "-z", "-mdo", "--exclude-standard", variables=apart)
+        # A repository within the worktree is listed as a directory. It is not ours to save.
+        names = {one for one in decode(listed.raw).split("\0") if one and one[-1] != "/"}
+        names -= shadow.find_unfiltered(names)
+        given = encode("".join(f"{one}\0" for one in sorted(names)))
+        update = ("update-index", "-z", "--add", "--remove", "--replace", "--stdin")
+        shadow.run(*update, variables=apart, stdin=given)
+        tree = shadow.run("write-tree", variables=apart).output.strip()
+    if not shadow.head:
+        return tree if names else ""
+    committed = shadow.run("rev-parse", f"{shadow.head}^{{tree}}").output.strip()
+    return "" if tree == committed else tree

@@ -112,37 +112,21 @@ def is_commit(text: str) -> bool:
     return bool(_COMMIT.fullmatch(text))
 
 
-DEADLINE_SECONDS = 0.15  # for git itself: nobody waits longer to be told where they were
+DEADLINE_SECONDS = 0.15  # for one git process: a resumed session must not wait for its summary
 
 
 def changes_since(workspace: Path, commit: str) -> tuple[str, ...]:
     """Describe what has happened since `commit`: commits that were made or left."""
     if not _COMMIT.fullmatch(commit):
         return ()  # it may come from an imported session, and git would take it for an option
+    from interlock.workspace.git.runner import run_git  # noqa: PLC0415 (most calls need no git)
+
     lines: list[str] = []
-    counts = run_git(workspace, "rev-list", "--left-right", "--count", f"{commit}...HEAD")
-    behind, _, ahead = (counts or "0\t0").strip().partition("\t")
+    asked = ("rev-list", "--left-right", "--count", f"{commit}...HEAD")
+    counts = run_git(workspace, *asked, seconds=DEADLINE_SECONDS)
+    behind, _, ahead = ("0\t0" if counts.code else counts.output.strip()).partition("\t")
     if ahead not in ("", "0"):
         lines.append(f"{ahead} commits were made since.")
     if behind not in ("", "0"):
         lines.append(f"{behind} commits of then are not in this branch.")
     return tuple(lines)
-
-
-def run_git(workspace: Path, *arguments: str, timeout: float = DEADLINE_SECONDS) -> str | None:
-    """Return what git says; None if it fails or takes too long."""
-    import subprocess  # noqa: PLC0415 (10 ms that most calls need not pay)
-
-    try:
-        result = subprocess.run(
-            # A program that the repository sets up as its monitor is not run.
-            ["git", "-C", str(workspace), "-c", "core.fsmonitor=false", *arguments],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=timeout,
-            env={"PATH": "/usr/bin:/bin:/usr/local/bin", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return result.stdout if result.returncode == 0 else None

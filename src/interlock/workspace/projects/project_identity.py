@@ -17,6 +17,7 @@ from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.files.private_file import write_private_file
 from interlock.workspace.files.regular_file import read_regular_file
 from interlock.workspace.git import state
+from interlock.workspace.git.runner import run_git
 from interlock.workspace.projects import project
 from interlock.workspace.projects.settings import section_in
 
@@ -67,12 +68,12 @@ def _history_name(home: Path, root: Path) -> ProjectId | None:
     with suppress(OSError, UnicodeDecodeError):
         if name := read_regular_file(cached, _CACHE_BYTES_MAX).decode("ascii").strip():
             return ProjectId(name)
-    commits = state.run_git(root, "rev-list", "--max-parents=0", "HEAD", timeout=_GIT_SECONDS)
-    if not commits:
+    commits = run_git(root, "rev-list", "--max-parents=0", "HEAD", seconds=_GIT_SECONDS)
+    if commits.code or not commits.output:
         return None
-    address = state.run_git(root, "config", "--get", "remote.origin.url", timeout=_GIT_SECONDS)
-    oldest = sorted(commits.split())[0]
-    origin = normalise_address(address or "")
+    address = run_git(root, "config", "--get", "remote.origin.url", seconds=_GIT_SECONDS)
+    oldest = sorted(commits.output.split())[0]
+    origin = normalise_address(address.output)
     name = ProjectId(f"git:{_digest(f'{oldest} {origin}')}")
     with suppress(OSError):
         cached.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,0 +1,171 @@
+"""Compare, save and write the files of a worktree with a git directory of our own.
+
+Git runs the filters that the settings of a repository name whenever it compares or writes files.
+The shadow is a git directory that git is given instead of the repository's: it has the index, the
+objects and the ignore rules of the repository, but not its settings. Attributes still name filters,
+but only the user's own settings can say which program that is (Git LFS, say). A file whose filter
+is not there cannot be compared: `find_unfiltered` names those, and callers leave them out.
+
+Submodules need care all the same: git starts another git in them, which reads their settings. No
+command here may examine them (`--ignore-submodules=dirty` compares their commits alone).
+"""
+
+import tempfile
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from interlock.workspace.git.runner import NO_USER_SETTINGS, SECONDS_MAX, GitResult, run_git
+from interlock.workspace.git.state import root_of
+
+COMMITS_ONLY = "--ignore-submodules=dirty"
+LISTING_BYTES_MAX = 256 * 1024 * 1024
+# The settings of a repository that say how its files are written and name no program.
+_INERT = (
+    r"^core\.(autocrlf|checkstat|eol|excludesfile|filemode|ignorecase|precomposeunicode"
+    r"|sparsecheckout|sparsecheckoutcone|symlinks|trustctime)$"
+)
+_DESCRIPTION_LINES = 6
+_NO_FILTER = ("unspecified", "unset", "set")
+
+
+class GitFailed(Exception):
+    """Git cannot do it. The message is git's own."""
+
+
+class Shadow(msgspec.Struct, frozen=True):
+    root: Path
+    """The top of the worktree."""
+    head: str
+    """The commit at which the worktree stands; empty if there is none yet."""
+    index: Path
+    variables: Mapping[str, str]
+    settings: Mapping[str, str]
+    seconds: float
+
+    def run(
+        self,
+        *arguments: str,
+        directory: Path | None = None,
+        variables: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+        output_bytes_max: int = LISTING_BYTES_MAX,
+    ) -> GitResult:
+        """Run git at the top of the worktree, or in a directory of it.
+
+        Raises:
+            GitFailed: git refuses, or takes too long.
+        """
+        return require(
+            run_git(
+                directory or self.root,
+                *arguments,
+                variables={**self.variables, **(variables or {})},
+                settings=self.settings,
+                stdin=stdin,
+                seconds=self.seconds,
+                output_bytes_max=output_bytes_max,
+            )
+        )
+
+    def find_unfiltered(
+        self,
+        names: Iterable[str],
+        *options: str,
+        directory: Path | None = None,
+        variables: Mapping[str, str] | None = None,
+    ) -> frozenset[str]:
+        """Return the files whose filter is not in the user's settings, so that it did not run.
+
+        The content that git would store for such a file cannot be computed here.
+        """
+        listing = encode("".join(f"{name}\0" for name in names))
+        if not listing:
+            return frozenset()
+        asked = ("check-attr", "-z", "--stdin", *options, "filter")
+        words = self.run(*asked, directory=directory, variables=variables, stdin=listing)
+        fields = decode(words.raw).split("\0")  # name, attribute, value, name, …
+        filters = dict(zip(fields[::3], fields[2::3], strict=False))
+        missing = {one for one in filters.values() if not self._is_configured(one)}
+        return frozenset(name for name, filter_name in filters.items() if filter_name in missing)
+
+    def _is_configured(self, filter_name: str) -> bool:
+        if filter_name in _NO_FILTER:
+            return True
+        keys = (f"filter.{filter_name}.{part}" for part in ("clean", "process"))
+        return any(
+            run_git(self.root, "config", "--get", key, variables=self.variables).code == 0
+            for key in keys
+        )
+
+
+@contextmanager
+def open_shadow(
+    workspace: Path, *, seconds: float = SECONDS_MAX, has_user_settings: bool = True
+) -> Generator[Shadow]:
+    """Make a shadow of the repository of a worktree, for as long as it is used.
+
+    Without the user's settings no filter runs at all, not even theirs.
+
+    Raises:
+        GitFailed: there is no repository, or it cannot be read in time.
+    """
+    root = root_of(workspace)
+    if root is None:
+        raise GitFailed(f"`{workspace}` is not in a git repository")
+    user = {} if has_user_settings else NO_USER_SETTINGS
+    own, common, index, objects, form, head = _describe(root, seconds)
+    inert = run_git(root, "config", "-z", "--get-regexp", _INERT, variables=user, seconds=seconds)
+    pairs = (entry.partition("\n") for entry in inert.output.split("\0") if entry)
+    settings = {key: value if is_set else "true" for key, is_set, value in pairs}
+    with tempfile.TemporaryDirectory() as folder:
+        shadow = Path(folder)
+        for name in ("objects", "refs", "info"):
+            (shadow / name).mkdir()
+        (shadow / "HEAD").write_text(f"{head or 'ref: refs/heads/main'}\n", "ascii")
+        version = "0" if form == "sha1" else f"1\n[extensions]\nobjectFormat={form}"
+        (shadow / "config").write_text(f"[core]\nrepositoryFormatVersion={version}\n", "ascii")
+        rules = (common / "info/exclude", common / "info/attributes", own / "info/sparse-checkout")
+        for rule in rules:
+            (shadow / "info" / rule.name).symlink_to(rule)
+        for shared in own.glob("sharedindex.*"):  # parts of a split index
+            (shadow / shared.name).symlink_to(shared)
+        places = {
+            "GIT_DIR": folder,
+            "GIT_WORK_TREE": str(root),
+            "GIT_INDEX_FILE": str(index),
+            "GIT_OBJECT_DIRECTORY": str(objects),
+        }
+        yield Shadow(root, head, index, {**user, **places}, settings, seconds)
+
+
+def _describe(root: Path, seconds: float) -> tuple[Path, Path, Path, Path, str, str]:
+    """Return git's directory, the common one, index, objects, hash function and HEAD."""
+    files = ("--git-dir", "--git-common-dir", "--git-path", "index", "--git-path", "objects")
+    asked = ("rev-parse", "--path-format=absolute", *files, "--show-object-format", "HEAD")
+    result = run_git(root, *asked, seconds=seconds)
+    lines = decode(result.raw).splitlines()
+    # Where there is no commit yet, git repeats the word HEAD, and complains about it.
+    is_unborn = lines[-1:] == ["HEAD"]
+    if len(lines) != _DESCRIPTION_LINES or (result.code and not is_unborn):
+        raise GitFailed(result.error.strip() or f"git cannot read the repository of `{root}`")
+    own, common, index, objects = map(Path, lines[:4])
+    return own, common, index, objects, lines[4], "" if is_unborn else lines[5]
+
+
+def require(result: GitResult) -> GitResult:
+    """Raises `GitFailed` if git has failed."""
+    if result.code:
+        raise GitFailed(result.error.strip() or "git refused")
+    return result
+
+
+def encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def decode(raw: bytes) -> str:
+    """Return names as text that `encode` gives back as the same bytes, whatever they are."""
+    return raw.decode("utf-8", "surrogateescape")
