@@ -164,13 +164,11 @@ def move_branch(scene: DeliveryScene, session: SessionId) -> None:
 
 
 def forge_link(scene: DeliveryScene, session: SessionId) -> None:
-    link = Path(scene.state(session).worktree) / ".git"
-    link.write_text("gitdir: /nowhere\n")
+    Path(scene.state(session).worktree, ".git").write_text("gitdir: /nowhere\n")
 
 
 def take_remote_branch(scene: DeliveryScene, session: SessionId) -> None:
-    branch = scene.state(session).branch
-    run(scene.repository, "push", "-q", "origin", f"main:refs/heads/{branch}")
+    run(scene.repository, "push", "-q", "origin", f"main:{scene.state(session).branch}")
 
 
 def refuse_at_remote(scene: DeliveryScene, _: SessionId) -> None:
@@ -346,15 +344,21 @@ def test_what_is_shown_beforehand_is_what_is_then_done_and_showing_it_changes_no
     assert shown == recorded, "what is there is shown as it was recorded"
 
 
-def test_what_would_be_refused_is_shown_beforehand(scene: DeliveryScene) -> None:
-    session = scene.do_work(scene.wish(), files={"export.py": f"token = '{TOKEN_LIKE}'\n"})
+REFUSED_FILES = {
+    "secrets in it: export.py:1 (GitHub token)": {"export.py": f"token = '{TOKEN_LIKE}'\n"},
+    "need one: a.bin": {"a.bin": "x", ".gitattributes": "*.bin filter=lfs\n"},
+}
 
-    preview = preview_of(scene, session)
 
-    refused = scene.run_job(session)
+@pytest.mark.parametrize("objection", REFUSED_FILES)
+def test_what_would_be_refused_is_shown_beforehand(scene: DeliveryScene, objection: str) -> None:
+    session = scene.do_work(scene.wish(), files=REFUSED_FILES[objection])
+
+    preview, refused = preview_of(scene, session), scene.run_job(session)
+
     assert [(one.part, one.outcome) for one in preview.parts] == [("check", "refused")]
     assert preview.checked.objection in refused.detail
-    assert preview.checked.secrets[0] == "export.py:1 (GitHub token)"
+    assert objection in preview.checked.objection
 
 
 def preview_of(scene: DeliveryScene, session: SessionId) -> DeliveryPreview:

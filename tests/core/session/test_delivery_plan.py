@@ -100,6 +100,7 @@ def test_a_part_for_which_there_is_nothing_is_skipped_and_says_why(
         ({"parents": (OTHER,)}, "is not one commit after bbbbbbbbbbbb"),
         ({"parents": (BASE, OTHER)}, "is not one commit after"),
         ({"files": ("a.py", "b.py")}, "files that the hand-off does not name: b.py"),
+        ({"filtered": ("a.py",)}, "files that need one: a.py"),
         ({"secrets": ("a.py:3 (API key)",)}, "secrets in it: a.py:3 (API key). If that is"),
         ({"is_scanned": False}, "too much in it to look for secrets. If that is"),
     ],

@@ -76,6 +76,8 @@ class CommitFacts(msgspec.Struct, frozen=True):
     """What looks like a secret, each with its place."""
     is_scanned: bool = True
     """False: there is more than could be looked through."""
+    filtered: tuple[str, ...] = ()
+    """The files that need a git filter, which did not run when they were committed."""
 
 
 def plan_deliveries(
@@ -155,6 +157,9 @@ def objection_to(
     if steering := [name for name in facts.files if _CI_FILES.match(name)]:
         advice = f"Look at `git show {result.commit[:12]}`, and push it yourself"
         return f"it changes what CI runs with its secrets: {_first_of(steering)}. {advice}"
+    if facts.filtered:
+        reason = "no git filter (Git LFS, git-crypt) ran on them when they were committed"
+        return f"it changes files that need one: {_first_of(facts.filtered)}; {reason}"
     if accepts_secrets:
         return ""
     despite = f"If that is all right: `interlock driver deliver {session} {DESPITE_SECRETS}`"
