@@ -28,6 +28,7 @@ _INERT = (
     r"|sparsecheckout|sparsecheckoutcone|symlinks|trustctime)$"
 )
 _DESCRIPTION_LINES = 6
+_NOT_SET = 1  # the exit code of `git config` for a key that is not there
 _NO_FILTER = ("unspecified", "unset", "set")
 
 
@@ -40,6 +41,8 @@ class Shadow(msgspec.Struct, frozen=True):
     """The top of the worktree."""
     head: str
     """The commit at which the worktree stands; empty if there is none yet."""
+    common: Path
+    """Git's directory for all worktrees of the repository."""
     index: Path
     variables: Mapping[str, str]
     settings: Mapping[str, str]
@@ -94,11 +97,12 @@ class Shadow(msgspec.Struct, frozen=True):
     def _is_configured(self, filter_name: str) -> bool:
         if filter_name in _NO_FILTER:
             return True
-        keys = (f"filter.{filter_name}.{part}" for part in ("clean", "process"))
-        return any(
-            run_git(self.root, "config", "--get", key, variables=self.variables).code == 0
-            for key in keys
-        )
+        for part in ("clean", "process"):
+            key = f"filter.{filter_name}.{part}"
+            result = run_git(self.root, "config", "--get", key, variables=self.variables)
+            if result.code != _NOT_SET:
+                return bool(require(result))
+        return False
 
 
 @contextmanager
@@ -138,7 +142,15 @@ def open_shadow(
             "GIT_INDEX_FILE": str(index),
             "GIT_OBJECT_DIRECTORY": str(objects),
         }
-        yield Shadow(root, head, index, {**user, **places}, settings, seconds)
+        yield Shadow(
+            root=root,
+            head=head,
+            common=common,
+            index=index,
+            variables={**user, **places},
+            settings=settings,
+            seconds=seconds,
+        )
 
 
 def _describe(root: Path, seconds: float) -> tuple[Path, Path, Path, Path, str, str]:

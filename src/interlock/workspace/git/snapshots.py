@@ -55,8 +55,10 @@ def _write_tree(shadow: Shadow) -> str:
         names = {one for one in decode(listed.raw).split("\0") if one and one[-1] != "/"}
         names -= shadow.find_unfiltered(names)
         given = encode("".join(f"{one}\0" for one in sorted(names)))
+        # Git LFS would keep the content of new files in the shadow, which goes away.
+        storage = ("-c", f"lfs.storage={shadow.common / 'lfs'}")
         update = ("update-index", "-z", "--add", "--remove", "--replace", "--stdin")
-        shadow.run(*update, variables=apart, stdin=given)
+        shadow.run(*storage, *update, variables=apart, stdin=given)
         tree = shadow.run("write-tree", variables=apart).output.strip()
     if not shadow.head:
         return tree if names else ""
