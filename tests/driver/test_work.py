@@ -1,8 +1,10 @@
 """Unattended work from its order to its end."""
 
+import json
 from pathlib import Path
 
 from interlock.core.unattended.order import DeliveryWish
+from tests.agents.models.fake_provider import Reply, openai_stream, running_provider
 from tests.driver.stage import Stage, call, git, hand_in, line_script
 
 
@@ -89,3 +91,19 @@ def test_a_hand_off_that_names_what_is_not_the_works_is_not_committed(tmp_path: 
         assert state.outcome == "success"
         assert "not committed: the hand-off names `.git/config`" in state.detail
         assert state.commit == ""
+
+
+def test_a_provider_that_rejects_bad_tools_takes_those_of_the_driver(tmp_path: Path) -> None:
+    arguments = {"notes": "It is proven.", "artifacts": [{"kind": "proof", "runs": [1, None]}]}
+    turn = openai_stream(calls=[("call_1", "complete_step", json.dumps(arguments))])
+    with running_provider() as provider:
+        provider.replies = [Reply(turn)]
+        with Stage(tmp_path, settings=f'base_url = "{provider.url}/v1"') as stage:
+            session = stage.order_line(1, model="openai:gpt-5-mini")
+            stage.start_driver()
+
+            state = stage.wait_for(session, "done", "parked")
+
+            assert (state.outcome, state.detail) == ("success", ""), stage.entries(session)
+            assert stage.notes(session) == ["It is proven."]
+    assert "spawn_agent" in str(provider.requests[0].json["tools"])

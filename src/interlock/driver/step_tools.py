@@ -14,6 +14,10 @@ from interlock.core.unattended.journal import COMPLETE_STEP
 from interlock.driver.tools.catalogue import arguments_schema
 
 REPORT_ISSUE, SPAWN_AGENT = "report_issue", "spawn_agent"
+# msgspec writes no schema for `Json`, and OpenAI rejects an array without `items`. The model is
+# told to send objects; other JSON is still decoded, so that the server can say what is wrong.
+_OPEN_OBJECT: dict[str, Json] = {"type": "object", "properties": {}, "additionalProperties": True}
+JsonObject = Annotated[Json, Meta(extra_json_schema=_OPEN_OBJECT)]
 
 
 class CompleteStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -24,10 +28,14 @@ class CompleteStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = ""
     artifacts: Annotated[
-        tuple[Json, ...], Meta(description="The structured results that the step asks for.")
+        tuple[JsonObject, ...], Meta(description="The structured results that the step asks for.")
     ] = ()
     context: Annotated[
-        dict[str, Json], Meta(description="Only the values that have changed, by their keys.")
+        dict[str, Json],
+        Meta(
+            description="Only the values that have changed, by their keys.",
+            extra_json_schema=_OPEN_OBJECT,
+        ),
     ] = {}
 
 

@@ -1,6 +1,7 @@
 """A provider on loopback: it answers each request with the next reply, and keeps what it was sent.
 
 It speaks the wire of Anthropic's Messages and of OpenAI's Chat Completions as far as streams go.
+Tools that a real provider rejects are rejected here too, whatever the next reply is.
 """
 
 import json
@@ -13,6 +14,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal, cast
 
 import msgspec
+
+from tests.agents.models.tool_schema_check import tool_problems
 
 Event = Mapping[str, Any]
 Calls = Sequence[tuple[str, str, str]]
@@ -63,8 +66,12 @@ class _Handler(BaseHTTPRequestHandler):
         provider = cast("FakeProvider", self.server)
         body = self.rfile.read(int(self.headers["content-length"]))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        provider.requests.append(Request(self.path, headers, body))
+        request = Request(self.path, headers, body)
+        provider.requests.append(request)
         reply = provider.replies.pop(0)
+        if problem := next(tool_problems(request.json.get("tools", ())), None):
+            error = {"type": "invalid_request_error", "message": problem}
+            reply = Reply(json.dumps({"type": "error", "error": error}).encode(), status=400)
         self.send_response(reply.status)
         kind = "text/event-stream" if reply.status == 200 else "application/json"
         for name, value in {"content-type": kind, **reply.headers}.items():

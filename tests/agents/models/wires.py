@@ -22,9 +22,20 @@ from tests.agents.models.fake_provider import FakeProvider, anthropic_stream, op
 
 KEY = "sk-test-0123456789abcdef"
 CREDENTIALS = Credentials({"anthropic": ApiKey(KEY), "openai": ApiKey(KEY)})
-TOOLS = (
-    ToolSpec("Read", "Read a file.", {"type": "object", "properties": {"path": {"minLength": 1}}}),
-    ToolSpec("Bash", "Run a command.", {"type": "object", "additionalProperties": False}),
+TOOLS = tuple(
+    ToolSpec(
+        name,
+        description,
+        {
+            "type": "object",
+            "properties": {field: {"type": "string", "minLength": 1}},
+            "additionalProperties": False,
+        },
+    )
+    for name, description, field in (
+        ("Read", "Read a file.", "path"),
+        ("Bash", "Run a command.", "command"),
+    )
 )
 ASKED = (UserMessage("Fix the test."),)
 CALLS = (("call_a", "Read", '{"path": "a.py"}'), ("call_b", "Bash", '{"command": "ls"}'))

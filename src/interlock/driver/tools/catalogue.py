@@ -65,9 +65,12 @@ def tool_specs(
 
 
 def arguments_schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
-    """The JSON Schema of flat arguments."""
+    """Return the JSON Schema of flat arguments, complete enough for every provider."""
     _, components = msgspec.json.schema_components((arguments,))
     schema: dict[str, Any] = components[arguments.__name__]
+    for field in schema["properties"].values():
+        if "enum" in field:  # msgspec leaves the type out, and some endpoints insist on it
+            field["type"] = "string"
     return {name: value for name, value in schema.items() if name != "title"}
 
 
