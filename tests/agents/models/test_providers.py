@@ -1,7 +1,5 @@
 """Opening a model by its name, and what is said where that cannot be."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -43,23 +41,3 @@ def test_a_key_is_shown_nowhere() -> None:
 
     assert credentials.keys == {"anthropic": ApiKey(KEY)}
     assert KEY not in f"{credentials} {credentials!r} {credentials.keys['anthropic']}"
-
-
-def test_missing_packages_are_named_with_what_to_install() -> None:
-    program = """
-import sys
-sys.modules["pydantic_ai"] = None
-from interlock.agents.models.credentials import ApiKey, Credentials
-from interlock.agents.models.failures import ModelUnavailable
-from interlock.agents.models.providers import open_model
-try:
-    open_model("anthropic:claude", credentials=Credentials({"anthropic": ApiKey("k")}))
-except ModelUnavailable as unavailable:
-    print(unavailable, unavailable.hint)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
-
-    assert "pydantic_ai" in done.stdout, done.stderr
-    assert "interlock[driver]" in done.stdout

@@ -8,6 +8,7 @@ when a model of theirs is opened.
 from pathlib import Path
 
 from interlock.agents.models.credentials import KEY_VARIABLES, ApiKey, Credentials
+from interlock.agents.models.extras import current_installation, extra_hint
 from interlock.agents.models.failures import ModelUnavailable
 from interlock.agents.models.model_names import SCRIPTED, is_model_name
 from interlock.agents.models.model_port import ModelPort
@@ -43,9 +44,12 @@ def open_model(
 
         return ProviderModel(provider, model, key=key, base_url=base_url, call_seconds=call_seconds)
     except ImportError as error:
+        # The library names no module when only its own part for a provider is missing.
+        module = error.name or provider
         raise ModelUnavailable(
-            f"The packages for models of {provider} are not installed ({error.name}).",
-            "Install Interlock with its extra: pip install 'interlock[driver]'.",
+            f"Models of {provider} need the extra `driver`, which is not installed (no module"
+            f" `{module}`).",
+            extra_hint("driver", current_installation()),
         ) from error
 
 
