@@ -16,6 +16,7 @@ from interlock.app.gate.opt_in import opt_in
 from interlock.mcp.instructions import BYTES_MAX, instructions_for
 from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS, TOOLSETS, USUAL_TOOLSETS, NoSuchToolset, tools_of
+from tests.agents.models.tool_schema_check import schema_problems
 from tests.cli.conftest import Terminal
 from tests.mcp.agent import Agent
 
@@ -167,6 +168,8 @@ def test_every_argument_is_described_and_every_example_is_valid(tool: Any) -> No
     has_plain_words = tool not in TOOLSETS["workflow"] and tool.name != "session"
     assert unsaid <= (SELF_EVIDENT if has_plain_words else set())
     jsonschema.validate(tool.example_call().params, schema)
+    rejected = "array schema missing items"
+    assert not [problem for problem in schema_problems(schema) if rejected in problem]
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)

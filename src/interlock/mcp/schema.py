@@ -47,6 +47,9 @@ def _inline_references(part: object, definitions: dict[str, Any]) -> object:
         members["properties"] = {
             n: _inline_references(value, definitions) for n, value in properties.items()
         }
+    if members.get("type") == "array":
+        # Clients pass schemas on, and OpenAI rejects all tools for one array without `items`.
+        members.setdefault("items", {})
     return {
         name: value if name == "properties" else _inline_references(value, definitions)
         for name, value in members.items()
