@@ -3,10 +3,12 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Self
 
@@ -188,6 +190,12 @@ class Stage:
         path = Path(f"{name.removeprefix('scripted:')}.calls")
         lines = path.read_text().splitlines() if path.exists() else []
         return [json.loads(line) for line in lines]
+
+    def age_lease(self, ms: int) -> None:
+        """Change the lease as if so much time had passed since its last renewal."""
+        aged = "UPDATE lease SET renewed_ms = renewed_ms - ?, until_ms = until_ms - ?"
+        with closing(sqlite3.connect(self.home / "interlock.db")) as db, db:
+            db.execute(aged, (ms, ms))
 
     def worktree(self, session: SessionId) -> Path:
         return Path(self.state(session).worktree)

@@ -312,24 +312,3 @@ def test_a_driver_waits_for_a_server_and_survives_two_restarts_of_it(tmp_path: P
 
         assert stage.wait_for(session, "done", "parked").outcome == "success"
         assert stage.notes(session) == [f"Step {n} is done." for n in range(1, 7)]
-
-
-def test_a_driver_that_slept_too_long_is_fenced_off(tmp_path: Path) -> None:
-    with Stage(tmp_path) as stage:
-        mark = "3.4561"
-        stage.play(line_script(2, work=lambda _: [call("Bash", command=f"sleep {mark}")]))
-        session = stage.order_line(2)
-        first = stage.start_driver()
-        wait_for_command(stage, session, mark)
-        first.send(signal.SIGSTOP)
-        second = stage.start_driver()
-        assert second.is_running, "it stands by"
-
-        state = stage.wait_for(session, "done", "parked")
-        first.send(signal.SIGCONT)
-
-        assert state.outcome == "success"
-        assert first.end(0, seconds=30) == 5, "it has lost its lease"
-        assert second.is_running
-        assert stage.notes(session) == ["Step 1 is done.", "Step 2 is done."]
-        os.kill(second.pid, 0)

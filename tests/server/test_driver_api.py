@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from interlock.app.unattended.driver_desk import LEASE_MS
 from interlock.core.unattended.order import DeliveryWish
 from tests.driver.stage import Stage, git
 from tests.scenes import linear
@@ -133,6 +134,25 @@ def test_a_driver_that_was_taken_over_from_can_write_nothing(stage: Stage) -> No
     fresh = send(stage, "/mcp", advance, interlock_lease=f"{second['name']}:{second['epoch']}")
     assert "result" in fresh.json
     assert stage.notes(session) == ["Too late"]
+
+
+def test_a_lapsed_lease_keeps_its_epoch_unless_another_driver_acquires_it(stage: Stage) -> None:
+    first = check_in(stage, "first", isAlone=True)
+    assert not first["hasLapsed"]
+    stage.age_lease(LEASE_MS)
+
+    again = check_in(stage, "first")
+    assert (again["lease"]["epoch"], again["hasLapsed"]) == (first["lease"]["epoch"], True)
+    assert again["lease"]["leftMs"] > LEASE_MS // 2
+    assert not check_in(stage, "first")["hasLapsed"], "it is renewed"
+    stage.age_lease(LEASE_MS)
+
+    second = check_in(stage, "second")
+    assert (second["lease"]["holder"], second["hasLapsed"]) == ("second", False)
+    assert second["lease"]["epoch"] == first["lease"]["epoch"] + 1
+    assert check_in(stage, "first")["lease"]["holder"] == "second"
+    stage.age_lease(LEASE_MS)
+    assert check_in(stage, "first")["lease"]["epoch"] == first["lease"]["epoch"] + 2
 
 
 def test_an_order_says_where_its_result_goes_and_nothing_goes_there_before_it_is_done(

@@ -172,7 +172,7 @@ class ModelLoop:
             context.settings.output_tokens,
         )
         try:
-            model = context.resources.shelf.model(step.model)
+            model = await context.resources.shelf.model(step.model)
         except ModelUnavailable as unavailable:
             raise Standstill("credentials", f"{unavailable} {unavailable.hint}") from unavailable
         started = time.monotonic()

@@ -1,5 +1,6 @@
 """The models that a driver has opened: one connection for all sessions that use the same one."""
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -24,24 +25,28 @@ class ModelShelf:
         self._settings = settings
         self._open: dict[str, OpenModel] = {}
         self._pauses: dict[str, ProviderPause] = {}
+        self._opening: dict[str, asyncio.Lock] = {}
+        """By provider: sessions that wait for the same import must not use up the threads."""
 
-    def model(self, name: str) -> OpenModel:
-        """The model of that name, opened on first use.
+    async def model(self, name: str) -> OpenModel:
+        """Return the model of that name. The first use opens it in a thread: the import is slow.
 
         Raises:
             ModelUnavailable: it cannot be used; what to do is in its hint.
         """
-        if name not in self._open:
-            provider = name.partition(":")[0]
-            port = open_model(
-                name,
-                credentials=self._credentials(provider),
-                base_url=self._settings.base_url,
-                call_seconds=self._settings.call_seconds,
-            )
-            pause = self._pauses.setdefault(provider, ProviderPause())
-            self._open[name] = OpenModel(port, pause)
-        return self._open[name]
+        provider = name.partition(":")[0]
+        async with self._opening.setdefault(provider, asyncio.Lock()):
+            if name not in self._open:
+                port = await asyncio.to_thread(
+                    open_model,
+                    name,
+                    credentials=self._credentials(provider),
+                    base_url=self._settings.base_url,
+                    call_seconds=self._settings.call_seconds,
+                )
+                pause = self._pauses.setdefault(provider, ProviderPause())
+                self._open[name] = OpenModel(port, pause)
+            return self._open[name]
 
     def forget(self, name: str) -> None:
         """Open it anew the next time: its key may be another one then."""

@@ -1,24 +1,30 @@
-"""The process of the driver: hold the lease, look at the board, and work on what is next.
+"""The driver process: hold the lease, read the queue, and work on what is next.
 
-It checks in with the server twice a second. The answer is the lease, and the board: every session
-of this machine whose work is not over, with what the user wants of it. Work that was begun goes
-on first, then what is queued, in the order in which it was asked for, as far as there is room. If
-the server is away, what goes on waits for it; if the lease is lost, everything is ended at once,
-because another driver has taken over.
+The driver checks in with the server twice a second. The response is the lease and the queue: every
+unfinished session of this machine, with what the user wants of it. Work in progress continues
+first, then queued work starts in the order in which it was requested, as far as there is room.
+
+A thread of its own checks in, because the event loop may stall for longer than the lease lasts. A
+lease that lapsed all the same (the process was stopped, the server was down) is renewed under its
+old epoch if no other driver has acquired it. Until then no new action starts. If another driver has
+acquired it, this one ends everything and exits.
 """
 
 import asyncio
 import logging
 import os
 import signal
+import threading
 import time
+from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 
 from interlock import __version__
+from interlock.agents.models.providers import import_library
 from interlock.app.clock import SystemClock
 from interlock.app.failures import LeaseLost, StoreFailure
-from interlock.app.unattended.driver_desk import LEASE_MS, DriverBoard, WorkSheet
+from interlock.app.unattended.driver_desk import DriverBoard, WorkSheet
 from interlock.app.unattended.driver_files import DriverJournal, claim_file
 from interlock.app.unattended.driver_settings import driver_settings
 from interlock.app.unattended.status import RunningDriver, announce_driver
@@ -30,13 +36,19 @@ from interlock.driver.session_work import run_session
 from interlock.driver.workplaces import choose_level
 
 TICK_SECONDS = 0.4
+STALL_TICKS_MAX = 300
+"""Check-ins, about two minutes, without a response of the event loop: then the process exits.
+
+A loop that hangs for good must not hold the lease, and its tools must not run beside those of the
+next driver. Not seconds: the time for which the whole process was stopped does not count.
+"""
 STORAGE_RETRY_SECONDS = 10.0
 DRAIN_SECONDS = 5.0
 """The time that a tool gets to end when the driver is shut down."""
 SET_ASIDE_SECONDS, CHECK_OUT_SECONDS = 2.5, 1.0
 END_SECONDS_MAX, HURRY_SECONDS_MAX = 9.0, 1.0
 """How long a shutdown takes at most, whatever hangs: asked for once, and asked for twice."""
-EXIT_DONE, EXIT_LOST = 0, 5
+EXIT_DONE, EXIT_LOST, EXIT_STALLED = 0, 5, 6
 _LOG = logging.getLogger(__name__)
 
 
@@ -51,69 +63,120 @@ class Driver:
         self._resources: DriverResources | None = None
         self._tasks: dict[SessionId, asyncio.Task[object]] = {}
         self._tried_at: dict[SessionId, float] = {}
-        self._confirmed_at = 0.0
+        self._confirmed_at = self._lease_until = 0.0
         self._lease_confirmed = asyncio.Event()
         self._stop = asyncio.Event()
+        self._is_over = threading.Event()
+        """Set when all work has ended, and the lease is needed no longer."""
         self._was_lost = False
 
     async def run(self) -> int:
-        """Work until a signal, or until another driver has the lease; the exit code."""
+        """Work until a signal, or until another driver has the lease; return the exit code."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._shut_down)
-        watch = asyncio.create_task(self._watch())
-        watch.add_done_callback(lambda _: self._stop.set())
+        lease_thread = asyncio.create_task(asyncio.to_thread(self._keep_lease, loop))
+        lease_thread.add_done_callback(lambda _: self._stop.set())
         await self._stop.wait()
-        watch.cancel()
-        await self._end()
-        with suppress(asyncio.CancelledError):
-            await watch  # a bug there is a bug of the whole process
+        await self._end(lease_thread)
+        if lease_thread.done():
+            lease_thread.result()  # a bug there is a bug of the whole process
         return EXIT_LOST if self._was_lost else EXIT_DONE
 
-    async def _watch(self) -> None:
-        """Check in again and again, until another driver has the lease."""
-        while True:
+    def _keep_lease(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Check in until all work is over, and have the event loop follow each board.
+
+        Runs in a thread. Imports the provider's library first: that takes seconds, 20 on a slow
+        machine, and stalls nothing while the driver does not hold the lease.
+        """
+        try:
+            import_library(self._settings.model if self._settings.runner == "model" else "")
+        except Exception as error:  # noqa: BLE001 (the work that needs it reports it)
+            _LOG.warning("The library for %s was not imported: %s", self._settings.model, error)
+        following: Future[None] | None = None
+        stalled_ticks = 0
+        while not self._is_over.is_set():
             try:
-                await self._tick()
+                board = self._check_in()
             except LeaseLost as lost:
-                _LOG.error("Another driver has taken over: %s", lost)
-                self._was_lost = True
+                self._lose(lost)
                 return
-            except StoreFailure as failure:
-                _LOG.warning("The journal cannot be used: %s", failure)
-            await asyncio.sleep(TICK_SECONDS)
+            if following and not following.done():
+                stalled_ticks += 1
+                if stalled_ticks > STALL_TICKS_MAX:
+                    _LOG.critical("The event loop hangs. The driver exits; the next one continues")
+                    os._exit(EXIT_STALLED)
+            else:
+                stalled_ticks = 0
+                if following:
+                    following.result()
+                following = board and asyncio.run_coroutine_threadsafe(self._follow(board), loop)
+            self._is_over.wait(TICK_SECONDS)
+        if self._client.lease and not self._was_lost:
+            with suppress(ServerAway, CallRefused):
+                self._client.check_out(self._holder)
+
+    def _check_in(self) -> DriverBoard | None:
+        """Acquire or renew the lease; return the board if the lease is ours.
+
+        Raises:
+            LeaseLost: another driver has acquired the lease since it was ours.
+        """
+        sent_at = time.monotonic()
+        try:
+            board = self._client.check_in(self._holder, is_alone=self._claim.try_acquire())
+        except ServerAway as away:
+            _LOG.info("waiting for the server: %s", away)
+            return None
+        except CallRefused as refused:
+            _LOG.warning("The server refuses: %s", refused)
+            return None
+        lease, known = board.lease, self._client.lease
+        if lease.holder != self._holder:
+            if known is not None:
+                raise LeaseLost(f"{lease.holder} has the lease, epoch {lease.epoch}")
+            _LOG.info("standing by: %s works for this machine", lease.holder)
+            return None
+        if known is not None and known.epoch != lease.epoch:
+            raise LeaseLost(f"it had the lease after epoch {known.epoch}")
+        if board.has_lapsed:
+            _LOG.warning(
+                "The driver's lease lapsed (the process stalled or the server was away for %.0f s)."
+                " No other driver acquired it: it is renewed, and the work continues",
+                sent_at - self._confirmed_at,
+            )
+        self._client.lease = lease
+        self._confirmed_at = sent_at
+        # Counted from the request: the server renewed it later, at a time unknown here.
+        self._lease_until = sent_at + lease.left_ms / 1_000
+        return board
 
     async def _confirm_lease(self) -> None:
-        """Wait until the lease is known to be ours: this process may have been stopped for long."""
-        if time.monotonic() - self._confirmed_at > LEASE_MS / 1_000:
+        """Wait until the lease is known to be ours: the process may have been stopped."""
+        if time.monotonic() > self._lease_until:
             self._lease_confirmed.clear()
             await self._lease_confirmed.wait()
 
-    async def _tick(self) -> None:
-        try:
-            is_alone = self._claim.try_acquire()
-            board = await self._client.check_in(self._holder, is_alone=is_alone)
-        except ServerAway as away:
-            _LOG.info("waiting for the server: %s", away)
-            return
-        except CallRefused as refused:
-            _LOG.warning("The server refuses: %s", refused)
-            return
-        if board.lease.holder != self._holder:
-            if self._resources is not None:
-                raise LeaseLost(f"{board.lease.holder} has it, since epoch {board.lease.epoch}")
-            _LOG.info("standing by: %s works for this machine", board.lease.holder)
-            return
-        known = self._client.lease
-        if known is not None and known.epoch != board.lease.epoch:
-            raise LeaseLost(f"it was another's since epoch {known.epoch}")
-        self._client.lease = board.lease
-        self._confirmed_at = time.monotonic()
+    def _lose(self, lost: LeaseLost) -> None:
+        _LOG.error("Another driver has taken over: %s", lost)
+        self._was_lost = True
+
+    async def _follow(self, board: DriverBoard) -> None:
+        if time.monotonic() > self._lease_until:
+            return  # the process was stopped after the check-in; the next one decides
         self._lease_confirmed.set()
-        if self._resources is None:
-            self._begin(board)
-        self._follow_wishes(board)
-        self._start_work(board)
+        if self._stop.is_set():
+            return
+        try:
+            if self._resources is None:
+                self._begin(board)
+            self._follow_wishes(board)
+            self._start_work(board)
+        except LeaseLost as lost:
+            self._lose(lost)
+            self._stop.set()
+        except StoreFailure as failure:
+            _LOG.warning("The journal cannot be used: %s", failure)
 
     def _begin(self, board: DriverBoard) -> None:
         """This process is the driver now."""
@@ -190,8 +253,8 @@ class Driver:
     async def _work_on(self, context: SessionContext) -> None:
         try:
             await run_session(context)
-        except LeaseLost:
-            self._was_lost = True
+        except LeaseLost as lost:
+            self._lose(lost)
             self._stop.set()
         except asyncio.CancelledError:
             raise
@@ -219,7 +282,7 @@ class Driver:
         asyncio.get_running_loop().call_later(seconds_max, _leave)
         self._stop.set()
 
-    async def _end(self) -> None:
+    async def _end(self, lease_thread: "asyncio.Task[None]") -> None:
         tasks = list(self._tasks.values())
         if tasks and not self._was_lost:
             await asyncio.wait(tasks, timeout=DRAIN_SECONDS)
@@ -231,11 +294,8 @@ class Driver:
             await self._resources.shelf.close()
             self._resources.journal.close()
             announce_driver(self._home, None)
-        if not self._was_lost:
-            try:
-                await asyncio.wait_for(self._client.check_out(self._holder), CHECK_OUT_SECONDS)
-            except (ServerAway, CallRefused, TimeoutError):
-                return
+        self._is_over.set()
+        await asyncio.wait({lease_thread}, timeout=CHECK_OUT_SECONDS)
 
 
 def _leave() -> None:

@@ -60,18 +60,17 @@ class ServerClient:
         self._idle = threading.local()
         self._last_id = 0
 
-    async def check_in(self, holder: str, *, is_alone: bool) -> DriverBoard:
-        """One try, because the next one comes soon.
+    def check_in(self, holder: str, *, is_alone: bool) -> DriverBoard:
+        """Acquire or renew the lease. Blocks, and tries once: the next check-in comes soon.
 
         Raises:
             ServerAway: no server answers.
         """
         body = {"holder": holder, "isAlone": is_alone}
-        return await asyncio.to_thread(self.call_rest, "/driver/check-in", body, DriverBoard)
+        return self.call_rest("/driver/check-in", body, DriverBoard)
 
-    async def check_out(self, holder: str) -> None:
-        body = {"holder": holder, "leaves": True}
-        await asyncio.to_thread(self.call_rest, "/driver/check-in", body, object)
+    def check_out(self, holder: str) -> None:
+        self.call_rest("/driver/check-in", {"holder": holder, "leaves": True}, object)
 
     async def report(self, session: SessionId, moved: UnattendedMoved) -> UnattendedState:
         path = f"/driver/sessions/{session}/report"

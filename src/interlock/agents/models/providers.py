@@ -2,9 +2,10 @@
 
 `openai` is also every endpoint that speaks Chat Completions as OpenAI does: give its `base_url`.
 The libraries of providers take seconds to import and are an extra (`driver`), so they are imported
-when a model of theirs is opened.
+when a model of theirs is opened, or ahead of that with `import_library`.
 """
 
+from importlib import import_module
 from pathlib import Path
 
 from interlock.agents.models.credentials import KEY_VARIABLES, ApiKey, Credentials
@@ -23,7 +24,7 @@ def open_model(
 ) -> ModelPort:
     """Return the model of that name. A call fails when nothing came from it for `call_seconds`.
 
-    The first of a provider takes two or three seconds: a thread is the place for that.
+    The first of a provider takes seconds (`import_library`): call it in a thread.
 
     Raises:
         ModelUnavailable: unknown provider, no usable key, missing packages, or unreadable script.
@@ -37,12 +38,24 @@ def open_model(
     if provider == SCRIPTED:
         return ScriptedModel(Path(model), call_seconds=call_seconds)
     key = _usable_key(provider, credentials, base_url)
-    try:
-        from interlock.agents.models.provider_model import (  # noqa: PLC0415 (1 s, and an extra)
-            ProviderModel,
-        )
+    import_library(name)
+    from interlock.agents.models.provider_model import ProviderModel  # noqa: PLC0415 (an extra)
 
-        return ProviderModel(provider, model, key=key, base_url=base_url, call_seconds=call_seconds)
+    return ProviderModel(provider, model, key=key, base_url=base_url, call_seconds=call_seconds)
+
+
+def import_library(name: str) -> None:
+    """Import the library that a model needs, if any. Takes two or three seconds of CPU time.
+
+    Raises:
+        ModelUnavailable: its packages are not installed.
+    """
+    provider = name.partition(":")[0]
+    if provider not in KEY_VARIABLES:
+        return
+    try:
+        import_module("interlock.agents.models.provider_model")
+        import_module(f"pydantic_ai.models.{provider}")
     except ImportError as error:
         # The library names no module when only its own part for a provider is missing.
         module = error.name or provider

@@ -39,7 +39,6 @@ from interlock.core.session.unattended_control import (
 )
 from interlock.core.session.unattended_events import UnattendedMoved
 from interlock.core.unattended.order import Limits, UnattendedOrder, UnattendedState
-from interlock.store.leases import Lease
 
 LEASE_MS = 10_000
 LEASE_PREFIX = "driver:"
@@ -70,6 +69,8 @@ class DriverBoard(msgspec.Struct, frozen=True, rename="camel"):
     lease: DriverLease
     work: tuple[WorkSheet, ...]
     """All of this machine, in the order in which it was asked for; empty for who has no lease."""
+    has_lapsed: bool = False
+    """The lease of this holder had lapsed before this check-in renewed it."""
 
 
 def lease_name(app: App) -> str:
@@ -91,17 +92,22 @@ def is_driver_alive(app: App, machine: str = "") -> bool:
 def check_in(app: App, holder: str, *, is_alone: bool = False) -> DriverBoard:
     """Acquire or renew the lease for a driver, and show it its work.
 
-    If another one has it, that is in the answer, and there is no work. `is_alone`: the driver has
-    the lock of the machine's drivers, so whoever had the lease is dead, and need not be waited for.
+    If another driver holds it, the response says so, and lists no work. `is_alone`: the caller has
+    the lock of the machine's drivers, so every other driver is dead, and its lease is ended.
+
+    A lease that lapsed keeps its epoch if no other driver has acquired it since. A holder is one
+    process, so everything that was decided under that epoch was decided by the caller.
     """
-    current = current_lease(app)
-    if is_alone and current and current.holder != holder and current.left_ms > 0:
-        app.log.release_lease(Lease(current.name, current.holder, current.epoch, 0))
-        current = None
-    is_fresh = current and current.holder == holder and current.left_ms > LEASE_MS * 2 // 3
-    if current is None or not is_fresh:
+    lease = app.log.lease(lease_name(app))
+    if is_alone and lease and lease.holder != holder and lease.left_ms > 0:
+        app.log.release_lease(lease)
+    is_ours = lease is not None and lease.holder == holder
+    has_lapsed = lease is not None and is_ours and lease.left_ms == 0
+    if lease and has_lapsed:
+        app.log.renew_lease(lease, ttl_ms=LEASE_MS)
+    if lease is None or not is_ours or lease.left_ms <= LEASE_MS * 2 // 3:
         lease = app.log.acquire_lease(lease_name(app), holder, ttl_ms=LEASE_MS)
-        current = DriverLease(lease.name, lease.holder, lease.epoch, lease.left_ms)
+    current = DriverLease(lease.name, lease.holder, lease.epoch, lease.left_ms)
     if current.holder != holder:
         return DriverBoard(current, ())
     machine = own_machine(app)
@@ -115,7 +121,7 @@ def check_in(app: App, holder: str, *, is_alone: bool = False) -> DriverBoard:
         for session, state in list_active(app)
         if state.order.machine == machine
     )
-    return DriverBoard(current, sheets)
+    return DriverBoard(current, sheets, has_lapsed)
 
 
 def _is_answered(app: App, session: SessionId, state: UnattendedState) -> bool:

@@ -1,0 +1,175 @@
+"""The driver's lease: a stall does not cost it, a lapse is repaired, and another's is respected."""
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from interlock.app.unattended.driver_desk import LEASE_MS, current_lease
+from interlock.core.ids import SessionId
+from interlock.core.unattended.journal import INTERRUPTED, ToolEnded, ToolStarted
+from tests.driver.stage import Stage, call, hand_in, line_script, processes_of
+from tests.scenes import linear
+
+LAPSED, TAKEN_OVER = "The driver's lease lapsed", "Another driver has taken over"
+AGE_MS = 4_000
+"""Enough for the next check-in to renew the lease, and too little for it to lapse before."""
+STALLING = """
+import os, time
+from pathlib import Path
+from interlock.app.unattended.driver_files import DriverJournal
+from interlock.core.unattended.journal import ToolStarted
+from interlock.driver import __main__, process
+
+append, stall = DriverJournal.append, Path(os.environ["INTERLOCK_HOME"], "stall")
+
+def stalling_append(self, session, seq, entry, **named):
+    append(self, session, seq, entry, **named)
+    while isinstance(entry, ToolStarted) and stall.exists():
+        time.sleep(0.01)
+
+DriverJournal.append = stalling_append
+process.STALL_TICKS_MAX = int(os.environ["STALL_TICKS_MAX"])
+raise SystemExit(__main__.main())
+"""
+"""A driver whose event loop stalls before a tool runs, as long as there is a file `stall`."""
+SLOW_LIBRARY = """
+import pathlib, time
+here = pathlib.Path(__file__).parent
+(here / "importing").touch()
+while not (here / "go").exists():
+    time.sleep(0.01)
+raise ImportError("No module named 'pydantic_ai'", name="pydantic_ai")
+"""
+
+
+def left_ms(stage: Stage) -> int:
+    lease = current_lease(stage.app)
+    return lease.left_ms if lease else 0
+
+
+def start_stalling_driver(stage: Stage, *, ticks_max: int) -> SessionId:
+    stage.play(line_script(1, work=lambda _: [call("Bash", command="echo once >> marks")]))
+    session = stage.order_line(1)
+    (stage.home / "stall").touch()
+    stage.start_driver("-c", STALLING, STALL_TICKS_MAX=str(ticks_max))
+    stage.wait_until(
+        lambda: any(isinstance(entry, ToolStarted) for entry in stage.entries(session)),
+        "the event loop is stalled",
+        session,
+    )
+    return session
+
+
+def test_a_stalled_event_loop_does_not_cost_the_lease(tmp_path: Path) -> None:
+    with Stage(tmp_path) as stage:
+        session = start_stalling_driver(stage, ticks_max=10_000)
+        for _ in range(LEASE_MS // AGE_MS + 1):
+            stage.wait_until(lambda: left_ms(stage) > LEASE_MS * 0.9, "it is renewed", session)
+            stage.age_lease(AGE_MS)
+        stage.wait_until(lambda: left_ms(stage) > LEASE_MS * 0.9, "it is renewed", session)
+
+        (stage.home / "stall").unlink()
+
+        assert stage.wait_for(session, "done", "parked").outcome == "success"
+        assert (stage.worktree(session) / "marks").read_text() == "once\n"
+        assert stage.drivers[0].is_running
+        log = stage.drivers[0].log.read_text()
+        assert LAPSED not in log
+        assert TAKEN_OVER not in log
+
+
+def test_a_driver_whose_event_loop_hangs_exits_and_the_next_one_continues(tmp_path: Path) -> None:
+    with Stage(tmp_path) as stage:
+        session = start_stalling_driver(stage, ticks_max=3)
+        (hung,) = stage.drivers
+
+        assert hung.end(0) == 6
+        assert "The event loop hangs" in hung.log.read_text()
+        (stage.home / "stall").unlink()
+        stage.start_driver()
+
+        assert stage.wait_for(session, "done", "parked").outcome == "success"
+        results = [e.result.text for e in stage.entries(session) if isinstance(e, ToolEnded)]
+        assert results == [INTERRUPTED]
+
+
+def test_a_driver_whose_lease_lapsed_renews_it_and_continues(tmp_path: Path) -> None:
+    with Stage(tmp_path) as stage:
+        mark = "1.4142"
+        command = f"echo once >> marks; sleep {mark}"
+        stage.play(line_script(2, work=lambda _: [call("Bash", command=command)]))
+        session = stage.order_line(2)
+        driver = stage.start_driver()
+        stage.wait_until(lambda: bool(processes_of(mark)), "a tool runs", session)
+        before = current_lease(stage.app)
+        driver.send(signal.SIGSTOP)
+        while left_ms(stage):  # the server may still answer a check-in
+            stage.age_lease(LEASE_MS)
+        driver.send(signal.SIGCONT)
+
+        assert stage.wait_for(session, "done", "parked").outcome == "success"
+        after = current_lease(stage.app)
+        assert before is not None
+        assert after is not None
+        assert (after.holder, after.epoch) == (before.holder, before.epoch)
+        assert driver.is_running
+        log = driver.log.read_text()
+        assert LAPSED in log
+        assert TAKEN_OVER not in log
+        assert (stage.worktree(session) / "marks").read_text() == "once\n" * 2
+        assert len(stage.model_calls()) == 4, "nothing was asked twice"
+
+
+def test_a_driver_that_slept_too_long_is_fenced_off(tmp_path: Path) -> None:
+    with Stage(tmp_path) as stage:
+        mark = "3.4561"
+        stage.play(line_script(2, work=lambda _: [call("Bash", command=f"sleep {mark}")]))
+        session = stage.order_line(2)
+        first = stage.start_driver()
+        stage.wait_until(lambda: bool(processes_of(mark)), "a tool runs", session)
+        first.send(signal.SIGSTOP)
+        second = stage.start_driver()
+        assert second.is_running, "it stands by"
+
+        state = stage.wait_for(session, "done", "parked")
+        assert TAKEN_OVER not in first.log.read_text()
+        first.send(signal.SIGCONT)
+
+        assert state.outcome == "success"
+        assert first.end(0, seconds=30) == 5, "it has lost its lease"
+        assert TAKEN_OVER in first.log.read_text()
+        assert second.is_running
+        assert stage.notes(session) == ["Step 1 is done.", "Step 2 is done."]
+
+
+@pytest.mark.parametrize("is_configured", [True, False], ids=["in the settings", "in the order"])
+def test_the_import_of_a_provider_holds_up_neither_the_lease_nor_other_work(
+    tmp_path: Path, *, is_configured: bool
+) -> None:
+    """A model of the settings is imported before the lease is acquired, any other in a thread."""
+    library, provider = tmp_path / "library" / "pydantic_ai", "openai:gpt-9"
+    library.mkdir(parents=True)
+    (library / "__init__.py").write_text(SLOW_LIBRARY)
+    with Stage(tmp_path, settings='max_sessions = 2\nbase_url = "http://127.0.0.1:9"') as stage:
+        stage.install(linear(1, "one"))
+        steps = [{"when": "# Step 1 of 1", "turns": [hand_in("It is done.")]}]
+        if is_configured:
+            config = stage.home / "config.toml"
+            config.write_text(config.read_text().replace(f"scripted:{stage.script}", provider))
+        slow = stage.order("slow", "one", model=provider)
+        quick = stage.order("quick", "one", script={"steps": steps})
+        driver = stage.start_driver(PYTHONPATH=str(library.parent))
+        stage.wait_until((library / "importing").exists, "the import has begun", slow)
+
+        if is_configured:
+            assert current_lease(stage.app) is None
+        else:
+            assert stage.wait_for(quick, "done", "parked").outcome == "success"
+        (library / "go").touch()
+
+        assert stage.wait_for(quick, "done", "parked").outcome == "success"
+        state = stage.wait_for(slow, "parked", "done")
+        assert (state.status, state.reason) == ("parked", "credentials")
+        assert "pip install 'interlock[driver]'" in state.detail
+        assert driver.is_running
