@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app.unattended.driver_desk import LEASE_MS, current_lease
+from interlock.app.unattended.driver_desk import LEASE_MS, check_in, current_lease
 from interlock.core.ids import SessionId
 from interlock.core.unattended.journal import INTERRUPTED, ToolEnded, ToolStarted
 from tests.driver.stage import Stage, call, hand_in, line_script, processes_of
@@ -14,6 +14,7 @@ from tests.scenes import linear
 LAPSED, TAKEN_OVER = "The driver's lease lapsed", "Another driver has taken over"
 AGE_MS = 4_000
 """Enough for the next check-in to renew the lease, and too little for it to lapse before."""
+PROMPT_SECONDS = 5.0
 STALLING = """
 import os, time
 from pathlib import Path
@@ -139,8 +140,25 @@ def test_a_driver_that_slept_too_long_is_fenced_off(tmp_path: Path) -> None:
         assert state.outcome == "success"
         assert first.end(0, seconds=30) == 5, "it has lost its lease"
         assert TAKEN_OVER in first.log.read_text()
-        assert second.is_running
         assert stage.notes(session) == ["Step 1 is done.", "Step 2 is done."]
+        again = stage.order("again")
+        assert stage.wait_for(again, "done", "parked").outcome == "success"
+        assert second.is_running, "it keeps the lease"
+
+
+def test_a_driver_without_work_exits_once_another_has_its_lease(tmp_path: Path) -> None:
+    with Stage(tmp_path) as stage:
+        driver = stage.start_driver()
+        stage.wait_until(lambda: left_ms(stage) > 0, "it has the lease")
+        driver.send(signal.SIGSTOP)
+        while check_in(stage.app, "another").lease.holder != "another":
+            stage.age_lease(LEASE_MS)
+        driver.send(signal.SIGCONT)
+
+        assert driver.end(0) == 5
+        log = driver.log.read_text()
+        assert f"{TAKEN_OVER}: another has the lease" in log
+        assert LAPSED not in log
 
 
 @pytest.mark.parametrize("is_configured", [True, False], ids=["in the settings", "in the order"])
@@ -164,6 +182,8 @@ def test_the_import_of_a_provider_holds_up_neither_the_lease_nor_other_work(
 
         if is_configured:
             assert current_lease(stage.app) is None
+            assert driver.end(seconds=PROMPT_SECONDS) == 0, "the import does not hold up its end"
+            driver = stage.start_driver(PYTHONPATH=str(library.parent))
         else:
             assert stage.wait_for(quick, "done", "parked").outcome == "success"
         (library / "go").touch()

@@ -79,8 +79,9 @@ class Driver:
         lease_thread.add_done_callback(lambda _: self._stop.set())
         await self._stop.wait()
         await self._end(lease_thread)
-        if lease_thread.done():
-            lease_thread.result()  # a bug there is a bug of the whole process
+        if not lease_thread.done():  # asyncio would wait for the import or the server
+            _leave()
+        lease_thread.result()  # a bug there is a bug of the whole process
         return EXIT_LOST if self._was_lost else EXIT_DONE
 
     def _keep_lease(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -122,9 +123,11 @@ class Driver:
         Raises:
             LeaseLost: another driver has acquired the lease since it was ours.
         """
+        # Whoever has acquired the lease since it was ours is alive, although we have the lock.
+        is_alone = self._claim.try_acquire() and self._client.lease is None
         sent_at = time.monotonic()
         try:
-            board = self._client.check_in(self._holder, is_alone=self._claim.try_acquire())
+            board = self._client.check_in(self._holder, is_alone=is_alone)
         except ServerAway as away:
             _LOG.info("waiting for the server: %s", away)
             return None
