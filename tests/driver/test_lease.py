@@ -141,7 +141,7 @@ def test_a_driver_that_slept_too_long_is_fenced_off(tmp_path: Path) -> None:
         assert first.end(0, seconds=30) == 5, "it has lost its lease"
         assert TAKEN_OVER in first.log.read_text()
         assert stage.notes(session) == ["Step 1 is done.", "Step 2 is done."]
-        again = stage.order("again")
+        again = stage.order("again", script=line_script(2))
         assert stage.wait_for(again, "done", "parked").outcome == "success"
         assert second.is_running, "it keeps the lease"
 
