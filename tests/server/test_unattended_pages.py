@@ -267,7 +267,7 @@ def test_stop_all_ends_everything_that_waits_or_stands_still(tmp_path: Path) -> 
         assert message_of(answer) == "all_cancelled"
         left = {state.wish for _, state in list_active(crew.driving.app)}
         assert left == {"cancel"}, "only what a driver works on is not over yet, and is told"
-        assert "being cancelled" in text_of(person.get("/now"))
+        assert "cancelling" in text_of(person.get("/now"))
 
 
 def test_a_page_is_told_of_the_journal_and_of_the_driver_but_not_of_its_lease(

@@ -104,8 +104,8 @@ def _status_facts(found: DriverStatus) -> dict[str, object]:
         "sandbox": running.level if running else None,
         "maxSessions": running.max_sessions if running else None,
         "lease": found.lease,
-        "sessions": [one for one in found.work if one.state.status != "queued"],
-        "queue": [one for one in found.work if one.state.status == "queued"],
+        "sessions": [one for one in found.work if one.phase.phase != "queued"],
+        "queue": [one for one in found.work if one.phase.phase == "queued"],
         "undelivered": found.undelivered,
     }
 
@@ -141,8 +141,8 @@ def _work_lines(one: LiveWork, now_ms: int) -> list[str]:
     state, phase = one.state, one.phase
     tool = f" {phase.tool}" if phase.tool else ""
     reason = f" ({state.reason})" if state.reason else ""
-    wish = {"pause": ", to be paused", "pause_now": ", to be paused", "cancel": ", to be cancelled"}
-    asked = wish.get(state.wish, "") if state.status == "working" else ""
+    is_pausing = state.status == "working" and state.wish in ("pause", "pause_now")
+    asked = ", to be paused" if is_pausing else ""
     lines = [
         f"{one.session}  {phase.phase}{tool}{reason}{asked}, {time_ago(phase.since_ms, now_ms)};"
         f" {_spent_text(state.spent, state.limits)}",

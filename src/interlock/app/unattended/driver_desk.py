@@ -21,6 +21,7 @@ from interlock.app.runs.start_preflight import StartScope
 from interlock.app.sessions import session_approvals
 from interlock.app.sessions.lookup import find_session
 from interlock.app.sessions.session_approvals import RequestStatus
+from interlock.app.unattended import orders
 from interlock.app.unattended.orders import head_of, list_active, state_of, steer_texts
 from interlock.core import ids
 from interlock.core.canonical import Json
@@ -111,6 +112,7 @@ def check_in(app: App, holder: str, *, is_alone: bool = False) -> DriverBoard:
     if current.holder != holder:
         return DriverBoard(current, ())
     machine = own_machine(app)
+    orders.end_orphaned_agents(app)
     sheets = tuple(
         WorkSheet(
             session,
@@ -148,18 +150,8 @@ def under_lease(app: App, lease: LeaseCondition | None) -> App:
 def report(
     app: App, session_id: str, moved: UnattendedMoved
 ) -> UnattendedState | NoSuchSession | ControlRefusal:
-    """Record how the work stands."""
-    session = find_session(app.reader, session_id)
-    if isinstance(session, NoSuchSession):
-        return session
-
-    def decide() -> Plan | ControlRefusal | None:
-        stream = app.log.stream(session)
-        assert stream is not None, "it was found a moment ago"
-        return unattended_control.plan_move(stream, moved, at_ms=app.clock.now_ms())
-
-    refusal = append_plan(app, decide)
-    return refusal or state_of(app, session) or NotUnattended(session)
+    """Record the status that a driver reports."""
+    return orders.record_move(app, session_id, moved)
 
 
 def show_step(

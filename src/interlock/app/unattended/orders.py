@@ -9,6 +9,7 @@ from interlock.agents.models.model_names import is_model_name
 from interlock.app.append_loop import append_plan
 from interlock.app.catalogue.workflow_files import find_workflow
 from interlock.app.context import App
+from interlock.app.coordination.participants import end_participation
 from interlock.app.jobs.executor_role import own_machine
 from interlock.app.refusals import GoalMissing, NoSuchDirectory, NoSuchSession, NoSuchWorkflow
 from interlock.app.runs import user_actions
@@ -26,7 +27,12 @@ from interlock.core.session.head import Head
 from interlock.core.session.plan import Plan, Stream
 from interlock.core.session.refusals import InputRefused
 from interlock.core.session.unattended_control import ControlRefusal
-from interlock.core.session.unattended_events import Control, UnattendedSteered, steer_key
+from interlock.core.session.unattended_events import (
+    Control,
+    UnattendedMoved,
+    UnattendedSteered,
+    steer_key,
+)
 from interlock.core.unattended.order import (
     DeliveryWish,
     ForgeSubject,
@@ -215,6 +221,29 @@ def control_work(
     return state
 
 
+def record_move(
+    app: App, session_id: str, moved: UnattendedMoved
+) -> UnattendedState | NoSuchSession | ControlRefusal:
+    """Record the status that a driver reports."""
+    return _change(
+        app,
+        session_id,
+        lambda stream: control.plan_move(stream, moved, at_ms=app.clock.now_ms()),
+    )
+
+
+def end_orphaned_agents(app: App) -> None:
+    """End spawned agents whose parent is over: no driver would continue them."""
+    rows = app.log.unattended_sessions(limit=UNSETTLED_MAX)  # with what this transaction wrote
+    works = {session: head.unattended for session, head in rows if head.unattended}
+    active = {session: state for session, state in works.items() if not state.is_over}
+    for session, state in active.items():
+        if state.order.parent and state.order.parent not in active:
+            detail = "the work that spawned it is over"
+            end = UnattendedMoved("done", state.spent, detail=detail, outcome="cancelled")
+            record_move(app, session, end)
+
+
 def _unblock_run(app: App, session_id: str) -> None:
     """Let the run go on, too, if it waits after too many attempts that were not accepted."""
     session = find_session(app.reader, session_id)
@@ -272,6 +301,7 @@ def _change(
     session_id: str,
     decide: Callable[[Stream], Plan | ControlRefusal | None],
 ) -> UnattendedState | NoSuchSession | ControlRefusal:
+    """Append what `decide` plans on the stream with all runs, and return the state after it."""
     session = find_session(app.reader, session_id)
     if isinstance(session, NoSuchSession):
         return session
@@ -279,12 +309,17 @@ def _change(
     def decide_now() -> Plan | ControlRefusal | None:
         stream = app.log.stream(session)
         assert stream is not None, "it was found a moment ago"
-        return decide(stream)
+        runs = {run.run: run for run in app.log.runs(session)}
+        return decide(msgspec.structs.replace(stream, runs=runs))
 
     refusal = append_plan(app, decide_now)
-    if refusal is not None:
-        return refusal
-    return state_of(app, session) or control.NotUnattended(session)
+    state = state_of(app, session)
+    if state and state.is_over:
+        # Also if it was over before: the process that ended it may have been killed here.
+        why = f"its work is over ({state.outcome})"
+        end_participation(app, session, Path(state.order.repository), why)
+        end_orphaned_agents(app)
+    return refusal or state or control.NotUnattended(session)
 
 
 def state_of(app: App, session: SessionId) -> UnattendedState | None:

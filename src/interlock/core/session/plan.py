@@ -107,6 +107,8 @@ def listed_status(head: Head, changed_last: RunHead | None) -> str | None:
         return changed_last.status
     if head.run_count:
         return None
+    if head.unattended and head.unattended.is_over:
+        return "complete" if head.unattended.outcome == "success" else "abandoned"
     return "complete" if head.attended and head.attended.status == "ended" else "open"
 
 

@@ -33,14 +33,14 @@ class RunWaitsForUser(Refusal, frozen=True):
 
 
 class RunGivenUp(Refusal, frozen=True):
-    """The user has abandoned the run."""
+    """The run was abandoned, or its unattended work was cancelled."""
 
     run: RunId
 
     def explain(self) -> Explanation:
         return Explanation(
             "run_abandoned",
-            f"The user has abandoned run `{self.run}`: nothing more is handed in for it",
+            f"Run `{self.run}` was abandoned, so it accepts no more output",
             "Do not go on with it. `resume_session` shows the work that is open; if there is none,"
             " ask the user what to do next.",
         )

@@ -9,8 +9,10 @@ import msgspec
 from interlock.core.explanation import Explanation
 from interlock.core.ids import SessionId
 from interlock.core.refusal import Refusal
+from interlock.core.session.approval_events import SessionApprovalResolved
 from interlock.core.session.delivery_control import draft_request
-from interlock.core.session.events import SessionCreated
+from interlock.core.session.events import RunAbandoned, SessionCreated
+from interlock.core.session.nodes import approval_resolved_key
 from interlock.core.session.plan import EventDraft, Plan, Stream, plan
 from interlock.core.session.unattended_events import (
     Control,
@@ -87,16 +89,19 @@ def plan_control(
         return state
     if state.is_over:
         return None if control == "cancel" else _over(stream, state)
-    if control == "resume" and state.status in ("queued", "working"):
-        if state.wish == "run":
-            return None
-        if state.wish == "cancel":
-            why = "It is being cancelled"
-            return ControlNotPossible(why, "Wait until it has ended, and start another run.")
-    is_wanted = state.wish == control or (state.status == "paused" and control == "pause")
-    if control != "resume" and is_wanted:
+    if state.wish == "cancel" and control != "cancel":
+        why = "It is being cancelled"
+        return ControlNotPossible(why, "Wait until it has ended, then start another run.")
+    if control == "resume" and state.status in ("queued", "working") and state.wish == "run":
         return None
-    return _plan_one(stream, UnattendedControlled(control, who), at_ms)
+    event = UnattendedControlled(control, who)
+    after = apply_unattended(state, event, state.since_ms)
+    if after == state or (state.status == "paused" and control == "pause"):
+        return None
+    drafts = [EventDraft(f"unattended:{stream.version}", event)]
+    if after.is_over:
+        drafts += _closing_drafts(stream, f"cancelled by {who}")
+    return plan(stream, drafts, blobs={}, at_ms=at_ms)
 
 
 def plan_steer(
@@ -144,13 +149,18 @@ def plan_move(
     if moved.status == "working" and state.status == "paused":
         # The user was faster: the driver is to look again before it begins.
         return ControlNotPossible("It is paused", "Resume it first.")
+    if state.wish == "cancel" and moved.status != "working":
+        # Whether it was done, parked or set aside before the driver saw the request: it ends here.
+        detail = moved.detail if moved.outcome else ""
+        moved = msgspec.structs.replace(
+            moved, status="done", outcome="cancelled", reason=None, detail=detail
+        )
     before = msgspec.structs.replace(state, since_ms=0, started_ms=1)
     if before == apply_unattended(before, moved, 0):
         return None
-    if state.wish == "cancel" and moved.outcome == "success":
-        # It was done before the driver heard of it; nothing of it goes anywhere.
-        moved = msgspec.structs.replace(moved, outcome="cancelled")
     drafts = [EventDraft(f"unattended:{stream.version}", moved)]
+    if moved.outcome and moved.outcome != "success":
+        drafts += _closing_drafts(stream, f"the unattended work has ended ({moved.outcome})")
     if moved.outcome == "success" and state.order.wants_delivery:
         seq = stream.version + 1
         drafts.append(draft_request(stream, seq=seq, who="its order", accepts_secrets=False))
@@ -187,6 +197,28 @@ def deliverable_state(stream: Stream) -> UnattendedState | ControlRefusal:
         hint = f"Look at the branch `{state.branch}`, and take from it what is good."
         return ControlNotPossible(f"The work has no result ({state.outcome})", hint)
     return state
+
+
+def _closing_drafts(stream: Stream, reason: str) -> list[EventDraft]:
+    """Abandon the open runs of work that ends, and close the approvals that it waited for.
+
+    They are in one plan with the end: nothing of it is offered to an agent or the user later.
+    """
+    assert stream.head is not None, "the work is recorded in it"
+    runs = [
+        EventDraft(f"abandoned:{run.run}", RunAbandoned(reason), run.run)
+        for run in stream.runs.values()
+        if run.status in ("open", "waiting")
+    ]
+    approvals = [
+        EventDraft(
+            approval_resolved_key(one.approval),
+            SessionApprovalResolved(one.approval, "denied", "user", reason),
+        )
+        for one in stream.head.approvals
+        if not one.is_granted
+    ]
+    return [*runs, *approvals]
 
 
 def _plan_one(stream: Stream, event: UnattendedEvent, at_ms: int) -> Plan:

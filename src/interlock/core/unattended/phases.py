@@ -23,6 +23,7 @@ Phase = Literal[
     "advancing",
     "parked",
     "paused",
+    "cancelling",
     "done",
     "orphaned",
 ]
@@ -41,11 +42,14 @@ def phase_of(
     state: UnattendedState, newest: Sequence[JournalEntry], *, is_driver_alive: bool
 ) -> WorkPhase:
     """The phase of the work. `newest`: the end of its journal, oldest first."""
+    no_driver = "" if is_driver_alive else "no driver runs: `interlock up` starts one"
+    if state.wish == "cancel" and not state.is_over:
+        return WorkPhase("cancelling", state.since_ms, text=no_driver)
     if state.status != "working":
         return WorkPhase(state.status, state.since_ms, text=state.detail)
     if not is_driver_alive:
         # Never "working" on the word of somebody who is gone.
-        return WorkPhase("orphaned", state.since_ms, text="no driver runs")
+        return WorkPhase("orphaned", state.since_ms, text=no_driver)
     last = newest[-1] if newest else None
     if last is None or last.at_ms < state.since_ms - 1:
         return WorkPhase("starting", state.since_ms)

@@ -270,7 +270,7 @@ def _run_event_summary(event: RunEvent) -> str:
         case RunUnblocked():
             return "unblocked by the user"
         case RunAbandoned():
-            return f"abandoned by the user: {event.reason or '-'}"
+            return f"abandoned: {event.reason or '-'}"
         case _:
             assert_never(event)
 

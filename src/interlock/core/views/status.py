@@ -65,7 +65,9 @@ WAITS_FOR_YOU = Status(
     "hand",
     needs_you=True,
 )
-ABANDONED = Status("abandoned", "abandoned", "You gave it up: no agent goes on with it.", "stop")
+ABANDONED = Status(
+    "abandoned", "abandoned", "It was abandoned or cancelled. No agent continues it.", "stop"
+)
 PAUSED = Status("paused", "paused", "The session was put aside.", "pause")
 ENDED = Status("ended", "ended", "Somebody has ended it.", "stop")
 CLIENT_GONE = Status(
@@ -110,6 +112,8 @@ def session_status(head: Head, run: RunHead | None = None) -> Status:
             pass  # a run is open, whoever goes on with it
     if run:
         return run_status(run)
+    if head.unattended and head.unattended.outcome not in (None, "success"):
+        return ABANDONED
     return ATTENDED if head.attended else EMPTY
 
 

@@ -131,12 +131,12 @@ def _live_work(app: App, session: SessionId, state: UnattendedState) -> LiveWork
 
 
 def _controls(state: UnattendedState) -> tuple[str, ...]:
+    if state.wish == "cancel":
+        return ()
     match state.status:
         case "queued":
             return ("pause", "cancel")
         case "working":
-            if state.wish == "cancel":
-                return ()
             pauses = {"run": ("pause", "pause_now"), "pause": ("pause_now", "resume")}
             return (*pauses.get(state.wish, ("resume",)), "cancel")
         case "parked":
@@ -160,6 +160,9 @@ def _meaning(state: UnattendedState, phase: WorkPhase, waits_because: str) -> st
             return "Somebody has paused it. It goes on where it stands when it is resumed."
         case "done":
             return state.detail or _END_WORDS[state.outcome or "failed"]
+        case "cancelling":
+            waits = f" That waits: {phase.text}." if phase.text else ""
+            return f"It is being cancelled: what runs is ended first.{waits}"
         case "orphaned":
             return (
                 "Its driver has gone, and nobody works on it. `interlock up` starts a driver, which"
@@ -179,5 +182,4 @@ _WISHES = {
     "run": "A driver works on it.",
     "pause": "It pauses after the turn that goes on.",
     "pause_now": "It is being paused.",
-    "cancel": "It is being cancelled: what runs is ended first.",
 }
