@@ -120,7 +120,7 @@ def list_command(*, lists_all: bool, as_json: bool) -> None:
                     time_ago(row.updated_ms, now_ms),
                     row.workflow,
                     progress_text(row.steps_done, row.steps_skipped, row.step_count),
-                    row.status,
+                    f"{row.unattended} (unattended)" if row.unattended else row.status,
                     row.step or "-",
                     row.workspace,
                     row.title,

@@ -131,9 +131,12 @@ def _resume_candidate(candidate: ResumableRun, sessions_to_join: set[SessionId])
 
 def _hint(candidates: list[ResumableRun], named_id: str | None) -> str:
     if not candidates and named_id:
-        return f"There is no `{named_id}` here. Ask again without it to see what there is."
+        return (
+            f"There is no `{named_id}` to resume: it is unknown, was abandoned, or runs unattended"
+            " (`interlock driver status`). Ask again without it to see what there is."
+        )
     if not candidates:
-        return "Nothing was recorded here yet. Start something with start_workflow."
+        return "There is nothing to resume here. Start something with start_workflow."
     if candidates[0].match.candidate.holder:
         return "Somebody else works in the first one now: ask the user before you go on with it."
     if candidates[0].match.confidence == "strong":

@@ -70,6 +70,13 @@ class ResumeRow(msgspec.Struct, frozen=True):
     git_branch: str | None
     git_head: str | None
     is_archived: bool
+    unattended: str = ""
+    """The status of the unattended work that the run belongs to, until that is over."""
+
+    @property
+    def is_offered(self) -> bool:
+        """Whether an agent may continue it: it was not abandoned, and no driver works on it."""
+        return self.status != "abandoned" and not self.unattended
 
 
 class RunSearch(msgspec.Struct, frozen=True):

@@ -191,6 +191,13 @@ class SessionIndex:
         )
         return [(SessionId(session), decode_head(head)) for session, head in rows]
 
+    def heads(self, sessions: Sequence[SessionId]) -> dict[SessionId, Head]:
+        """The heads of these sessions, as far as they exist."""
+        rows = self._database.read(
+            "SELECT session, head FROM stream WHERE session = ANY (?)", (Texts(sessions),)
+        )
+        return {SessionId(session): decode_head(head) for session, head in rows}
+
     def answers_to_approvals(self, prefix: str) -> list[Envelope]:
         """The answers to approvals whose ids begin with `prefix`, at most ten."""
         key = approval_resolved_key(ApprovalId(prefix))
@@ -290,11 +297,15 @@ class SessionIndex:
 
 def _resume_row(session: str, head_content: bytes, run_content: bytes) -> ResumeRow:
     head, run = decode_head(head_content), decode_run_head(run_content)
+    work, status = head.unattended, run.status
+    is_left = work and work.outcome not in (None, "success") and run.updated_ms <= work.since_ms
+    if is_left and status in ("open", "waiting"):
+        status = "abandoned"  # earlier versions cancelled the work and left its run open
     return ResumeRow(
         SessionId(session),
         run.goal,
         run.workflow_id,
-        run.status,
+        status,
         run.pending_title or "",
         run.steps_done,
         run.steps_skipped,
@@ -307,4 +318,5 @@ def _resume_row(session: str, head_content: bytes, run_content: bytes) -> Resume
         run.git_branch,
         run.git_head,
         head.is_archived,
+        work.status if work and not work.is_over else "",
     )

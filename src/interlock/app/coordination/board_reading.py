@@ -3,18 +3,45 @@
 import time
 
 from interlock.app.context import App
-from interlock.core.coordination.board import Board, Thresholds, board_of
+from interlock.core.coordination.board import Board, Thresholds, board_of, with_unattended_work
+from interlock.core.coordination.records import IdentityEnd
+from interlock.core.ids import SessionId
 from interlock.core.project_stream import ProjectRows
+from interlock.core.unattended.order import UnattendedState
+from interlock.store.log_reader import LogReader
 
 
-def make_board(app: App, rows: ProjectRows, thresholds: Thresholds) -> Board:
-    return board_of(
+def make_board(
+    app: App, rows: ProjectRows, thresholds: Thresholds, reader: LogReader | None = None
+) -> Board:
+    """Return the board. `reader` looks up the unattended work; without it, time alone counts."""
+    board = board_of(
         rows.rows,
         seq=rows.seq,
         now_ms=app.store_clock.now_ms(),
         thresholds=thresholds,
         utc_offset_s=utc_offset_s(),
     )
+    sessions = {SessionId(one.value.session) for one in board.identities.values()}
+    heads = reader.heads(sorted(sessions)) if reader and sessions else {}
+    return with_unattended_work(
+        board,
+        {
+            session: _standing(app, head.unattended)
+            for session, head in heads.items()
+            if head.unattended
+        },
+    )
+
+
+def _standing(app: App, work: UnattendedState) -> IdentityEnd | str:
+    """Return the end of work that is over, or why other work is not stale; empty if it may be."""
+    if work.is_over:
+        return IdentityEnd("ended", work.since_ms, why=f"its work is over ({work.outcome})")
+    # Work in progress can be cancelled only by its driver: if that is lost, others take over.
+    lease = app.log.lease(f"driver:{work.order.machine}") if work.status == "working" else None
+    is_lost = work.status == "working" and (lease is None or not lease.left_ms)
+    return "" if is_lost else f"unattended, {work.status}"
 
 
 def utc_offset_s() -> int:

@@ -115,7 +115,7 @@ def waiting_conflicts(app: App) -> list[WaitingConflict]:
     """The reservations that overlap, of all projects."""
     found: list[WaitingConflict] = []
     for project, rows in app.reader.rows_of_projects((IDENTITY, RESERVATION)).items():
-        board = make_board(app, rows, Thresholds())
+        board = make_board(app, rows, Thresholds(), app.reader)
         if len({one.holder for one in board.live_reservations()}) < 2:  # noqa: PLR2004 (a pair)
             continue
         identities = _identities(board)
@@ -136,7 +136,7 @@ def project_name(project: ProjectId, root: str) -> str:
 
 
 def _project_board(app: App, project: ProjectId, rows: ProjectRows) -> ProjectBoard:
-    board = make_board(app, rows, Thresholds())
+    board = make_board(app, rows, Thresholds(), app.reader)
     identities = _identities(board)
     desk = _desk(app, project, identities)
     board = with_local_activity(app, msgspec.structs.replace(board, thresholds=desk.thresholds))

@@ -44,7 +44,7 @@ def publish_reservations(
         StoreFailure: it cannot be read or written.
     """
     rows = app.log.project_rows(project, BOARD_KINDS)
-    board = make_board(app, rows, thresholds)
+    board = make_board(app, rows, thresholds, app.log)
     machine_ms = app.clock.now_ms()
     published = [
         ForeignReservation(

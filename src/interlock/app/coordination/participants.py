@@ -209,13 +209,13 @@ def record_seen(app: App, desk: ProjectDesk, identity: Identity, *, every_ms: in
 
 def end_participation(app: App, session: SessionId, workspace: Path, why: str) -> None:
     """The session has ended: what it held in its project is free. Whatever fails is cleaned up."""
-    with suppress(SettingsBroken, StoreFailure):
+    with suppress(SettingsBroken, StoreFailure, OSError):
         desk = open_desk(app, workspace)
-        if read_board(app, desk).identity_of(session) is None:
+        if read_board(app, desk).unended_of(session) is None:
             return
 
         def decide(board: Board) -> PlannedChange[None]:
-            identity = board.identity_of(session)
+            identity = board.unended_of(session)
             if identity is None:
                 return PlannedChange(None, None)
             return PlannedChange(

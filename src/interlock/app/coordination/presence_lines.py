@@ -67,7 +67,7 @@ def _describe(board: Board, identity: Identity, workspace: Path) -> str:
     seen = clock_text(board.now_ms - (presence.silent_ms or 0), utc_offset_s=board.utc_offset_s)
     elsewhere = identity.worktree and not workspace.is_relative_to(identity.worktree)
     parts = (
-        f"{board.display(identity.id)}, {identity.id}, {presence.status}",
+        f"{board.display(identity.id)}, {identity.id}, {presence.work or presence.status}",
         f"track {identity.track}" if identity.track else "",
         f"holds {paths}" if paths else "",
         f"works on {items}" if items else "",

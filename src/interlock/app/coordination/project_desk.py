@@ -64,8 +64,9 @@ def open_desk(app: App, workspace: Path) -> ProjectDesk:
 
 
 def read_board(app: App, desk: ProjectDesk, reader: LogReader | None = None) -> Board:
-    rows = (reader or app.reader).project_rows(desk.project, BOARD_KINDS)
-    return make_board(app, rows, desk.thresholds)
+    reader = reader or app.reader
+    rows = reader.project_rows(desk.project, BOARD_KINDS)
+    return make_board(app, rows, desk.thresholds, reader)
 
 
 def append_change(
@@ -103,8 +104,9 @@ def publish_standing_reservations(app: App, workspace: Path) -> None:
     with suppress(StoreFailure, SettingsBroken, OSError):  # the next change publishes it
         project, _ = project_of(app, workspace)
         seq, _ = app.reader.project_end(project)
-        if seq > gate_reservations.published_seq(app.home, project):
-            desk = open_desk(app, workspace)
+        desk = open_desk(app, workspace)
+        is_new = seq > gate_reservations.published_seq(app.home, project)
+        if is_new or read_board(app, desk).finished:
             folds_case = desk.path_rules.folds_case
             publish_reservations(app, project, desk.thresholds, folds_case=folds_case)
 

@@ -222,7 +222,7 @@ def _open_run_lines(app: App, state: SessionState) -> Iterator[str]:
     rows = [
         row
         for row in app.reader.newest_runs(limit=RECENT_RUNS_MAX)
-        if row.workspace == state.worktree and row.status in ("open", "waiting")
+        if row.workspace == state.worktree and row.status in ("open", "waiting") and row.is_offered
     ]
     for row in sorted(rows, key=lambda row: row.session != state.session_id):
         whose = "Your run" if row.session == state.session_id else "Open run"

@@ -38,6 +38,8 @@ class BoardAgent(msgspec.Struct, frozen=True, rename="camel"):
     display: str
     state: AgentState
     presence: AgentStatus
+    work: str
+    """As in `unattended, parked`, for work that cannot be taken over; empty for all others."""
     seen_ms: int
     """When it was last seen, by the store's clock."""
     stale_ms: int
@@ -92,6 +94,7 @@ def _agent(app: App, board: Board, identity: Identity, *, is_alive: bool | None)
         board.display(identity.id),
         agent_state(board, presence, head, status, is_alive=is_alive),
         presence.status,
+        presence.work,
         seen_ms,
         seen_ms + board.thresholds.stale_ms + 1,
         is_alive,
@@ -115,6 +118,9 @@ def agent_state(
     limit = span_text(board.thresholds.stale_ms)
     if head and head.waiting_count:
         return AgentState("waiting", "An approval of its session waits for you.", "waiting")
+    if presence.work:
+        word = "working" if presence.work.endswith("working") else "waiting"
+        return AgentState(word, "It does not go stale: a driver continues it.", presence.work)
     if status and status.code in _WAITING:
         return AgentState("waiting", status.meaning, "waiting")
     if status and status.code == "waits_for_you":

@@ -61,7 +61,7 @@ def find_resumable_runs(
         git_head=request.git_head or (observation.git_head if observation else None),
     )
     found = _candidate_rows(reader, query)
-    rows = {row.run: row for row in found if row.tip and row.status != "abandoned"}
+    rows = {row.run: row for row in found if row.tip and row.is_offered}
     if request.is_only_here and not (query.session or query.run or query.words):
         rows = {run: row for run, row in rows.items() if row.workspace == query.workspace}
     candidates = [_session_candidate(row, request) for row in rows.values()]

@@ -2,7 +2,8 @@
 
 Who is active is decided here, from the time at which somebody was last seen and nothing else: an
 agent that was silent for more than `stale_ms` is stale, and for more than `window_ms` is gone.
-Times are those of the store's clock, which all who share the store have in common.
+Times are those of the store's clock, which all who share the store have in common. Unattended work
+is the exception: it stays active however long it waits, and its identity ends with the work.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,6 +20,7 @@ from interlock.core.coordination.records import (
     SEEN,
     WORK,
     Identity,
+    IdentityEnd,
     Reservation,
     WorkItem,
 )
@@ -62,6 +64,8 @@ class AgentPresence(msgspec.Struct, frozen=True):
     silent_ms: int | None
     """None: it is not known since when."""
     reason: StaleReason = ""
+    work: str = ""
+    """As in `unattended, parked`, for work that only the user ends; empty for all others."""
 
 
 class Board(msgspec.Struct, frozen=True):
@@ -78,6 +82,10 @@ class Board(msgspec.Struct, frozen=True):
     thresholds: Thresholds = Thresholds()
     utc_offset_s: int = 0
     """The zone in which names are shown."""
+    unattended: Mapping[str, str] = {}
+    """As in `unattended, parked`: the work that is not over, by session."""
+    finished: Mapping[str, BoardRow[Identity]] = {}
+    """Rows of identities that count as ended because their work is over. Cleaning up ends them."""
 
     def display(self, name: str) -> str:
         """The name of an identity, as people are shown it."""
@@ -99,9 +107,17 @@ class Board(msgspec.Struct, frozen=True):
         )
         return max(found, key=lambda identity: identity.epoch, default=None)
 
+    def unended_of(self, session: str) -> Identity | None:
+        """The identity of a session whose end is not recorded, even if its work is over."""
+        finished = (one.value for one in self.finished.values() if one.value.session == session)
+        return self.identity_of(session) or next(finished, None)
+
     def presence_of(self, identity: Identity) -> AgentPresence:
         seen_ms = self.seen_ms.get(identity.id, identity.registered_ms)
-        return presence_at(seen_ms, self.now_ms, self.thresholds)
+        presence = presence_at(seen_ms, self.now_ms, self.thresholds)
+        if work := self.unattended.get(identity.session):
+            return AgentPresence("active", presence.silent_ms, work=work)
+        return presence
 
     def reservations_of(self, holder: str) -> list[Reservation]:
         if holder not in self.identities:
@@ -129,7 +145,7 @@ class Board(msgspec.Struct, frozen=True):
 
     def fence(self, identity: str) -> RowCondition:
         """The condition that an identity is still the one that was read."""
-        recorded = self.identities.get(identity)
+        recorded = self.identities.get(identity) or self.finished.get(identity)
         return RowCondition(IDENTITY, identity, recorded.seq if recorded else 0)
 
     def row_condition(self, kind: str, key: str) -> RowCondition:
@@ -190,3 +206,23 @@ def board_of(
             case _:
                 continue
     return Board(seq, now_ms, identities, ended, reservations, work, seen, thresholds, utc_offset_s)
+
+
+def with_unattended_work(board: Board, works: Mapping[str, IdentityEnd | str]) -> Board:
+    """The board with the unattended work of sessions: its end, or its status.
+
+    Sessions and projects are separate streams. So the end of the work counts as the end of its
+    identity, even if a process was killed before it recorded that.
+    """
+    identities, ended = dict(board.identities), dict(board.ended)
+    finished: dict[str, BoardRow[Identity]] = {}
+    for name, row in board.identities.items():
+        end = works.get(row.value.session)
+        # An agent that registered later has continued the session after its work.
+        if isinstance(end, IdentityEnd) and row.value.created_ms <= end.at_ms:
+            finished[name] = identities.pop(name)
+            ended[name] = BoardRow(msgspec.structs.replace(row.value, end=end), row.seq)
+    statuses = {session: work for session, work in works.items() if isinstance(work, str)}
+    return msgspec.structs.replace(
+        board, identities=identities, ended=ended, finished=finished, unattended=statuses
+    )

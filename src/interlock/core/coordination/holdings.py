@@ -202,7 +202,7 @@ def _why_held(board: Board, item: WorkItem) -> WorkHeld | None:
     if owner is None:
         return None
     presence = board.presence_of(owner.value)
-    silent_ms = presence.silent_ms
+    silent_ms = None if presence.work else presence.silent_ms
     if silent_ms is not None and silent_ms > board.thresholds.claim_ms:
         return None
     return WorkHeld(

@@ -75,7 +75,7 @@ def session_record(board: Board, identity: Identity) -> SessionRecord:
     seen_ms = board.seen_ms.get(identity.id, identity.registered_ms)
     return SessionRecord(
         identity.id,
-        board.display(identity.id),
+        board.display(identity.id) + (f", {presence.work}" if presence.work else ""),
         identity.base,
         identity.created_ms // 1_000,
         identity.track or None,

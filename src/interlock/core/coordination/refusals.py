@@ -174,14 +174,24 @@ class UnknownIdentity(Refusal, frozen=True):
 
 
 class StillThere(Refusal, frozen=True):
-    """Somebody who is active is not taken over."""
+    """An agent that is active is not taken over, nor is unattended work that is not over."""
 
     identity: str
     display: str
     silent_ms: int | None
     stale_ms: int
+    session: str = ""
+    work: str = ""
+    """As in `unattended, parked`; empty for an attended session."""
 
     def explain(self) -> Explanation:
+        if self.work:
+            return Explanation(
+                "not_stale",
+                f"{self.display} ({self.work}) cannot be taken over",
+                f"The user continues it with `interlock driver resume {self.session}`, or ends it"
+                f" and releases what it holds with `interlock driver cancel {self.session}`.",
+            )
         return Explanation(
             "not_stale",
             f"{self.display} was seen {ago_text(self.silent_ms)}, so it is not taken over",

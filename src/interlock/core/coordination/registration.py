@@ -157,12 +157,15 @@ def take_over(
         return UnknownIdentity(request.identity, similar_identities(board, request.identity))
     identity = recorded.value
     presence = board.presence_of(identity)
-    if identity.id == request.by or (presence.status == "active" and not request.is_forced):
+    is_active = presence.status == "active" and not request.is_forced
+    if identity.id == request.by or is_active or presence.work:
         return StillThere(
             identity.id,
             board.display(identity.id),
             presence.silent_ms,
             board.thresholds.stale_ms,
+            identity.session,
+            presence.work,
         )
     why = one_line(request.why)[:WHY_CHARS_MAX]
     over = IdentityEnd("taken_over", at_ms, request.by, why)
@@ -182,13 +185,14 @@ def _takeover_body(board: Board, identity: Identity) -> str:
 
 
 def orphans(board: Board, own: str, ended_sessions: frozenset[str]) -> list[Identity]:
-    """Those who were not seen within the window, or whose sessions have ended."""
-    return [
+    """Those who were not seen within the window, or whose sessions or work have ended."""
+    gone = [
         one.value
         for one in board.identities.values()
         if one.value.id != own
         and (board.presence_of(one.value).status == "gone" or one.value.session in ended_sessions)
     ]
+    return [*gone, *(one.value for one in board.finished.values())]
 
 
 def forgettable(board: Board, *, at_ms: int) -> list[Identity]:
@@ -229,8 +233,10 @@ def _end(board: Board, identities: Iterable[Identity], over: IdentityEnd) -> Pro
     events: list[CoordinationEvent] = []
     conditions: list[RowCondition] = []
     for identity in identities:
-        events.append(IdentityChanged(msgspec.structs.replace(identity, end=over), over.reason))
-        events += _releases(board, identity, over.reason, over.by)
+        finished = board.ended[identity.id].value.end if identity.id in board.finished else None
+        end = finished or over  # the work has ended it already, though that was not recorded
+        events.append(IdentityChanged(msgspec.structs.replace(identity, end=end), end.reason))
+        events += _releases(board, identity, end.reason, end.by)
         events += _resets(board, identity, over.by)
         conditions.append(board.fence(identity.id))
         # Items that have moved on meanwhile are not reset.

@@ -82,6 +82,8 @@ def _confirm_page(
 def _find_agent(request: PageRequest, at: ProjectBoard) -> BoardAgent | Explanation:
     name = request.word("identity")
     for agent in list_agents(request.app, at.board):
+        if agent.identity.id == name and agent.work:
+            return StillThere(name, agent.display, None, 0, agent.session, agent.work).explain()
         if agent.identity.id == name:
             return agent
     ended = at.board.ended.get(name)
