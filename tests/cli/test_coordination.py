@@ -124,7 +124,7 @@ def test_a_person_writes_as_the_overseer_and_reads_what_is_for_them(
 
     assert "May I go on?" in shown.out
     assert acknowledged.code == 0
-    assert typed("mail", "inbox").out == "There are no messages.\n"
+    assert typed("mail", "inbox").out == "There are no unacknowledged messages.\n"
     assert "Stop" in typed("mail", "search", "broken").out
     assert typed("mail", "ack", "msg_0").code == 1
     assert typed("mail", "send", "a b", "x").code == 1

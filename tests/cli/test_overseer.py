@@ -41,7 +41,7 @@ def test_the_only_agent_is_told_what_a_person_writes(
     app.coordination.looked_at.clear()
     told = attend_to(app, agent.session)  # pyright: ignore[reportArgumentType]
     assert told == ("From the overseer (a person): stop",)
-    assert typed("mail", "inbox").out == "There are no messages.\n"
+    assert typed("mail", "inbox").out == "There are no unacknowledged messages.\n"
     assert "stop" in typed("mail", "inbox", "--session", agent.session).out
 
 

@@ -284,3 +284,9 @@ def test_the_fast_hook_hands_news_over_and_is_alone_again_after(scene: Scene) ->
     assert not scene.is_fast(ran, "post-tool")
     assert b"(a person): stop" in scene.full(ran, "post-tool").out
     assert scene.is_fast(ran, "post-tool")
+    for number in range(15):
+        mail.send_as_overseer(scene.app, desk, MessageDraft((own.id,), f"Number {number}"))
+    assert b"5 more messages wait" in scene.full(ran, "post-tool").out
+    assert not scene.is_fast(ran, "post-tool"), "five are left"
+    assert b"Number 14" in scene.full(ran, "post-tool").out
+    assert scene.is_fast(ran, "post-tool")

@@ -31,19 +31,22 @@ def test_a_row_is_replaced_only_by_who_knows_it_and_leaves_no_entry(log: Log) ->
     assert log.project_end(SHOP) == end
 
 
-def test_the_newest_rows_of_some_kinds_come_oldest_first(log: Log) -> None:
+def test_rows_of_some_kinds_come_oldest_first_from_either_end(log: Log) -> None:
     for number in range(1, 6):
         write(log, str(number), (f"mail/{'ab'[number % 2]}", str(number)))
     write(log, "6", ("mailbox", "other"))
 
-    newest = log.newest_rows(SHOP, ("mail/a", "mail/b"), after=1, limit=3)
+    kinds = ("mail/a", "mail/b")
+    newest = log.newest_rows(SHOP, kinds, limit=3)
 
     assert [(row.kind, row.key, row.seq) for row in newest] == [
         ("mail/b", "3", 3),
         ("mail/a", "4", 4),
         ("mail/b", "5", 5),
     ]
-    assert log.newest_rows(SHOP, ("mail/a",), after=4, limit=3) == []
+    assert log.oldest_rows(SHOP, kinds, after=2) == newest
+    assert [row.seq for row in log.oldest_rows(SHOP, kinds, after=1, limit=2)] == [2, 3]
+    assert log.oldest_rows(SHOP, ("mail/a",), after=4) == []
     assert sorted(log.row_kinds(SHOP, "mail/")) == ["mail/a", "mail/b"]
 
 

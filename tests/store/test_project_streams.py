@@ -315,6 +315,7 @@ def test_rows_are_read_across_projects_and_without_those_that_have_an_answer(log
     found = log.rows_of_projects(["claim", "ack"])
     unanswered = log.rows_without_answer("mail", "ack", limit=9)
 
+    assert log.count_without_answer("mail", "ack") == len(unanswered)
     assert list(found) == [PROJECT], "the others have none of these"
     assert found[PROJECT] == log.project_rows(PROJECT, ["claim", "ack"])
     assert [(project, row.key) for project, row in unanswered] == [(PROJECT, "2"), (other, "1")]

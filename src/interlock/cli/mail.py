@@ -16,6 +16,7 @@ from interlock.cli.terminal import (
 )
 from interlock.core.coordination.messages import MessageDraft
 from interlock.core.coordination.records import Message
+from interlock.core.coordination.refusals import UnknownMessage
 from interlock.core.views.ages import time_ago
 
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON")
@@ -69,45 +70,49 @@ def send(
 
 
 @mail_group.command()
-@click.option("--all", "is_whole", is_flag=True, help="Acknowledged ones too")
+@click.option("--all", "is_whole", is_flag=True, help="Show acknowledged messages, too")
+@click.option("--after", default="", help="Last message id of the page before")
 @_session_option
 @_json_option
-def inbox(session_id: str | None, *, is_whole: bool, as_json: bool) -> None:
-    """Show the messages for you, oldest first
+def inbox(session_id: str | None, after: str, *, is_whole: bool, as_json: bool) -> None:
+    """Show your unacknowledged messages, oldest first
 
-    A person reads what was sent to the overseer.
+    A person reads what was sent to the overseer. With --json all pages are printed at once.
     """
     caller = find_caller(session_id, as_json=as_json)
-    if caller.is_overseer:
-        found = use.overseer_inbox(caller.app, caller.desk, is_whole=is_whole)
-    else:
-        found = use.read_inbox(caller.app, caller.desk, caller.who, is_whole=is_whole)
+    who = None if caller.is_overseer else caller.who
+    page = use.read_page(
+        caller.app, caller.desk, who, is_whole=is_whole, after=after, is_last=as_json
+    )
+    if isinstance(page, UnknownMessage):
+        refuse(page.explain(), as_json=as_json)
     if as_json:
-        print_json(found)
+        print_json(page.messages)
         return
-    if not found:
-        print_lines("There are no messages.")
-    for one in found:
+    for one in page.messages:
         _print_message(one, now_ms=caller.app.clock.now_ms())
+    if page.summary:
+        print_lines(page.summary)
+    if page.left:
+        last = page.messages[-1].message.id
+        print_message(f"{page.left} more: `interlock mail inbox --after {last}`")
 
 
 @mail_group.command()
-@click.argument("message")
+@click.argument("messages", nargs=-1, required=True, metavar="MESSAGE...")
 @_session_option
 @_json_option
-def ack(message: str, session_id: str | None, *, as_json: bool) -> None:
-    """Acknowledge a message: it is shown no more"""
+def ack(messages: tuple[str, ...], session_id: str | None, *, as_json: bool) -> None:
+    """Acknowledge messages, so that `inbox` leaves them out"""
     caller = find_caller(session_id, as_json=as_json)
-    if caller.is_overseer:
-        outcome = use.acknowledge_as_overseer(caller.app, caller.desk, message)
-    else:
-        outcome = use.acknowledge_message(caller.app, caller.desk, caller.who, message)
-    if not isinstance(outcome, Message):
+    who = None if caller.is_overseer else caller.who
+    outcome = use.acknowledge_messages(caller.app, caller.desk, who, messages)
+    if isinstance(outcome, UnknownMessage):
         refuse(outcome.explain(), as_json=as_json)
     if as_json:
-        print_json(outcome)
+        print_json(outcome[0] if len(outcome) == 1 else outcome)
     else:
-        print_lines(f"Acknowledged: {outcome.subject}")
+        print_lines(*(f"Acknowledged: {message.subject}" for message in outcome))
 
 
 @mail_group.command()
@@ -133,6 +138,7 @@ def _print_message(one: InboxMessage, *, now_ms: int) -> None:
     wants = ", wants an answer" if message.needs_answer and not one.is_acknowledged else ""
     thread = f" [{message.thread}]" if message.thread else ""
     ago = time_ago(message.at_ms, now_ms)
-    print_lines(f"{message.id}  {one.sender}, {ago}{wants}{thread}: {message.subject}")
+    first = f" (first to {', '.join(message.first_to)})" if message.first_to else ""
+    print_lines(f"{message.id}  {one.sender}{first}, {ago}{wants}{thread}: {message.subject}")
     if message.body:
         print_text(message.body, prefix=QUOTE_MARK)

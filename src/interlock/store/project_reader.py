@@ -74,27 +74,42 @@ class ProjectReader:
         )
         return [(ProjectId(name), ProjectRow(*row)) for name, *row in rows]
 
+    def count_without_answer(self, kind: str, answers: str) -> int:
+        """Return the number of rows that `rows_without_answer` has without a limit."""
+        rows = self._database.read(
+            "SELECT count(*) FROM project p JOIN project_row r ON r.project = p.id"
+            " WHERE r.kind = ? AND NOT EXISTS (SELECT 1 FROM project_row a"
+            " WHERE a.project = p.id AND a.kind = ? AND a.key = r.key)",
+            (kind, answers),
+        )
+        return next(iter(rows))[0]
+
     def oldest_rows(
-        self, project: ProjectId, kinds: Sequence[str], *, limit: int
+        self,
+        project: ProjectId,
+        kinds: Sequence[str],
+        *,
+        after: int = 0,
+        limit: int = 1_000_000_000,
     ) -> list[ProjectRow]:
-        """The oldest rows of these kinds, oldest first."""
+        """Return the oldest rows of these kinds that were written after entry `after`."""
         rows = self._database.read(
             "SELECT r.kind, r.key, r.seq, r.content FROM project p"
             " JOIN project_row r ON r.project = p.id"
-            " WHERE p.name = ? AND r.kind = ANY (?) ORDER BY r.seq LIMIT ?",
-            (project, Texts(kinds), limit),
+            " WHERE p.name = ? AND r.kind = ANY (?) AND r.seq > ? ORDER BY r.seq LIMIT ?",
+            (project, Texts(kinds), after, limit),
         )
         return [ProjectRow(*row) for row in rows]
 
     def newest_rows(
-        self, project: ProjectId, kinds: Sequence[str], *, after: int = 0, limit: int
+        self, project: ProjectId, kinds: Sequence[str], *, limit: int
     ) -> list[ProjectRow]:
-        """The newest rows of these kinds that were written after entry `after`, oldest first."""
+        """Return the newest rows of these kinds, oldest first."""
         rows = self._database.read(
             "SELECT r.kind, r.key, r.seq, r.content FROM project p"
             " JOIN project_row r ON r.project = p.id"
-            " WHERE p.name = ? AND r.kind = ANY (?) AND r.seq > ? ORDER BY r.seq DESC LIMIT ?",
-            (project, Texts(kinds), after, limit),
+            " WHERE p.name = ? AND r.kind = ANY (?) ORDER BY r.seq DESC LIMIT ?",
+            (project, Texts(kinds), limit),
         )
         return [ProjectRow(*row) for row in rows][::-1]
 

@@ -1,10 +1,14 @@
 """Whatever a team does, in whatever order: what must never be, and rows as entries add up to."""
 
+import re
+
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from interlock.app.context import Attention
+from interlock.app.coordination.attention import attend_to
 from interlock.app.coordination.holdings import (
     ReserveRequest,
     add_work,
@@ -13,7 +17,7 @@ from interlock.app.coordination.holdings import (
     reserve_paths,
     update_work,
 )
-from interlock.app.coordination.mail import send_message
+from interlock.app.coordination.mail import acknowledge_messages, read_inbox, send_message
 from interlock.app.coordination.participants import end_participation, register
 from interlock.app.coordination.project_desk import ProjectDesk, read_board
 from interlock.app.coordination.takeovers import TakeoverWish, clean_up_orphans, take_over
@@ -28,6 +32,7 @@ from interlock.core.coordination.records import (
     RESERVATION,
     WORK,
     IdentityChanged,
+    Message,
     PathsReserved,
     decode_entry,
     row_changes,
@@ -155,4 +160,136 @@ def test_whatever_a_team_does_nobody_has_what_is_anothers(
             assert said.error
             assert said.hint
         check(team, desk)
+    check_rows(team, desk)
+
+
+class MailModel:
+    """Who must get which message, without any mailboxes and cursors."""
+
+    def __init__(self, team: Team, desk: ProjectDesk) -> None:
+        self.team, self.desk = team, desk
+        self.processes = [team.process() for _ in range(2)]
+        for app in self.processes:
+            app.coordination.projects[str(team.root)] = (desk.project, team.root)
+            for name in NAMES:
+                seen = Attention(desk.project, str(team.root))
+                app.coordination.looked_at[SessionId(f"ses_{name}")] = seen
+        self.sent: dict[str, Message] = {}
+        self.due: set[tuple[str, str]] = set()
+        """The messages that wait, and the names of those who must get them."""
+        self.delivered: list[tuple[str, str]] = []
+        self.acknowledged: set[tuple[str, str]] = set()
+        self.has_passed = False
+
+    def send(self, name: str, number: int) -> None:
+        board = read_board(self.team.app, self.desk)
+        ids = {one: board.identities_of(f"ses_{one}")[-1].id for one in NAMES}
+        to = (*ids.values(), *NAMES, "ses_Ana", "all", "track:shop", "all")[number]
+        more = ("track:shop",) if number % 3 == 0 else ()
+        draft = MessageDraft((to, *more), f"#{len(self.sent)}", needs_answer=number % 2 == 0)
+        message = send_message(self.team.app, self.desk, who(name), draft)
+        if not isinstance(message, Message):
+            return
+        self.sent[message.subject] = message
+        for other in {*NAMES} - {name}:
+            groups = {"all", "track:shop"} if other == "Ana" else {"all"}
+            if {other, f"ses_{other}", ids[other], *groups}.intersection(message.to):
+                self.due.add((message.subject, other))
+
+    def deliver(self, name: str, number: int) -> int:
+        lines = attend_to(self.processes[number % 2], SessionId(f"ses_{name}"))
+        found = [match[0] for line in lines if (match := re.search(r"#\d+", line))]
+        assert found == sorted(found, key=lambda one: int(one[1:])) or self.has_passed
+        assert {(subject, name) for subject in found} <= self.due
+        self.delivered += [(subject, name) for subject in found]
+        self.due -= {*self.delivered}
+        return len(lines)
+
+    def take_over(self, name: str, number: int) -> None:
+        board = read_board(self.team.app, self.desk)
+        target = (
+            sorted(board.identities)[number % len(board.identities)] if board.identities else ""
+        )
+        other = board.identities[target].value.base if target else ""
+        outcome = take_over(self.team.app, self.desk, who(name), TakeoverWish(target))
+        if isinstance(outcome, Refusal):
+            return
+        self.has_passed = True
+        waiting = {subject for subject, whose in self.due if whose == other}
+        waiting |= {
+            subject
+            for subject, whose in {*self.delivered} - self.acknowledged
+            if whose == other and self.sent[subject].needs_answer
+        }
+        self.due -= {(subject, other) for subject in waiting}
+        sender = {subject for subject in waiting if self.sent[subject].sender.startswith(name)}
+        self.due |= {(subject, name) for subject in waiting - sender} - {*self.delivered}
+
+    def acknowledge(self, name: str, number: int) -> None:
+        inbox = read_inbox(self.team.app, self.desk, who(name))
+        chosen = [one.message for one in inbox if one.message.subject in self.sent][:number]
+        assert acknowledge_messages(
+            self.team.app, self.desk, who(name), [one.id for one in chosen]
+        ) == [*chosen]
+        self.acknowledged |= {(one.subject, name) for one in chosen}
+
+    def check(self) -> None:
+        """Everybody comes back and calls until nothing is left."""
+        for name in NAMES:
+            register(self.team.app, self.desk, who(name))
+            while self.deliver(name, 0):
+                pass
+            inbox = [one.message.subject for one in read_inbox(self.team.app, self.desk, who(name))]
+            own = {subject for subject, whose in self.delivered if whose == name}
+            read = {subject for subject, whose in self.acknowledged if whose == name}
+            assert own - read <= {*inbox}
+            assert not read.intersection(inbox)
+        assert self.due == set()
+        assert len({*self.delivered}) == len(self.delivered), "nothing is delivered twice"
+
+
+MAIL_ACTS = (
+    "register",
+    "send",
+    "send",
+    "send",
+    "deliver",
+    "acknowledge",
+    "take over",
+    "end",
+    "wait",
+)
+
+
+@pytest.mark.invariant("news-told-once")
+@settings(max_examples=scale(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    moves=st.lists(
+        st.tuples(st.sampled_from(NAMES), st.sampled_from(MAIL_ACTS), st.integers(0, 9)),
+        min_size=5,
+        max_size=60,
+    )
+)
+def test_whatever_a_team_does_each_message_is_delivered_once_and_listed_until_acknowledged(
+    team: Team, moves: list[tuple[str, str, int]]
+) -> None:
+    desk = msgspec.structs.replace(team.desk, project=ProjectId(random_session()))
+    team.app.coordination.projects[str(team.root)] = (desk.project, team.root)
+    team.app.coordination.recorded_ms.clear()
+    model = MailModel(team, desk)
+    for name in NAMES:
+        register(team.app, desk, who(name, "shop" if name == "Ana" else None))
+    for name, what, number in moves:
+        match what:
+            case "send":
+                model.send(name, number)
+            case "deliver":
+                model.deliver(name, number)
+            case "acknowledge":
+                model.acknowledge(name, number)
+            case "take over":
+                model.take_over(name, number)
+            case _:
+                act(team, desk, name, what, number % len(MINUTES))
+    model.check()
     check_rows(team, desk)

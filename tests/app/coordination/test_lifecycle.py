@@ -9,29 +9,39 @@ from interlock.app.context import App, CoordinationCache, open_app
 from interlock.app.coordination.attention import attend_to
 from interlock.app.coordination.holdings import ReserveRequest, reserve_paths
 from interlock.app.coordination.mail import (
-    acknowledge_message,
-    overseer_inbox,
+    InboxPage,
+    acknowledge_messages,
     read_inbox,
+    read_page,
     search_messages,
     send_as_overseer,
+    send_message,
 )
-from interlock.app.coordination.participants import end_participation, record_seen
+from interlock.app.coordination.participants import end_participation, record_seen, register
 from interlock.app.coordination.preflight import PreflightRequest, record_skip, run_preflight
 from interlock.app.coordination.project_desk import open_desk, read_board
+from interlock.app.coordination.takeovers import TakeoverWish, clean_up_orphans, take_over
 from interlock.core.coordination.messages import MessageDraft
 from interlock.core.coordination.preflight import PreflightReport
 from interlock.core.coordination.records import (
+    Identity,
     IdentityChanged,
     Message,
     PreflightSkipped,
 )
-from interlock.core.coordination.refusals import PathsHeld
+from interlock.core.coordination.refusals import PathsHeld, UnknownMessage
 from interlock.core.ids import SessionId
 from tests.app.callers.conversations import begun
 from tests.app.coordination.team import Team, expect, who
 from tests.scenes import SettableClock
 
 pytestmark = pytest.mark.both_stores
+
+
+def numbers(deliveries: list[tuple[str, ...]]) -> list[int]:
+    """The numbers in the subjects of delivered messages, in their order."""
+    lines = (line for delivery in deliveries for line in delivery)
+    return [int(line.rpartition("Number ")[2]) for line in lines if "Number " in line]
 
 
 def test_an_end_is_recorded_once_and_sets_everything_free(team: Team) -> None:
@@ -108,18 +118,128 @@ def test_a_message_is_told_once_across_restarts_and_processes(team: Team) -> Non
     assert len(read_inbox(team.app, team.desk, who(session))) == 2, "told is not acknowledged"
 
 
-def test_who_has_many_messages_is_told_the_newest_and_that_there_are_more(team: Team) -> None:
+def test_many_messages_are_delivered_oldest_first_and_the_rest_is_counted(team: Team) -> None:
     session = begun(team.app, team.root, "one")
     ana = team.join(session)
-    for number in range(15):
+    for number in range(21):
         team.send("Bo", ana.id, f"Number {number}")
+    same, other = team.process(), team.process()
 
-    told = attend_to(team.process(), session)
+    deliveries = [attend_to(app, session) for app in (same, same, other, same)]
 
-    assert told[0] == "There are more messages: `inbox` shows them."
-    assert [line.split()[-1] for line in told[1:]] == [str(number) for number in range(5, 15)]
-    assert len(read_inbox(team.app, team.desk, who(session))) == 15
+    left = [line for delivery in deliveries for line in delivery if "more message" in line]
+    assert [line.partition(";")[0] for line in left] == [
+        "11 more messages wait",
+        "1 more message waits",
+    ]
+    assert numbers(deliveries) == list(range(21))
+    assert len(read_inbox(team.app, team.desk, who(session))) == 21
+
+
+def test_a_long_message_is_cut_and_says_how_to_read_all_of_it(team: Team) -> None:
+    session = begun(team.app, team.root, "one")
+    ana = team.join(session)
+    draft = MessageDraft((ana.id,), "Long", "x" * 5_000, needs_answer=True)
+    message = expect(Message, send_message(team.app, team.desk, who("Bo"), draft))
+
+    (line,) = attend_to(team.process(), session)
+
+    assert len(line) < 900
+    assert f'`inbox {{"search": "{message.id}"}}`' in line
+    assert line.endswith(f"(wants an acknowledgement: {message.id})")
+    assert search_messages(team.app, team.desk, message.id) == [message]
+
+
+@pytest.mark.parametrize("way", ["ended", "orphaned", "taken over by the overseer"])
+def test_an_agent_that_comes_back_gets_what_was_sent_to_it_meanwhile(team: Team, way: str) -> None:
+    """To its old id, its base name and its session, whoever else was there."""
+    session = begun(team.app, team.root, "one")
+    ana = team.join(session, "shop")
+    team.send("Bo", ana.id, "Number 0")
+    if way == "ended":
+        end_participation(team.app, session, team.root, "done")
+    else:
+        team.later(31)
+        assert (
+            clean_up_orphans(team.app, team.desk)
+            if way == "orphaned"
+            else take_over(team.app, team.desk, None, TakeoverWish(ana.id))
+        )
+    for number, to in enumerate((ana.id, ana.base, session, "all", "track:shop"), start=1):
+        team.send("Bo", to, f"Number {number}")
+    end_participation(team.app, SessionId("ses_Bo"), team.root, "done")
+    team.later(120)
+
+    app = team.process()
+    again = expect(Identity, register(app, team.desk, who(session)))
+    deliveries = [attend_to(app, session), attend_to(app, session)]
+
+    assert again.id != ana.id
+    assert numbers(deliveries) == list(range(6))
+    inbox = read_inbox(team.app, team.desk, who(session))
+    assert [one.message.subject for one in inbox if "Number" in one.message.subject] == [
+        f"Number {number}" for number in range(6)
+    ]
+
+
+def test_an_agent_that_joins_a_track_gets_what_was_sent_to_it_shortly_before_once(
+    team: Team,
+) -> None:
+    session = begun(team.app, team.root, "one")
+    team.join(session)
+    for number, to in enumerate(("track:shop", "track:shop,all", "track:docs", "all")):
+        draft = MessageDraft(tuple(to.split(",")), f"Number {number}")
+        expect(Message, send_message(team.app, team.desk, who("Bo"), draft))
+    app, deliveries = team.process(), list[list[int]]()
+    for track in ("", "shop", "docs", "shop"):
+        expect(Identity, register(app, team.desk, who(session, track)))
+        deliveries.append(numbers([attend_to(app, session)]))
+
+    assert deliveries == [[1, 3], [0], [2], []]
+
+
+def test_a_cursor_stays_as_long_as_an_identity_of_its_session(team: Team) -> None:
+    session = begun(team.app, team.root, "one")
+    for _ in range(2):
+        team.join(session)
+        end_participation(team.app, session, team.root, "done")
+        team.later(4 * 24 * 60)
+    team.join("Bo")
+    team.send("Bo", "all", "Number 0")
+    team.join(session)
+    assert numbers([attend_to(team.process(), session)]) == [0]
+    end_participation(team.app, session, team.root, "done")
+
+    assert clean_up_orphans(team.app, team.desk) == []
+
+    assert len(team.board().identities_of(session)) == 2, "the first one is forgotten"
+    team.join(session)
     assert attend_to(team.process(), session) == ()
+
+
+def test_pages_of_an_inbox_have_each_message_once_and_acknowledging_gives_the_next(
+    team: Team,
+) -> None:
+    team.join("Ana")
+    for number in range(120):
+        team.send("Bo", "track:other" if number % 2 else "all", f"Number {number}")
+    for number in range(3):
+        draft = MessageDraft(("Ana",), f"Number {120 + number}", "x" * 15_000)
+        expect(Message, send_message(team.app, team.desk, who("Bo"), draft))
+
+    def page(after: str = "") -> tuple[list[str], int]:
+        found = expect(InboxPage, read_page(team.app, team.desk, who("Ana"), after=after))
+        return [one.message.id for one in found.messages], found.left
+
+    first, left = page()
+    second, second_left = page(first[-1])
+    assert ([len(first), left], [len(second), second_left]) == ([50, 13], [11, 2])
+    acknowledge_messages(team.app, team.desk, who("Ana"), first)
+    assert page(first[-1]) == page() == (second, second_left)
+    assert page(second[-1])[1] == 1, "a page is short where messages are long"
+    acknowledge_messages(team.app, team.desk, who("Ana"), second)
+    assert page()[1] == 1
+    assert isinstance(read_page(team.app, team.desk, who("Ana"), after="msg_0"), UnknownMessage)
 
 
 def test_messages_reach_those_who_are_not_there_yet_and_tracks(team: Team) -> None:
@@ -150,10 +270,10 @@ def test_a_message_is_data_of_its_sender_and_a_person_writes_as_such(team: Team)
 
     (line,) = attend_to(team.process(), session)
     assert line == "From the overseer (a person): Stop: at once"
-    (shown,) = overseer_inbox(team.app, team.desk)
+    (shown,) = read_inbox(team.app, team.desk, None)
     assert shown.sender.startswith("Bo (session ")
     message = expect(Message, sent)
-    assert acknowledge_message(team.app, team.desk, who(session), message.id) == message
+    assert acknowledge_messages(team.app, team.desk, who(session), [message.id]) == [message]
     assert read_inbox(team.app, team.desk, who(session)) == []
     assert [one.subject for one in search_messages(team.app, team.desk, "STOP once")] == ["Stop"]
     again = send_as_overseer(team.app, team.desk, MessageDraft((ana.id,), "Stop", "at once"))

@@ -1,10 +1,14 @@
 """Those who are silent: taken over, waited for, ignored, saved; and what is left to them."""
 
+import re
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from interlock.app.context import CoordinationCache, open_app
 from interlock.app.coordination.attention import attend_to, beat
 from interlock.app.coordination.holdings import (
     ReservedPaths,
@@ -16,15 +20,18 @@ from interlock.app.coordination.holdings import (
     reserve_paths,
     update_work,
 )
-from interlock.app.coordination.mail import read_inbox, send_message
+from interlock.app.coordination.mail import acknowledge_messages, read_inbox, send_message
 from interlock.app.coordination.participants import register
 from interlock.app.coordination.preflight import PreflightRequest, look_around, run_preflight
 from interlock.app.coordination.takeovers import TakenOverIdentity, TakeoverWish, take_over
 from interlock.core.coordination.messages import MessageDraft
 from interlock.core.coordination.preflight import PreflightReport
-from interlock.core.coordination.records import SEEN, WorkItem
+from interlock.core.coordination.records import SEEN, Message, WorkItem
 from interlock.core.coordination.refusals import IdentityLost, SnapshotFailed, StillThere
 from interlock.core.coordination.work_items import WorkDraft, WorkItemUpdate
+from interlock.core.ids import SessionId
+from interlock.core.project_stream import ProjectPlan
+from interlock.store.log import Log
 from interlock.workspace.machine import clients, processes, spool
 from interlock.workspace.machine.spool import JournalLine
 from tests.app.callers.conversations import begun
@@ -106,6 +113,85 @@ def test_what_the_old_session_does_leaves_no_sign_of_life(team: Team) -> None:
     assert told.startswith("From Interlock: ")
     rows = team.app.log.project_rows(team.desk.project, (SEEN,)).rows
     assert [row.key for row in rows] == ["Bo-1735690260"]
+
+
+def test_waiting_mail_goes_along_a_chain_of_takeovers_and_names_its_first_recipient(
+    team: Team,
+) -> None:
+    sessions = [begun(team.app, team.root, name) for name in ("one", "two", "three", "four")]
+    ana, bo = (team.join(session) for session in sessions[:2])
+
+    def delivered(session: SessionId) -> dict[str, str]:
+        """The lines by their subjects, in their order."""
+        app, found = team.process(), list[str]()
+        while lines := attend_to(app, session):
+            found += lines
+        named = [(re.search(r"\bm-\w+", line), line) for line in found]
+        assert len({match[0] for match, _ in named if match}) == len(
+            [one for one in named if one[0]]
+        )
+        return {match[0]: line for match, line in named if match}
+
+    for subject in ("m-asked", "m-answered"):
+        draft = MessageDraft((ana.id,), subject, needs_answer=True)
+        message = expect(Message, send_message(team.app, team.desk, who("Di"), draft))
+    team.send("Di", ana.id, "m-read")
+    assert [*delivered(sessions[0])] == ["m-asked", "m-answered", "m-read"]
+    acknowledge_messages(team.app, team.desk, who(sessions[0]), [message.id])
+    waiting = [f"m-{number:02}" for number in range(25)]
+    for subject in waiting:
+        team.send("Di", ana.id, subject)
+    team.send(sessions[1], ana.id, "m-own")
+    team.send("Di", "all", "m-all")
+    team.later(11)
+
+    team.take_over(sessions[1], ana.id)
+    team.send("Di", ana.id, "m-late")
+    found = delivered(sessions[1])
+    assert [*found] == ["m-all", "m-asked", *waiting]
+    assert [name for name, line in found.items() if f"(first to {ana.id}): " not in line] == [
+        "m-all"
+    ]
+    team.later(11)
+    team.take_over(sessions[2], bo.id)
+    found = delivered(sessions[2])
+    assert [*found] == ["m-all", "m-asked"], "the others were delivered and want no answer"
+    assert f"(first to {ana.id}): " in found["m-asked"]
+
+    again = team.join(sessions[0])
+    assert [*delivered(sessions[0])] == ["m-late"]
+    inbox = [one.message.subject for one in read_inbox(team.app, team.desk, who(sessions[0]))]
+    assert {*waiting, "m-all", "m-late"} < {*inbox}, "it can still look"
+    team.later(11)
+    team.take_over(sessions[3], again.id)
+    assert [*delivered(sessions[3])] == [], "its mail was passed on before"
+
+
+def test_a_message_that_comes_during_a_takeover_is_passed_on(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ana = team.join("Ana")
+    team.join("Di")
+    team.later(11)
+    append, sent = type(team.app.log).append_to_project, list[Message]()
+
+    def append_to_project(log: Log, plan: ProjectPlan) -> bool:
+        if not sent:
+            with monkeypatch.context() as patch:
+                patch.setattr(type(log), "append_to_project", append)
+                draft = MessageDraft((ana.id,), "Just now")
+                sent.append(expect(Message, send_message(other, team.desk, who("Di"), draft)))
+        return append(log, plan)
+
+    with closing(open_app(team.app.home)) as opened:
+        other = msgspec.structs.replace(
+            opened, clock=team.clock, store_clock=team.clock, coordination=CoordinationCache()
+        )
+        monkeypatch.setattr(type(team.app.log), "append_to_project", append_to_project)
+        team.take_over("Bo", ana.id)
+
+    (found,) = read_inbox(team.app, team.desk, who("Bo"))
+    assert (found.message.id, found.message.first_to) == (sent[0].id, (ana.id,))
 
 
 def test_who_speaks_while_one_waits_is_not_taken_over(team: Team) -> None:

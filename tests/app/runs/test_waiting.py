@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 
 from interlock.app.context import App
+from interlock.app.coordination import boards
 from interlock.app.coordination.holdings import (
     ReserveRequest,
     release_as_overseer,
     reserve_paths,
 )
-from interlock.app.coordination.mail import acknowledge_as_overseer, send_message
+from interlock.app.coordination.mail import acknowledge_messages, send_message
 from interlock.app.coordination.participants import Participant
 from interlock.app.coordination.project_desk import open_desk
 from interlock.app.gate.opt_in import opt_in
@@ -150,9 +151,24 @@ def test_a_message_to_the_overseer_waits_until_it_is_acknowledged(app: App, tmp_
     assert found.project_name == tmp_path.name
     assert found.sender.startswith("ana (session ")
 
-    acknowledge_as_overseer(app, desk, message.id)
+    acknowledge_messages(app, desk, None, [message.id])
 
     assert waiting(app).count == 0
+
+
+def test_messages_beyond_those_that_are_listed_are_counted_and_follow(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(boards, "WAITING_MAX", 2)
+    desk, ana = open_desk(app, tmp_path), Participant("person:ana", "ana")
+    for number in range(3):
+        send_message(app, desk, ana, MessageDraft((OVERSEER,), str(number)))
+    found = waiting(app)
+    assert ([one.message.subject for one in found.messages], found.count) == (["0", "1"], 3)
+
+    acknowledge_messages(app, desk, None, [found.messages[0].message.id])
+
+    assert [one.message.subject for one in waiting(app).messages] == ["1", "2"]
 
 
 def test_agents_that_hold_the_same_paths_wait_until_one_of_them_is_released(

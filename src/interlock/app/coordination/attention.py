@@ -20,19 +20,24 @@ from interlock.app.coordination.project_desk import (
     open_desk,
     read_board,
 )
-from interlock.core import canonical
-from interlock.core.coordination.board import BOARD_KINDS, Board, decode_time
-from interlock.core.coordination.messages import describe_message, is_addressed_to, mailboxes_of
-from interlock.core.coordination.records import CURSOR, Identity, Message
+from interlock.core.coordination.board import BOARD_KINDS, Board
+from interlock.core.coordination.messages import (
+    START,
+    decode_cursor,
+    describe_message,
+    is_delivered,
+    mailboxes_of,
+    messages_for,
+)
+from interlock.core.coordination.records import CURSOR
 from interlock.core.ids import SessionId
 from interlock.core.project_stream import RowChange
-from interlock.core.workflow.operators import clip
 from interlock.store import gate_reservations
 from interlock.store.failures import StoreFailure
 from interlock.workspace.failures import SettingsBroken
 
-TOLD_AT_ONCE_MAX = 10
-NEWS_CHARS_MAX = 600
+DELIVERED_MAX = 10
+"""So many messages come with one call; the others follow with the next ones."""
 IDLE_SECONDS = 60.0
 
 
@@ -64,16 +69,14 @@ def _attend(app: App, session: SessionId) -> tuple[str, ...]:
     identity = board.identity_of(session)
     if identity and is_due:
         record_seen(app, desk, identity, every_ms=SEEN_EVERY_MS)
-    last = identity or board.last_identity_of(session)
     cursors = (one.content for one in rows.rows if (one.kind, one.key) == (CURSOR, session))
-    cursor = next(cursors, None)
-    lines = _tell(app, desk, board, last, cursor) if last and seq != seen.seq else ()
-    # Another process tells what it has found, which may not be the newest: look again.
-    looked_to = seen.seq if lines is None else seq
+    lines, is_all = list[str](), True
+    if seq != seen.seq and board.identities_of(session):
+        lines, is_all = _deliver(app, desk, board, session, next(cursors, None))
     app.coordination.looked_at[session] = msgspec.structs.replace(
-        seen, seq=looked_to, identity=identity.id if identity else ""
+        seen, seq=seq if is_all else seen.seq, identity=identity.id if identity else ""
     )
-    return lines or ()
+    return tuple(lines)
 
 
 def _first_look(app: App, session: SessionId) -> Attention | None:
@@ -114,34 +117,38 @@ def beat(app: App, session: SessionId) -> float:
     return IDLE_SECONDS
 
 
-def _tell(
-    app: App, desk: ProjectDesk, board: Board, identity: Identity, old: bytes | None
-) -> tuple[str, ...] | None:
-    """The mail after the one to which `old` points, which counts as told from now on.
+def _deliver(
+    app: App, desk: ProjectDesk, board: Board, session: SessionId, old: bytes | None
+) -> tuple[list[str], bool]:
+    """Return the next messages of a session, and whether these are all.
 
-    None if another process tells some at this moment.
+    They count as delivered from now on. `old` is the cursor of the session.
     """
     with suppress(StoreFailure):  # before it is read: what is marked from now on is for the next
-        gate_reservations.clear_news(app.home, identity.session)
-    mail = app.log.newest_rows(
-        desk.project,
-        mailboxes_of(identity),
-        after=decode_time(old) if old else 0,
-        limit=TOLD_AT_ONCE_MAX + 1,
-    )
-    if not mail:
-        return ()
-    row = RowChange(CURSOR, identity.session, canonical.encode(mail[-1].seq))
-    if not app.log.replace_row(desk.project, row, old=old):
-        with suppress(StoreFailure):  # it may not tell all that was marked
-            gate_reservations.mark_news(app.home, (identity.session,))
-        return None
-    # A message to all and to the track is in two mailboxes.
-    contents = {one.key: one.content for one in mail}
-    found = [msgspec.json.decode(content, type=Message) for content in contents.values()]
-    window_ms = desk.thresholds.window_ms
-    own = [message for message in found if is_addressed_to(identity, message, window_ms)]
-    lines = [clip(describe_message(board, one), NEWS_CHARS_MAX) for one in own[-TOLD_AT_ONCE_MAX:]]
-    if len(found) > TOLD_AT_ONCE_MAX:
-        lines.insert(0, "There are more messages: `inbox` shows them.")
-    return tuple(lines)
+        gate_reservations.clear_news(app.home, session)
+    own = board.identities_of(session)
+    mailboxes = mailboxes_of(own)
+    cursor = decode_cursor(old, mailboxes)
+    first = min(cursor.get(kind, START)[0] for kind in mailboxes)
+    # Mail from before a takeover is delivered to the successor.
+    first = max(first, board.mail_passed_on_at(session))
+    rows = app.log.oldest_rows(desk.project, mailboxes, after=first - 1)
+    found = messages_for(own, rows, desk.thresholds.window_ms).items()
+    waiting = [one for one in found if not is_delivered(cursor, *one)]
+    left = len(waiting[DELIVERED_MAX:])
+    end = waiting[DELIVERED_MAX - 1][0] if left else (rows[-1].seq + 1, -1, "") if rows else START
+    moved = cursor | {kind: max(cursor.get(kind, START), end) for kind in mailboxes}
+    if not rows or moved == cursor:
+        return [], True
+    row = RowChange(CURSOR, session, msgspec.json.encode(moved))
+    is_ours = app.log.replace_row(desk.project, row, old=old)
+    if left or not is_ours:
+        with suppress(StoreFailure):  # another process may not deliver all that was marked
+            gate_reservations.mark_news(app.home, (session,))
+    if not is_ours:
+        return [], False
+    lines = [describe_message(board, message) for _, message in waiting[:DELIVERED_MAX]]
+    if left:
+        wait = "messages wait" if left > 1 else "message waits"
+        lines.append(f"{left} more {wait}; your next calls deliver them, or call `inbox`.")
+    return lines, not left

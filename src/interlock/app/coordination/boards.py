@@ -108,7 +108,7 @@ def waiting_messages(app: App) -> list[WaitingMessage]:
 
 def count_waiting_messages(app: App) -> int:
     kinds = (f"{MAILBOX}{OVERSEER}", f"{ACKNOWLEDGED}{OVERSEER}")
-    return len(app.reader.rows_without_answer(*kinds, limit=WAITING_MAX))
+    return app.reader.count_without_answer(*kinds)
 
 
 def waiting_conflicts(app: App) -> list[WaitingConflict]:

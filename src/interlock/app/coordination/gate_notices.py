@@ -68,6 +68,6 @@ def _recipients(board: Board, messages: list[Message]) -> list[str]:
     mailboxes = {f"{MAILBOX}{name}" for message in messages for name in message.to}
     known = (*board.identities.values(), *board.ended.values())
     sessions = (
-        one.value.session for one in known if mailboxes.intersection(mailboxes_of(one.value))
+        one.value.session for one in known if mailboxes.intersection(mailboxes_of((one.value,)))
     )
     return list(dict.fromkeys(sessions))

@@ -1,5 +1,7 @@
 """Write, read, acknowledge and search messages."""
 
+import itertools
+from bisect import bisect
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -14,7 +16,14 @@ from interlock.app.coordination.project_desk import (
 )
 from interlock.core.coordination import messages
 from interlock.core.coordination.board import Board
-from interlock.core.coordination.messages import MessageDraft, is_addressed_to, mailboxes_of
+from interlock.core.coordination.messages import (
+    MessageDraft,
+    decode_cursor,
+    decode_message,
+    is_delivered,
+    mailboxes_of,
+    messages_for,
+)
 from interlock.core.coordination.records import (
     ACKNOWLEDGED,
     CURSOR,
@@ -30,9 +39,7 @@ from interlock.core.coordination.refusals import IdentityLost, MessageRefused, U
 from interlock.core.project_stream import ProjectRow
 from interlock.core.refusal import Refusal
 
-INBOX_MAX, SEARCHED_MAX, FOUND_MAX = 50, 5_000, 50
-
-_decode_message = msgspec.json.Decoder(Message).decode
+PAGE_MAX, PAGE_CHARS_MAX, SEARCHED_MAX, FOUND_MAX, REPEATS_MAX = 50, 20_000, 5_000, 50, 50
 
 
 class InboxMessage(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -40,6 +47,14 @@ class InboxMessage(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
     sender: str
     """The name of the sender, as people are shown it."""
     is_acknowledged: bool = False
+
+
+class InboxPage(msgspec.Struct, frozen=True, rename="camel"):
+    messages: tuple[InboxMessage, ...]
+    left: int
+    """The number of messages on later pages."""
+    summary: str = ""
+    """Says which messages there are none of, if the page is empty."""
 
 
 def send_message(
@@ -65,8 +80,8 @@ def _send(
     names = tuple(known.get(name.casefold(), name) for name in draft.to)
     draft = msgspec.structs.replace(draft, to=names)
     mailboxes = [f"{MAILBOX}{name}" for name in draft.to]
-    rows = app.log.newest_rows(desk.project, mailboxes, limit=INBOX_MAX)
-    earlier = (_decode_message(row.content) for row in rows)
+    rows = app.log.newest_rows(desk.project, mailboxes, limit=REPEATS_MAX)
+    earlier = (decode_message(row.content) for row in rows)
     outcome = messages.send(board, sender, draft, earlier, at_ms=app.clock.now_ms())
     return outcome if isinstance(outcome, MessageRefused) else PlannedChange(*outcome)
 
@@ -77,49 +92,27 @@ def absent_recipients(app: App, desk: ProjectDesk, message: Message) -> list[str
     mailboxes = {
         kind.removeprefix(MAILBOX)
         for one in board.identities.values()
-        for kind in mailboxes_of(one.value)
+        for kind in mailboxes_of((one.value,))
     }
     return [name for name in message.to if name not in mailboxes | {EVERYBODY, OVERSEER}]
 
 
 def read_inbox(
-    app: App, desk: ProjectDesk, who: Participant, *, is_whole: bool = False
+    app: App, desk: ProjectDesk, who: Participant | None, *, is_whole: bool = False
 ) -> list[InboxMessage]:
-    """The messages for a participant, oldest first: those not acknowledged, or all.
+    """Return the messages for a participant, oldest first: the unacknowledged ones, or all.
 
-    Reading changes nothing.
+    `who` is None for the overseer. Reading changes nothing. A participant that is not registered
+    reads what it would get if it were.
     """
     board = read_board(app, desk)
-    identity = board.last_identity_of(who.key)
-    if identity is None:
-        return []
-    rows = app.reader.newest_rows(desk.project, mailboxes_of(identity), limit=INBOX_MAX)
-    window_ms = desk.thresholds.window_ms
-    own = [
-        message
-        for message in _unique_messages(rows)
-        if is_addressed_to(identity, message, window_ms)
-    ]
-    return _with_acknowledgement(app, desk, board, own, identity.session, is_whole=is_whole)
-
-
-def overseer_inbox(app: App, desk: ProjectDesk, *, is_whole: bool = False) -> list[InboxMessage]:
-    """The messages for the person who watches over the agents."""
-    rows = app.reader.newest_rows(desk.project, (f"{MAILBOX}{OVERSEER}",), limit=INBOX_MAX)
-    board, found = read_board(app, desk), _unique_messages(rows)
-    return _with_acknowledgement(app, desk, board, found, OVERSEER, is_whole=is_whole)
-
-
-def _with_acknowledgement(
-    app: App,
-    desk: ProjectDesk,
-    board: Board,
-    found: Sequence[Message],
-    reader: str,
-    *,
-    is_whole: bool,
-) -> list[InboxMessage]:
-    kind = f"{ACKNOWLEDGED}{reader}"
+    if who is None:
+        found = _unique_messages(app.reader.oldest_rows(desk.project, (f"{MAILBOX}{OVERSEER}",)))
+    else:
+        own = board.identities_of(who.key) or [Identity("", who.base, who.key, 0, 0, board.now_ms)]
+        rows = app.reader.oldest_rows(desk.project, mailboxes_of(own))
+        found = messages_for(own, rows, desk.thresholds.window_ms).values()
+    kind = f"{ACKNOWLEDGED}{who.key if who else OVERSEER}"
     answered = {row.key for row in app.reader.project_rows(desk.project, (kind,)).rows}
     shown = (
         InboxMessage(message, board.display(message.sender), message.id in answered)
@@ -128,31 +121,68 @@ def _with_acknowledgement(
     return [one for one in shown if is_whole or not one.is_acknowledged]
 
 
-def acknowledge_message(
-    app: App, desk: ProjectDesk, who: Participant, message: str
-) -> Message | UnknownMessage:
-    inbox = read_inbox(app, desk, who, is_whole=True)
-    return _acknowledge(app, desk, inbox, message, who.key)
+def read_page(
+    app: App,
+    desk: ProjectDesk,
+    who: Participant | None,
+    *,
+    is_whole: bool = False,
+    after: str = "",
+    is_last: bool = False,
+) -> InboxPage | UnknownMessage:
+    """Return a page of `read_inbox`; `is_last`: it has all that is left.
+
+    `after` is the last message of the page before, whether it was acknowledged meanwhile or not.
+    """
+    found = read_inbox(app, desk, who, is_whole=True)
+    ids = [one.message.id for one in found]
+    if after and after not in ids:
+        return UnknownMessage(after)
+    later = found[ids.index(after) + 1 if after else 0 :]
+    shown = [one for one in later if is_whole or not one.is_acknowledged]
+    # A client may cut an answer that is too long.
+    sizes = list(itertools.accumulate(len(one.message.body) for one in shown[:PAGE_MAX]))
+    count = len(shown) if is_last else max(1, bisect(sizes, PAGE_CHARS_MAX))
+    kind = f"{'more ' if after else ''}{'' if is_whole else 'unacknowledged '}"
+    summary = "" if shown else f"There are no {kind}messages."
+    return InboxPage(tuple(shown[:count]), max(0, len(shown) - count), summary)
 
 
-def acknowledge_as_overseer(app: App, desk: ProjectDesk, message: str) -> Message | UnknownMessage:
-    # All of them: what is not acknowledged is shown, however old it is.
-    found = _unique_messages(app.reader.project_rows(desk.project, (f"{MAILBOX}{OVERSEER}",)).rows)
-    board = read_board(app, desk)
-    inbox = _with_acknowledgement(app, desk, board, found, OVERSEER, is_whole=True)
-    return _acknowledge(app, desk, inbox, message, OVERSEER)
+def acknowledge_messages(
+    app: App, desk: ProjectDesk, who: Participant | None, ids: Sequence[str]
+) -> list[Message] | UnknownMessage:
+    """Acknowledge all of these messages, or none; `who` is None for the overseer."""
+    inbox = {one.message.id: one for one in read_inbox(app, desk, who, is_whole=True)}
+    if unknown := next((name for name in ids if name not in inbox), None):
+        return UnknownMessage(unknown)
+    at_ms, reader = app.clock.now_ms(), who.key if who else OVERSEER
+    new = (name for name in dict.fromkeys(ids) if not inbox[name].is_acknowledged)
+    if events := tuple(MessageAcknowledged(name, reader, at_ms) for name in new):
+        append_change(app, desk, lambda _: PlannedChange(ProjectChange(events), None))
+    return [inbox[name].message for name in ids]
 
 
-def _acknowledge(
-    app: App, desk: ProjectDesk, inbox: Sequence[InboxMessage], name: str, reader: str
-) -> Message | UnknownMessage:
-    found = next((one for one in inbox if one.message.id == name), None)
-    if found is None:
-        return UnknownMessage(name)
-    if not found.is_acknowledged:
-        event = MessageAcknowledged(name, reader, app.clock.now_ms())
-        append_change(app, desk, lambda _: PlannedChange(ProjectChange((event,)), None))
-    return found.message
+def waiting_mail(
+    app: App, desk: ProjectDesk, board: Board, session: str, successor: Identity
+) -> list[Message]:
+    """Return the mail that a takeover passes on: undelivered, or wanting an acknowledgement."""
+    kind, window_ms = f"{ACKNOWLEDGED}{session}", desk.thresholds.window_ms
+    marks = app.log.project_rows(desk.project, (kind, CURSOR)).rows
+    answered = {row.key for row in marks if row.kind == kind}
+    cursors = (row.content for row in marks if (row.kind, row.key) == (CURSOR, session))
+    own, by = board.identities_of(session), [*board.identities_of(successor.session), successor]
+    cursor = decode_cursor(next(cursors, None), mailboxes_of(own))
+    first = board.mail_passed_on_at(session)
+    rows = app.log.oldest_rows(desk.project, mailboxes_of(own), after=first - 1)
+    known_rows = app.log.oldest_rows(desk.project, mailboxes_of(by))
+    known = {message.id for message in messages_for(by, known_rows, window_ms).values()}
+    return [
+        message
+        for position, message in messages_for(own, rows, window_ms).items()
+        if message.id not in known
+        and not (message.needs_answer and message.id in answered)
+        and (message.needs_answer or not is_delivered(cursor, position, message))
+    ]
 
 
 def search_messages(app: App, desk: ProjectDesk, words: str) -> list[Message]:
@@ -183,12 +213,14 @@ def old_mail(
     if not ended:
         return []
     oldest_ms = at_ms - desk.thresholds.keep_ms
-    mailboxes = {kind for identity in ended for kind in mailboxes_of(identity)}
+    mailboxes = {kind for identity in ended for kind in mailboxes_of((identity,))}
     shared = (f"{MAILBOX}{OVERSEER}", f"{ACKNOWLEDGED}{OVERSEER}")
     kinds = [*mailboxes, *shared, *(f"{ACKNOWLEDGED}{identity.session}" for identity in ended)]
     rows = app.log.oldest_rows(desk.project, kinds, limit=SEARCHED_MAX)
-    present = {one.value.session for one in read_board(app, desk).identities.values()}
-    cursors = {(CURSOR, one.session) for one in ended if one.session not in present}
+    board = read_board(app, desk)
+    known = (one.value for one in (*board.identities.values(), *board.ended.values()))
+    kept = {one.session for one in known if one not in ended}
+    cursors = {(CURSOR, one.session) for one in ended if one.session not in kept}
     return [
         *cursors,
         *(
@@ -204,9 +236,9 @@ class _RowTime(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def _unique_messages(rows: Iterable[ProjectRow]) -> list[Message]:
-    return list({row.key: _decode_message(row.content) for row in rows}.values())
+    return list({row.key: decode_message(row.content) for row in rows}.values())
 
 
 def _searched_text(message: Message) -> str:
-    parts = (message.subject, message.body, message.thread, message.sender, *message.to)
+    parts = (message.id, message.subject, message.body, message.thread, message.sender, *message.to)
     return " ".join(parts).casefold()

@@ -17,10 +17,10 @@ from interlock.core.coordination.messages import (
     BODY_CHARS_MAX,
     SUBJECT_CHARS_MAX,
     THREAD_CHARS_MAX,
+    mailboxes_of,
     message_id,
 )
 from interlock.core.coordination.records import (
-    MAILBOX,
     Identity,
     Message,
     MessageSent,
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 _TOKEN_KIND = "outside/mail"
 _PROGRAM = "interlock"
-_KEPT_MAX = 200
 
 
 class MailServerDown(Refusal, frozen=True):
@@ -123,9 +122,9 @@ def _import_messages(
     """Put the server's messages into the mailbox of the agent, each once."""
 
     def decide(board: Board) -> PlannedChange[None]:
-        kind = f"{MAILBOX}{identity.id}"
-        rows = app.log.newest_rows(desk.project, (kind,), limit=_KEPT_MAX)
-        known = {row.key for row in rows}
+        # An earlier identity of the session may have them already.
+        kinds = mailboxes_of(board.identities_of(identity.session) or (identity,))
+        known = {row.key for row in app.log.oldest_rows(desk.project, kinds)}
         drafts = [
             Message(
                 message_id(f"mail:{one.sender}", one.id),
@@ -136,8 +135,9 @@ def _import_messages(
                 board.now_ms,
                 one.body[:BODY_CHARS_MAX],
                 one_line(one.thread)[:THREAD_CHARS_MAX],
+                place=place,
             )
-            for one in messages
+            for place, one in enumerate(messages)
         ]
         events = tuple(MessageSent(draft) for draft in drafts if draft.id not in known)
         return PlannedChange(ProjectChange(events) if events else None, None)

@@ -132,11 +132,11 @@ def register(
 ) -> Identity | IdentityLost:
     """Register a participant, or change its track. It counts as seen."""
     newcomer = newcomer_of(app, desk, who)
-    is_new, is_alone, seq = False, False, 0
+    is_new, is_first, seq = False, False, 0
 
     def decide(board: Board) -> PlannedChange[Identity] | IdentityLost:
-        nonlocal is_new, is_alone, seq
-        is_new, is_alone = board.identity_of(who.key) is None, not board.identities
+        nonlocal is_new, is_first, seq
+        is_new, is_first = board.identity_of(who.key) is None, not board.seq
         seq = board.seq + 1
         outcome = registration.register(board, newcomer, is_asked_for=is_asked_for)
         return outcome if isinstance(outcome, IdentityLost) else PlannedChange(*outcome)
@@ -149,8 +149,8 @@ def register(
         return identity
     # It counts as seen when it registered.
     app.coordination.recorded_ms[identity.id] = app.clock.now_ms()
-    if is_alone and not who.is_person:
-        # Nobody has written to it: as long as ours is the last entry, there is no news.
+    if is_first and not who.is_person:
+        # Nobody has written yet: as long as ours is the last entry, no message waits.
         attention = Attention(desk.project, str(desk.root), seq, identity.id)
         app.coordination.looked_at[SessionId(who.key)] = attention
     return identity

@@ -10,7 +10,7 @@ from interlock.app.coordination.local_facts import (
     process_states,
     with_local_activity,
 )
-from interlock.app.coordination.mail import old_mail
+from interlock.app.coordination.mail import old_mail, waiting_mail
 from interlock.app.coordination.participants import Participant, act_as
 from interlock.app.coordination.project_desk import (
     PlannedChange,
@@ -68,10 +68,15 @@ def take_over(
     if isinstance(snapshot, SnapshotFailed):
         return snapshot
 
-    def decide(board: Board, by: str) -> PlannedChange[TakenOverIdentity] | TakeoverRefusal:
-        own = msgspec.structs.replace(request, by=by)
+    def decide(
+        board: Board, by: Identity | None
+    ) -> PlannedChange[TakenOverIdentity] | TakeoverRefusal:
+        own = msgspec.structs.replace(request, by=by.id if by else OVERSEER)
         board = with_local_activity(app, board)
-        change = registration.take_over(board, own, at_ms=app.clock.now_ms())
+        # A person has no use for it: it waits until the agent comes back.
+        waiting = waiting_mail(app, desk, board, target.session, by) if by else ()
+        at_ms = app.clock.now_ms()
+        change = registration.take_over(board, own, at_ms=at_ms, waiting=waiting)
         if not isinstance(change, ProjectChange):
             return change
         summary = TakenOverIdentity(
@@ -85,8 +90,8 @@ def take_over(
         return PlannedChange(change, summary)
 
     if who is None:
-        return append_change(app, desk, lambda board: decide(board, OVERSEER))
-    acted = act_as(app, desk, who, lambda board, own: decide(board, own.id))
+        return append_change(app, desk, lambda board: decide(board, None))
+    acted = act_as(app, desk, who, decide)
     return acted if isinstance(acted, Refusal) else acted[1]
 
 

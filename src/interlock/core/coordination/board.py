@@ -98,14 +98,20 @@ class Board(msgspec.Struct, frozen=True):
         found = (one.value for one in self.identities.values() if one.value.session == session)
         return max(found, key=lambda identity: identity.epoch, default=None)
 
+    def identities_of(self, session: str) -> list[Identity]:
+        """Return every identity of a session that is still recorded, the newest last."""
+        known = (one.value for one in (*self.identities.values(), *self.ended.values()))
+        return sorted((one for one in known if one.session == session), key=lambda one: one.epoch)
+
     def last_identity_of(self, session: str) -> Identity | None:
-        """The newest identity that a session ever had, as far as it is remembered."""
-        found = (
-            one.value
-            for one in (*self.identities.values(), *self.ended.values())
-            if one.value.session == session
-        )
-        return max(found, key=lambda identity: identity.epoch, default=None)
+        """Return the newest identity that a session ever had."""
+        return next(reversed(self.identities_of(session)), None)
+
+    def mail_passed_on_at(self, session: str) -> int:
+        """Return the last entry that passed the mail of a session on to another agent, or 0."""
+        ended = [one for one in self.ended.values() if one.value.session == session]
+        ends = [(one.seq, one.value.end) for one in ended if one.value.end]
+        return max((seq for seq, end in ends if end.by not in ("", OVERSEER)), default=0)
 
     def unended_of(self, session: str) -> Identity | None:
         """The identity of a session whose end is not recorded, even if its work is over."""

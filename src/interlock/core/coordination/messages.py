@@ -1,8 +1,13 @@
-"""Messages between those who work on a project. They are told once, and never grant anything."""
+"""Messages between the agents of a project. Each is delivered once, and none grants anything.
+
+Mail is delivered oldest first, a few messages at a time. How far that got is recorded for each
+mailbox: an agent that joins a track or takes a new name gains a mailbox with older messages.
+"""
 
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 import msgspec
 
@@ -20,16 +25,26 @@ from interlock.core.coordination.records import (
     ProjectChange,
 )
 from interlock.core.coordination.refusals import MessageRefused
+from interlock.core.project_stream import ProjectRow
 from interlock.core.visible_text import is_blank, make_visible_line, one_line
 
 SUBJECT_CHARS_MAX, BODY_CHARS_MAX, RECIPIENTS_MAX, THREAD_CHARS_MAX = 200, 16_000, 20, 100
+DELIVERED_CHARS_MAX = 600
+"""A longer body is cut when it is delivered."""
 REPEAT_MS = 60_000
 """The same message again within this time is the same one."""
 SUBJECT_KINDS = (
     *("SESSION START", "HEARTBEAT", "SESSION END", "TAKEOVER", "TRACK COMPLETE", "PROGRESS"),
     *("COMPLETE", "DEP", "BLOCKER", "PING", "CONFLICT", "LEASE LOST"),
 )
+Position: TypeAlias = tuple[int, int, str]
+"""The entry of a message, its place there, and its id."""
+START: Position = (0, 0, "")
+Cursor: TypeAlias = dict[str, Position]
+"""The position up to which each mailbox was delivered."""
 _KIND = re.compile(r"\[([A-Z][A-Z ]*)\]")
+
+decode_message = msgspec.json.Decoder(Message).decode
 
 
 class MessageDraft(msgspec.Struct, frozen=True):
@@ -87,30 +102,60 @@ def notice(board: Board, to: str, subject: str, body: str, *, at_ms: int) -> Mes
     return MessageSent(Message(name, INTERLOCK, (to,), subject, at_ms, board.now_ms, body))
 
 
-def mailboxes_of(identity: Identity) -> tuple[str, ...]:
-    """The kinds of the rows that hold the mail of an identity."""
-    names = (identity.id, identity.base, identity.session, EVERYBODY)
-    track = (f"{TRACK_MAILBOX}{identity.track}",) if identity.track else ()
-    return tuple(f"{MAILBOX}{name}" for name in (*names, *track))
+def mailboxes_of(own: Sequence[Identity]) -> tuple[str, ...]:
+    """Return the kinds of the rows that hold the mail of a session.
 
-
-def is_addressed_to(identity: Identity, message: Message, window_ms: int) -> bool:
-    """Whether a message from its mailboxes is for an identity, and not from before its time.
-
-    Who joins late reads what was said to all, or to the track, shortly before.
+    `own` are its identities, the newest last. Mail to an earlier one is still for the session.
     """
-    is_own = message.sender == identity.id
-    is_direct = identity.id in message.to or identity.session in message.to
-    is_late = message.sent_ms < identity.registered_ms - window_ms
-    return not is_own and (is_direct or not is_late)
+    last = own[-1]
+    track = (f"{TRACK_MAILBOX}{last.track}",) if last.track else ()
+    names = (*(name for one in own for name in (one.id, one.base)), last.session, EVERYBODY, *track)
+    return tuple(dict.fromkeys(f"{MAILBOX}{name}" for name in names))
+
+
+def is_addressed_to(own: Sequence[Identity], message: Message, window_ms: int) -> bool:
+    """Whether a message from the mailboxes of a session is for it, and not from before its time.
+
+    A session that joins late reads what was sent to all, or to its track, shortly before.
+    """
+    direct = {own[-1].session, *(one.id for one in own)}
+    is_late = message.sent_ms < min(one.registered_ms for one in own) - window_ms
+    return message.sender not in direct and (not is_late or not direct.isdisjoint(message.to))
+
+
+def messages_for(
+    own: Sequence[Identity], rows: Iterable[ProjectRow], window_ms: int
+) -> dict[Position, Message]:
+    """Return the messages for a session from rows of its mailboxes, each once, oldest first."""
+    found: dict[Position, Message] = {}
+    for row in rows:  # a message to all and to the track is in two mailboxes
+        message = decode_message(row.content)
+        if is_addressed_to(own, message, window_ms):
+            found[row.seq, message.place, message.id] = message
+    return dict(sorted(found.items()))
+
+
+def decode_cursor(content: bytes | None, mailboxes: Sequence[str]) -> Cursor:
+    cursor = msgspec.json.decode(content, type=int | Cursor) if content else Cursor()
+    # Earlier versions recorded the last entry that was delivered from all mailboxes.
+    return dict.fromkeys(mailboxes, (cursor + 1, -1, "")) if isinstance(cursor, int) else cursor
+
+
+def is_delivered(cursor: Cursor, position: Position, message: Message) -> bool:
+    """Whether a message was delivered, from whichever of its mailboxes."""
+    return any(cursor.get(f"{MAILBOX}{name}", START) >= position for name in message.to)
 
 
 def describe_message(board: Board, message: Message) -> str:
-    """One line, as data of its sender: whatever it says, it is not the user who says it."""
+    """Return one line, as data of its sender: whatever it says, the user does not say it."""
     who = "Interlock" if message.sender == INTERLOCK else board.display(message.sender)
-    wants = f" (wants an acknowledgement: {message.id})" if message.needs_answer else ""
+    first = f" (first to {', '.join(message.first_to)})" if message.first_to else ""
     body = f": {message.body}" if message.body else ""
-    return make_visible_line(f"From {who}: {message.subject}{body}{wants}")
+    if len(body) > DELIVERED_CHARS_MAX:
+        whole = f'`inbox {{"search": "{message.id}"}}` shows all of it'
+        body = f"{body[:DELIVERED_CHARS_MAX]}… (cut; {whole})"
+    wants = f" (wants an acknowledgement: {message.id})" if message.needs_answer else ""
+    return make_visible_line(f"From {who}{first}: {message.subject}{body}{wants}")
 
 
 def _fault(draft: MessageDraft) -> str:

@@ -104,6 +104,10 @@ class Message(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     thread: str = ""
     needs_answer: bool = False
     """Whether the sender wants it acknowledged."""
+    place: int = 0
+    """Its place among the messages of the same entry."""
+    first_to: tuple[str, ...] = ()
+    """The first recipients, if a takeover passed it on."""
 
 
 class _CoordinationEvent(msgspec.Struct, frozen=True, rename="camel", tag_field="kind"):

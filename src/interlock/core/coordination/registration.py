@@ -8,12 +8,13 @@ store refuses it, whatever the agent believes (`Board.fence`).
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from interlock.core.coordination.board import Board
 from interlock.core.coordination.conflicts import same_track
 from interlock.core.coordination.holdings import expired_events, expired_keys
 from interlock.core.coordination.identities import choose_id, draw_base_name
-from interlock.core.coordination.messages import notice
+from interlock.core.coordination.messages import mailboxes_of, notice
 from interlock.core.coordination.records import (
     ENDED_IDENTITY,
     IDENTITY,
@@ -24,6 +25,8 @@ from interlock.core.coordination.records import (
     Identity,
     IdentityChanged,
     IdentityEnd,
+    Message,
+    MessageSent,
     PathsReleased,
     ProjectChange,
     RowsForgotten,
@@ -116,7 +119,7 @@ def _change_track(
 ) -> tuple[ProjectChange | None, Identity]:
     if newcomer.track is None or newcomer.track == known.track:
         return None, known
-    identity = msgspec.structs.replace(known, track=newcomer.track)
+    identity = replace(known, track=newcomer.track)
     notices = _track_notices(board, identity, at_ms=newcomer.at_ms)
     return ProjectChange(
         (IdentityChanged(identity, "track"), *notices), (board.fence(known.id),)
@@ -145,9 +148,9 @@ class TakeoverRequest(msgspec.Struct, frozen=True):
 
 
 def take_over(
-    board: Board, request: TakeoverRequest, *, at_ms: int
+    board: Board, request: TakeoverRequest, *, at_ms: int, waiting: Iterable[Message] = ()
 ) -> ProjectChange | UnknownIdentity | StillThere | AlreadyOver:
-    """Plan to end a stale identity and to set free what it held."""
+    """Plan to end a stale identity, to release what it held, and to pass on its waiting mail."""
     recorded = board.identities.get(request.identity)
     if recorded is None:
         over = board.ended.get(request.identity)
@@ -173,7 +176,14 @@ def take_over(
     subject = f"[TAKEOVER] {board.display(request.by)} has taken over from {identity.id}"
     told = notice(board, identity.session, subject, _takeover_body(board, identity), at_ms=at_ms)
     fence = (board.fence(request.by),) if request.by in board.identities else ()
-    return ProjectChange((*change.events, told), (*change.conditions, *fence))
+    passed = (
+        MessageSent(replace(one, to=(request.by,), first_to=one.first_to or one.to, place=place))
+        for place, one in enumerate(waiting)
+    )
+    # A message that arrives meanwhile must be passed on, too.
+    mailboxes = mailboxes_of(board.identities_of(identity.session))
+    fences = (*fence, *(RowCondition(kind, None, board.seq) for kind in mailboxes))
+    return ProjectChange((*change.events, told, *passed), (*change.conditions, *fences))
 
 
 def _takeover_body(board: Board, identity: Identity) -> str:
@@ -235,7 +245,7 @@ def _end(board: Board, identities: Iterable[Identity], over: IdentityEnd) -> Pro
     for identity in identities:
         finished = board.ended[identity.id].value.end if identity.id in board.finished else None
         end = finished or over  # the work has ended it already, though that was not recorded
-        events.append(IdentityChanged(msgspec.structs.replace(identity, end=end), end.reason))
+        events.append(IdentityChanged(replace(identity, end=end), end.reason))
         events += _releases(board, identity, end.reason, end.by)
         events += _resets(board, identity, over.by)
         conditions.append(board.fence(identity.id))
@@ -257,9 +267,7 @@ def _releases(
 
 def _resets(board: Board, identity: Identity, by: str) -> Iterator[WorkItemChanged]:
     for item in board.claims_of(identity.id):
-        reset = msgspec.structs.replace(
-            item, status="open", assignee="", claimed_ms=0, updated_ms=board.now_ms
-        )
+        reset = replace(item, status="open", assignee="", claimed_ms=0, updated_ms=board.now_ms)
         yield WorkItemChanged(reset, "reset", by)
 
 

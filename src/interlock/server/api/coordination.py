@@ -109,7 +109,7 @@ def _describe(app: App, at: ProjectBoard) -> ProjectCoordination:
         tuple(one.value for one in board.work.values()),
         tuple(reservation_overlaps(board, folds_case=at.desk.path_rules.folds_case)),
         tuple(shared_tracks(board)),
-        tuple(mail.overseer_inbox(app, at.desk)),
+        tuple(mail.read_inbox(app, at.desk, None)),
     )
 
 
@@ -136,7 +136,8 @@ def _acknowledge(
     desk = _desk(app, body.project)
     if isinstance(desk, UnknownProject):
         return desk
-    return mail.acknowledge_as_overseer(app, desk, body.message)
+    outcome = mail.acknowledge_messages(app, desk, None, (body.message,))
+    return outcome if isinstance(outcome, UnknownMessage) else outcome[0]
 
 
 def _release(

@@ -135,7 +135,7 @@ def acknowledge(request: PageRequest) -> PageRedirect | Explanation:
     found = find_board(request.app, request.word("project"))
     if isinstance(found, UnknownProject):
         return found.explain()
-    outcome = mail.acknowledge_as_overseer(request.app, found.desk, request.word("message"))
+    outcome = mail.acknowledge_messages(request.app, found.desk, None, (request.word("message"),))
     return outcome.explain() if isinstance(outcome, Refusal) else _back(request, "acknowledged")
 
 
@@ -193,7 +193,7 @@ def _section(app: App, at: ProjectBoard, compose: Compose) -> BoardSection:
     limit = THREAD_SEARCHED_MAX if thread else MESSAGES_MAX
     recent = mail.recent_messages(app, at.desk, limit=limit)
     messages = [one for one in recent if not thread or thread in (one.thread, one.id)]
-    waiting = {one.message.id for one in mail.overseer_inbox(app, at.desk)}
+    waiting = {one.message.id for one in mail.read_inbox(app, at.desk, None)}
     agents = list_agents(app, shown)
     return BoardSection(
         at,
