@@ -130,6 +130,24 @@ def test_a_person_writes_as_the_overseer_and_reads_what_is_for_them(
     assert typed("mail", "send", "a b", "x").code == 1
 
 
+def test_an_inbox_is_printed_page_by_page(typed: Terminal, team: Team) -> None:
+    sent = [team.send("Ana", "overseer", f"Number {number}").id for number in range(60)]
+
+    first = typed("mail", "inbox")
+    second = typed("mail", "inbox", "--after", sent[49])
+
+    assert [line.split()[0] for line in first.out.splitlines()] == sent[:50]
+    assert f"10 more: `interlock mail inbox --after {sent[49]}`" in first.err
+    assert [line.split()[0] for line in second.out.splitlines()] == sent[50:]
+    assert len(json.loads(typed("mail", "inbox", "--json").out)) == 60
+    assert typed("mail", "ack", *sent[:59]).code == 0
+    assert typed("mail", "inbox").out.split()[0] == sent[59]
+    assert typed("mail", "inbox", "--after", sent[59]).out == (
+        "There are no more unacknowledged messages.\n"
+    )
+    assert typed("mail", "inbox", "--after", "msg_0").code == 1
+
+
 def test_taking_over_says_what_is_free_and_where_the_work_is(typed: Terminal, team: Team) -> None:
     ana = team.join("Ana", "checkout")
     team.reserve("Ana", "src/**")

@@ -61,7 +61,7 @@ class ProjectReader:
         return {name: ProjectRows(ends[name], tuple(own)) for name, own in found.items()}
 
     def rows_without_answer(
-        self, kind: str, answers: str, *, limit: int
+        self, kind: str, answers: str, *, limit: int = 1_000_000_000
     ) -> list[tuple[ProjectId, ProjectRow]]:
         """The rows of this kind to whose key there is none of the kind `answers`, oldest first."""
         rows = self._database.read(

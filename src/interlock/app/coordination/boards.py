@@ -33,7 +33,7 @@ from interlock.core.project_stream import ProjectRows
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.git.state import main_checkout
 
-WAITING_MAX = 200
+CONFLICTS_MAX = 200
 
 
 class ProjectBoard(msgspec.Struct, frozen=True):
@@ -85,7 +85,7 @@ def find_board(app: App, project: str) -> ProjectBoard | UnknownProject:
 def waiting_messages(app: App) -> list[WaitingMessage]:
     """The messages to the overseer that are not acknowledged, the oldest of each project first."""
     kinds = (f"{MAILBOX}{OVERSEER}", f"{ACKNOWLEDGED}{OVERSEER}")
-    rows = app.reader.rows_without_answer(*kinds, limit=WAITING_MAX)
+    rows = app.reader.rows_without_answer(*kinds)
     if not rows:
         return []
     names = {
@@ -126,7 +126,7 @@ def waiting_conflicts(app: App) -> list[WaitingConflict]:
             WaitingConflict(project, name, overlap, board.now_ms)
             for overlap in reservation_overlaps(board, folds_case=folds_case)
         ]
-    return found[:WAITING_MAX]
+    return found[:CONFLICTS_MAX]
 
 
 def project_name(project: ProjectId, root: str) -> str:

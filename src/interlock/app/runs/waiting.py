@@ -90,15 +90,12 @@ class WaitingForUser(msgspec.Struct, frozen=True, rename="camel"):
     conflicts: tuple[WaitingConflict, ...] = ()
     parked: tuple[ParkedWork, ...] = ()
     undelivered: tuple[UndeliveredResult, ...] = ()
-    more_messages: int = 0
-    """The number of messages that follow when some of `messages` are acknowledged."""
 
     @property
     def count(self) -> int:
         in_sessions = len(self.approvals) + len(self.questions) + len(self.stopped) + len(self.gaps)
         unattended = len(self.parked) + len(self.undelivered)
-        messages = len(self.messages) + self.more_messages
-        return in_sessions + messages + len(self.conflicts) + unattended
+        return in_sessions + len(self.messages) + len(self.conflicts) + unattended
 
 
 class SessionWait(msgspec.Struct, frozen=True):
@@ -125,17 +122,15 @@ def list_waiting(app: App) -> WaitingForUser:
             stopped.append(_waiting_run(app, row.session, row.run))
         if row.run.gaps_critical:
             gaps += _critical_gaps(app, row.session, row.run)
-    messages = sorted(waiting_messages(app), key=lambda one: one.message.sent_ms)
     return WaitingForUser(
         pending,
         tuple(sorted(questions, key=lambda run: run.since_ms)),
         tuple(sorted(stopped, key=lambda run: run.since_ms)),
         tuple(sorted(gaps, key=lambda gap: gap.at_ms)),
-        tuple(messages),
+        tuple(sorted(waiting_messages(app), key=lambda one: one.message.sent_ms)),
         tuple(waiting_conflicts(app)),
         tuple(sorted(_parked_work(app), key=lambda one: one.work.since_ms)),
         tuple(_undelivered_results(app)),
-        max(0, count_waiting_messages(app) - len(messages)),
     )
 
 

@@ -54,7 +54,7 @@ class ProjectCoordination(msgspec.Struct, frozen=True, rename="camel"):
     conflicts: tuple[ReservationOverlap, ...]
     shared_tracks: tuple[SharedTrack, ...]
     inbox: tuple[InboxMessage, ...]
-    """The messages to the overseer that are not acknowledged."""
+    """All messages to the overseer that are not acknowledged, oldest first."""
 
 
 class CoordinationList(msgspec.Struct, frozen=True):

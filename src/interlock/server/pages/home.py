@@ -21,6 +21,7 @@ def home(request: PageRequest) -> Page:
     statuses = [work.state.status for work in driver.work]
     facts = {
         "cards": cards[:CARDS_MAX],
+        "card_count": len(cards),
         "agents": list_agents_now(request.app, unattended_lines(request.app, driver)),
         "driver": driver,
         "driven": statuses.count("working"),
