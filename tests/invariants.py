@@ -339,7 +339,8 @@ INVARIANTS = (
     ),
     Invariant(
         "news-told-once",
-        "What concerns an agent is told to it once, by whichever process.",
+        "Every message to an agent is delivered to it, or to the agent that takes over, once, by"
+        " whichever process.",
         "ADR 0018",
     ),
     Invariant(

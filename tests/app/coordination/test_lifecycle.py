@@ -24,6 +24,7 @@ from interlock.app.coordination.takeovers import TakeoverWish, clean_up_orphans,
 from interlock.core.coordination.messages import MessageDraft
 from interlock.core.coordination.preflight import PreflightReport
 from interlock.core.coordination.records import (
+    CURSOR,
     Identity,
     IdentityChanged,
     Message,
@@ -31,6 +32,7 @@ from interlock.core.coordination.records import (
 )
 from interlock.core.coordination.refusals import PathsHeld, UnknownMessage
 from interlock.core.ids import SessionId
+from interlock.core.project_stream import RowChange
 from tests.app.callers.conversations import begun
 from tests.app.coordination.team import Team, expect, who
 from tests.scenes import SettableClock
@@ -215,6 +217,20 @@ def test_a_cursor_stays_as_long_as_an_identity_of_its_session(team: Team) -> Non
     assert len(team.board().identities_of(session)) == 2, "the first one is forgotten"
     team.join(session)
     assert attend_to(team.process(), session) == ()
+
+
+def test_a_cursor_of_an_earlier_version_is_taken_over(team: Team) -> None:
+    """It was the number of the last entry that was delivered."""
+    session = begun(team.app, team.root, "one")
+    team.join(session)
+    for number in range(3):
+        team.send("Bo", "all", f"Number {number}")
+    end, _ = team.app.reader.project_end(team.desk.project)
+    assert team.app.log.replace_row(
+        team.desk.project, RowChange(CURSOR, session, str(end - 1).encode()), old=None
+    )
+
+    assert numbers([attend_to(team.process(), session)]) == [2]
 
 
 def test_pages_of_an_inbox_have_each_message_once_and_acknowledging_gives_the_next(
