@@ -1,6 +1,6 @@
 """Ask for unattended work, watch over it, and control it. The driver does the rest."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -232,11 +232,8 @@ def record_move(
     )
 
 
-def end_orphaned_agents(app: App) -> None:
-    """End spawned agents whose parent is over: no driver would continue them."""
-    rows = app.log.unattended_sessions(limit=UNSETTLED_MAX)  # with what this transaction wrote
-    works = {session: head.unattended for session, head in rows if head.unattended}
-    active = {session: state for session, state in works.items() if not state.is_over}
+def end_orphaned_agents(app: App, active: Mapping[SessionId, UnattendedState]) -> None:
+    """End spawned agents whose parent is not active: no driver would continue them."""
     for session, state in active.items():
         if state.order.parent and state.order.parent not in active:
             detail = "the work that spawned it is over"
@@ -318,7 +315,9 @@ def _change(
         # Also if it was over before: the process that ended it may have been killed here.
         why = f"its work is over ({state.outcome})"
         end_participation(app, session, Path(state.order.repository), why)
-        end_orphaned_agents(app)
+        rows = app.log.unattended_sessions(limit=UNSETTLED_MAX)  # with what was just written
+        works = ((one, head.unattended) for one, head in rows if head.unattended)
+        end_orphaned_agents(app, {one: work for one, work in works if not work.is_over})
     return refusal or state or control.NotUnattended(session)
 
 
