@@ -116,9 +116,9 @@ class ClientLoop:
         prompt = self._begin(answer, total_micros, start)
         try:
             command = headless.command(start, os.environ)
-            process = await start_piped(
-                context.require_workplace(), command.words, command.environment
-            )
+            workplace = context.require_workplace()
+            variables = {**command.environment, **workplace.variables}
+            process = await start_piped(workplace, command.words, variables)
         except OSError as error:
             raise Standstill("failed", f"{HOST.title} cannot be started: {error}") from error
         talk = ClientTalk(context, headless, process, self._conversation, server)
