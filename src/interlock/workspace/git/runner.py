@@ -122,14 +122,16 @@ def _wait(
     import subprocess  # noqa: PLC0415
 
     deadline = time.monotonic() + seconds
-    while (left := deadline - time.monotonic()) > 0:
-        with suppress(subprocess.TimeoutExpired):
-            return process.wait(min(left, _LOOK_SECONDS))
-        if os.fstat(output.fileno()).st_size >= output_bytes_max:
+    try:
+        while (left := deadline - time.monotonic()) > 0:
+            with suppress(subprocess.TimeoutExpired):
+                return process.wait(min(left, _LOOK_SECONDS))
+            if os.fstat(output.fileno()).st_size >= output_bytes_max:
+                return 0
+        return TIMED_OUT
+    finally:
+        if process.returncode is None:  # also after an interrupt: it has no terminal to end it
             _end_group(process)
-            return 0
-    _end_group(process)
-    return TIMED_OUT
 
 
 def setting_variables(settings: Mapping[str, str]) -> dict[str, str]:
