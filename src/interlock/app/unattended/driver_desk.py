@@ -111,8 +111,8 @@ def check_in(app: App, holder: str, *, is_alone: bool = False) -> DriverBoard:
     current = DriverLease(lease.name, lease.holder, lease.epoch, lease.left_ms)
     if current.holder != holder:
         return DriverBoard(current, ())
-    machine, active = own_machine(app), list_active(app)
-    orders.end_orphaned_agents(app, dict(active))
+    machine = own_machine(app)
+    active = orders.end_orphaned_agents(app, dict(list_active(app)))
     sheets = tuple(
         WorkSheet(
             session,
@@ -120,7 +120,7 @@ def check_in(app: App, holder: str, *, is_alone: bool = False) -> DriverBoard:
             steer_texts(app, session, state.steers) if state.steers else (),
             state.status == "parked" and _is_answered(app, session, state),
         )
-        for session, state in active
+        for session, state in active.items()
         if state.order.machine == machine
     )
     return DriverBoard(current, sheets, has_lapsed)

@@ -232,13 +232,22 @@ def record_move(
     )
 
 
-def end_orphaned_agents(app: App, active: Mapping[SessionId, UnattendedState]) -> None:
-    """End spawned agents whose parent is not active: no driver would continue them."""
+def end_orphaned_agents(
+    app: App, active: Mapping[SessionId, UnattendedState]
+) -> dict[SessionId, UnattendedState]:
+    """End spawned agents whose parent is not active: no driver would continue them.
+
+    Returns the work that stays active.
+    """
+    kept: dict[SessionId, UnattendedState] = {}
     for session, state in active.items():
-        if state.order.parent and state.order.parent not in active:
-            detail = "the work that spawned it is over"
-            end = UnattendedMoved("done", state.spent, detail=detail, outcome="cancelled")
-            record_move(app, session, end)
+        if not state.order.parent or state.order.parent in active:
+            kept[session] = state
+            continue
+        detail = "the work that spawned it is over"
+        end = UnattendedMoved("done", state.spent, detail=detail, outcome="cancelled")
+        record_move(app, session, end)
+    return kept
 
 
 def _unblock_run(app: App, session_id: str) -> None:
