@@ -136,6 +136,7 @@ class _Git:
             variables=variables,
             settings=_SAFE_SETTINGS,
             has_network=not is_local,
+            umask=0o077,  # it is in the data home
             seconds=max(0.0, self._deadline - time.monotonic()),
             output_bytes_max=_OUTPUT_BYTES_MAX + 1,
         )

@@ -56,6 +56,7 @@ def run_git(
     settings: Mapping[str, str] | None = None,
     has_network: bool = False,
     stdin: bytes = b"",
+    umask: int = -1,
     seconds: float = SECONDS_MAX,
     output_bytes_max: int = OUTPUT_BYTES_MAX,
 ) -> GitResult:
@@ -70,6 +71,7 @@ def run_git(
         *arguments,
         variables={**hardened, **(variables or {})},
         stdin=stdin,
+        umask=umask,
         seconds=seconds,
         output_bytes_max=output_bytes_max,
     )
@@ -80,6 +82,7 @@ def run_trusted_git(
     *arguments: str,
     variables: Mapping[str, str] | None = None,
     stdin: bytes = b"",
+    umask: int = -1,
     seconds: float = SECONDS_MAX,
     output_bytes_max: int = OUTPUT_BYTES_MAX,
 ) -> GitResult:
@@ -102,6 +105,7 @@ def run_trusted_git(
                 stdout=output,
                 stderr=error,
                 env=_environment() | dict(variables or {}),
+                umask=umask,
                 start_new_session=True,
             )
         except OSError as failure:
