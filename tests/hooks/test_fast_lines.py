@@ -13,6 +13,7 @@ from interlock.agents.hosts.launcher import STANDALONE
 from interlock.agents.hosts.registry import NAMES
 from interlock.hooks import fast, gate_state
 from interlock.hooks.hook_result import HookEvent, HookResult
+from interlock.sandbox import real_path
 from interlock.workspace.machine import spool
 from interlock.workspace.machine.spool import JournalLine
 from tests.hooks.scene import INPUTS, NOTED, PLAIN_HOSTS, Scene, inputs_of
@@ -126,7 +127,7 @@ def test_a_plan_that_the_user_approved_is_for_the_full_hook(scene: Scene) -> Non
 
 PACKAGE = Path(fast.__file__).parents[1]
 COMPILED = {"posix", "sys", "time", "_json", "_sqlite3", "_signal"}
-OURS = {"interlock.agents.hosts", "interlock.hooks"}
+OURS = {"interlock.agents.hosts", "interlock.hooks", "interlock.sandbox.real_path"}
 OWN_MODULES = {f"interlock.agents.hosts.{name}" for name in ("host", "claude_code_shell")}
 
 
@@ -157,7 +158,7 @@ def imports_of(path: Path, *, at_import: bool) -> set[str]:
 
 def test_what_runs_before_a_tool_call_imports_only_what_python_brings_compiled() -> None:
     imported: set[str] = set()
-    for module in (fast, gate_state, claude_code_shell, registry, host):
+    for module in (fast, gate_state, claude_code_shell, registry, host, real_path):
         imported |= imports_of(Path(str(module.__file__)), at_import=False)
 
     assert imported == COMPILED | OURS | {"interlock.agents.hosts.host"}

@@ -10,8 +10,9 @@ import posix
 import sys
 
 from interlock.agents.hosts import claude_code_shell, registry
-from interlock.agents.hosts.host import as_object
+from interlock.agents.hosts.host import as_object, texts_in
 from interlock.hooks import gate_state
+from interlock.sandbox.real_path import real_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,13 +36,16 @@ EVENTS = ("pre-tool", "post-tool", "tool-failed", "session-end")
 MARKERS = ".interlock .git .claude .mcp .codex .gemini .cursor .copilot .opencode .config"
 """The beginnings of path parts, one of which is in every protected path."""
 SECRETS = ("secret", "agent-secret", "keyring")  # as in `core/gate/secret_files.py`
+CONFIG = ".interlock/config.toml"
+WORD_BREAKS = frozenset(";&|<>()=,@:")
 EXPANSION_CHARACTERS = frozenset("$`\\{}*?[")  # they make words that are not in the command
 PAYLOAD_BYTES_MAX = 8 * 1024 * 1024
 SPOOL_BYTES_MAX = 5 * 1024 * 1024
 COMMAND_CHARS_MAX = 4096
+PATH_MAX, LOOKUPS_MAX = 4096, 2_000
+FILE_TYPE, DIRECTORY = 0o170000, 0o040000
 NUMBER_MAX = 18  # characters: no two readers differ about so short a number
 BUDGET_SECONDS = 8  # less than the client waits before it goes on without an answer
-EINVAL = 22
 
 _TEXTS = (
     *("cwd", "session_id", "tool_name", "permission_mode", "reason", "hook_event_name"),
@@ -106,10 +110,11 @@ def run(host: str, event: str, home: str, content: bytes) -> bool:
     if state.is_contested and kind in ("edit", "shell"):
         return False
     if kind == "edit":
-        return is_free_edit(tool_input, home) and is_really_in(tool_input, state.root)
+        return is_free_edit(tool_input, home) and is_really_in(tool_input, state.root, home)
     if kind == "shell":
         return is_free_command(tool_input.get("command"), cwd, home)
-    return is_free_read(tool_input, cwd, home) and not names_marker(repr(tool_input))
+    is_free = is_free_read(tool_input, cwd, home) and not names_marker(repr(tool_input))
+    return is_free and leads_to_free_files(texts_in(tool_input), cwd, home, may_write=True)
 
 
 def _needs_no_state(kind: str, tool: str, tool_input: object, cwd: str, home: str) -> bool:
@@ -136,7 +141,47 @@ def is_free_read(tool_input: object, cwd: str, home: str) -> bool:
     for mark in "\\'\"":
         text = text.replace(mark, "/")
     *parts, ours, _ = text.split("/")
-    return not {ours, *SECRETS} & set(parts)
+    is_named = {ours, *SECRETS} & set(parts) or "file:" in text
+    return not is_named and leads_to_free_files([cwd, *texts_in(tool_input)], cwd, home)
+
+
+def leads_to_free_files(
+    texts: "list[str]", cwd: str, home: str, *, may_write: bool = False
+) -> bool:
+    """Whether no text is a path that leads to a secret or, if it may write, to a protected file.
+
+    It may be relative to a directory that another text names (`cd a`, `git -C a`, `cp x a`).
+    """
+    words = {word for text in texts if len(text) <= PATH_MAX for word in (text, text.strip())}
+    folders = [cwd]
+    if cwd[:1] != "/" or any(word[:1] == "~" for word in words):
+        return False
+    try:
+        real_home = real_path(home)
+        kept = {f"{real_home}{end}".casefold() for end in ("", *(f"/{name}" for name in SECRETS))}
+        for folder in folders:
+            if len(folders) * len(words) > LOOKUPS_MAX:
+                return False
+            paths = [word if word.startswith("/") else f"{folder}/{word}" for word in words]
+            paths += [real_path(path, follows=False) for path in paths if ".." in path]
+            for real in set(map(real_path, paths)):
+                mode, link_count = _mode_and_links(real)
+                is_kept = real.casefold() in kept or (may_write and not _is_free(real, real_home))
+                if is_kept or (link_count > 1 and mode != DIRECTORY):
+                    return False  # the second may be another name of a protected file
+                if mode == DIRECTORY and real not in folders:
+                    folders.append(real)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _mode_and_links(path: str) -> tuple[int, int]:
+    try:
+        status = posix.stat(path)
+    except OSError:
+        return 0, 0
+    return status.st_mode & FILE_TYPE, status.st_nlink
 
 
 def is_free_edit(tool_input: dict[str, object], home: str) -> bool:
@@ -145,33 +190,28 @@ def is_free_edit(tool_input: dict[str, object], home: str) -> bool:
     return bool(edited_paths) and is_free and set(tool_input) <= {*_PATHS, *_EDITS}
 
 
-def is_really_in(tool_input: dict[str, object], root: str) -> bool:
-    """Whether the edited files are in the project, and no link leads out of it."""
-    return all(_has_no_link(str(tool_input[key]), root) for key in _PATHS if key in tool_input)
-
-
-def _has_no_link(path: str, root: str) -> bool:
-    folder = path.rpartition("/")[0]
-    real_folder = gate_state.real_directory(folder)
-    try:
-        posix.readlink(path)
-    except FileNotFoundError:
-        is_link = False
-    except OSError as error:  # it is there, and is no link
-        is_link = error.errno != EINVAL
-    else:
-        is_link = True
-    return real_folder == folder and f"{folder}/".startswith(f"{root}/") and not is_link
+def is_really_in(tool_input: dict[str, object], root: str, home: str) -> bool:
+    """Whether the edited files are in this very project, and no link leads out of it."""
+    paths = [str(tool_input[key]) for key in _PATHS if key in tool_input]
+    return leads_to_free_files(paths, root, home, may_write=True) and all(
+        real_path(path) == path
+        and real_path(gate_state.config_above(path.rpartition("/")[0])) == f"{root}/{CONFIG}"
+        for path in paths
+    )
 
 
 def is_free_command(command: object, cwd: str, home: str) -> bool:
     """Whether it can name neither Interlock nor a protected path, however it is read."""
     if not isinstance(command, str) or not command.isascii() or EXPANSION_CHARACTERS & set(command):
         return False
-    bare = command.replace("'", "").replace('"', "").casefold()
+    quoted = command.replace('"', "'").split("'")
+    bare = "".join(quoted).casefold()
     names = ("interlock", home.casefold().rpartition("/")[2])
-    is_named = names_marker(bare) or any(name in bare for name in names)
-    return not is_named and _is_free(cwd, home)
+    if names_marker(bare) or any(name in bare for name in names) or not _is_free(cwd, home):
+        return False
+    words = "".join(" " if mark in WORD_BREAKS else mark for mark in "".join(quoted)).split()
+    words += [word.rpartition("/")[2] for word in words] + [word[2:] for word in words]
+    return leads_to_free_files([*words, *quoted], cwd, home, may_write=True)
 
 
 def is_confined(tool: str, command: object, home: str) -> bool:

@@ -8,6 +8,8 @@ import posix
 import sys
 import time
 
+from interlock.sandbox.real_path import real_path
+
 BUSY_SECONDS = 0.05  # the writers are done in a millisecond
 OVERRIDE_MS_MAX = 3_600_000
 MODES = ("analysis", "planning", "coding", "disabled")
@@ -113,7 +115,7 @@ def may_have_vanished(directory: str, home: str) -> bool:
     file = posix.open(path, posix.O_RDONLY | posix.O_NONBLOCK)
     content = b"".join(iter(lambda: posix.read(file, 1 << 16), b"")).decode()
     posix.close(file)
-    folder = real_directory(directory)
+    folder = real_path(directory)
     if not folder.isprintable() or "\\" in folder or '"' in folder:
         return True  # it may be written otherwise there
     while folder:
@@ -121,19 +123,6 @@ def may_have_vanished(directory: str, home: str) -> bool:
             return True
         folder = folder.rpartition("/")[0]
     return False
-
-
-def real_directory(path: str) -> str:
-    """The path of a directory without links.
-
-    Raises:
-        OSError: there is none, or this system does not tell.
-    """
-    file = posix.open(path, posix.O_PATH | posix.O_DIRECTORY)
-    try:
-        return posix.readlink(f"/proc/self/fd/{file}")
-    finally:
-        posix.close(file)
 
 
 def is_untouched(watched: str) -> bool:

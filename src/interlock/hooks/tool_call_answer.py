@@ -13,7 +13,7 @@ from interlock.app.callers import agent_detection
 from interlock.app.gate import bound_conversations, others_paths, tool_calls
 from interlock.core.gate.decide import ADVISORY, GateDecision, SubjectWarning
 from interlock.core.gate.own_calls import requested_by_tool, workspace_of_note
-from interlock.core.gate.paths import PATH_MAX
+from interlock.core.gate.paths import PATH_MAX, RealPath
 from interlock.core.gate.tool_call import ToolCall, parse_tool_call
 from interlock.core.visible_text import make_visible_line
 from interlock.hooks.hook_result import HookResult, as_typed, encode_result, tell
@@ -39,10 +39,12 @@ def answer_tool_call(host: Host, home: Path, root: Path, payload: HookPayload) -
         can_ask=agent_detection.can_ask(host, os.environ, os.getpid()),
         is_subagent=bool(payload.agent_id),
     )
-    if _is_own_file_of_client(host, root, call):
+    resolve = tool_calls.path_resolver(home, root)
+    if _is_own_file_of_client(host, root, call, resolve):
         return HookResult()
-    workspace = os.path.realpath(workspace_of_note(call.tool, payload.tool_input) or root)
-    if call.kind == "own" and not Path(workspace).is_relative_to(os.path.realpath(root)):
+    workspace = workspace_of_note(call.tool, payload.tool_input) or str(root)
+    real_workspace = resolve(workspace) or "/"  # nobody can tell, so it is not this project
+    if call.kind == "own" and not Path(real_workspace).is_relative_to(os.path.realpath(root)):
         # Notes of this project are written in every mode; those of others are files like any.
         call = msgspec.structs.replace(call, kind="edit", paths=(f"{workspace}/notes",))
     mode_request = None
@@ -101,12 +103,14 @@ def _answer_call(
     )
 
 
-def _is_own_file_of_client(host: Host, root: Path, call: ToolCall) -> bool:
+def _is_own_file_of_client(host: Host, root: Path, call: ToolCall, resolve: RealPath) -> bool:
     """Whether the client writes its own plan or a scratch file, which no mode forbids."""
-    directories = host.own_directories(os.environ, str(root), os.getuid())
+    named = map(Path, host.own_directories(os.environ, str(root), os.getuid()))
+    # The last part may not be a link: an agent could make one that leads to settings.
+    directories = [directory.parent.resolve() / directory.name for directory in named]
 
     def is_own(path: str) -> bool:
-        real_path = Path(os.path.realpath(path)) if len(path) <= PATH_MAX else Path(path)
-        return any(real_path.is_relative_to(directory) for directory in directories)
+        real = resolve(os.path.join(call.cwd, path)) if len(path) <= PATH_MAX else None
+        return real is not None and any(Path(real).is_relative_to(own) for own in directories)
 
-    return bool(call.paths) and all(map(is_own, call.paths))
+    return call.kind == "edit" and bool(call.paths) and all(map(is_own, call.paths))

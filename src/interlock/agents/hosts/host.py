@@ -199,7 +199,7 @@ class Host:
 
     def is_denial(self, answer: "dict[str, Any]") -> bool:
         """Whether an answer of a hook denies the call, as this client reads it."""
-        return any(answer == self.encode_decision("deny", reason) for reason in _texts_in(answer))
+        return any(answer == self.encode_decision("deny", reason) for reason in texts_in(answer))
 
     def native_event(self, name: str) -> str:
         """The client's name of an event of ours."""
@@ -309,9 +309,12 @@ def commands_beside(skills: str, folder: str) -> str:
     return f"{skills.rpartition('/')[0]}/{folder}"
 
 
-def _texts_in(value: "Any") -> "list[str]":
+def texts_in(value: "Any") -> "list[str]":
+    """Every text at any depth of a JSON value."""
     if type(value) is dict:
-        return [text for item in as_object(value).values() for text in _texts_in(item)]
+        return [text for item in as_object(value).values() for text in texts_in(item)]
+    if type(value) is list:
+        return [text for item in value for text in texts_in(item)]  # pyright: ignore[reportUnknownVariableType]
     return [value] if type(value) is str else []
 
 

@@ -6,7 +6,7 @@ Importing the reader of commands takes as long as starting Python: only who asks
 import hashlib
 import os
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import msgspec
@@ -18,9 +18,10 @@ from interlock.app.gate.policy import EffectivePolicy
 from interlock.core.gate import notice
 from interlock.core.gate.decide import NOTHING_RESERVED, GateDecision, decide
 from interlock.core.gate.own_calls import RequestedMode
-from interlock.core.gate.paths import PATH_MAX
+from interlock.core.gate.paths import ALWAYS_PROTECTED, RealPath
 from interlock.core.gate.state import GateRow, GateState, Mode, Policy, UnknownState
 from interlock.core.gate.tool_call import ToolCall
+from interlock.sandbox.real_path import real_path
 from interlock.store import gate_rows
 from interlock.store.failures import StoreUnusable
 from interlock.workspace.failures import SettingsBroken
@@ -62,7 +63,7 @@ def judge(
     verdict = judge_in_project(home, root, call, state, mode_request)
     _renew_stamps(home, call.host, host_session, verdict)
     is_free = verdict.decision.answer == "allow" and verdict.decision.rule != "mode.disabled"
-    for other in _other_projects(root, call) if is_free else ():
+    for other in _other_projects(home, root, call) if is_free else ():
         if verdict.decision.answer == "allow":
             # The mode is the session's, but the project where the file is may be stricter.
             verdict = judge_in_project(home, other, call, state, mode_request)
@@ -86,10 +87,12 @@ def _renew_stamps(home: Path, host: str, host_session: str, verdict: GateVerdict
             gate_rows.renew_stamps(home, host, host_session, watched, is_simple=is_simple)
 
 
-def _other_projects(root: Path, call: ToolCall) -> list[Path]:
+def _other_projects(home: Path, root: Path, call: ToolCall) -> list[Path]:
     """The other projects that have opted in, in which the call would edit something."""
-    real_paths = [Path(_real_path(os.path.join(call.cwd, path))) for path in call.paths]
-    roots = [project.root_of(path.parent) for path in real_paths]
+    resolve = path_resolver(home, root)
+    paths = call.paths if call.kind == "edit" else ()
+    real_paths = [resolve(os.path.join(call.cwd, path)) for path in paths]
+    roots = [project.root_of(Path(path).parent) for path in real_paths if path]
     return [other for other in dict.fromkeys(roots) if other not in (None, root)]
 
 
@@ -124,7 +127,7 @@ def judge_in_project(
         others=others,
         home=str(home),
         mode_request=mode_request,
-        real_path=_real_path,
+        real_path=path_resolver(home, root, effective.policy.protected),
     )
     decision = decide_by(policy=effective.policy)
     if effective.policy_if_trusted and decision.answer != "allow":
@@ -136,14 +139,39 @@ def judge_in_project(
     return GateVerdict("", decision, state, effective, root, watched)
 
 
-def _real_path(path: str) -> str:
-    """The path without links; as it is if it cannot be one."""
-    if len(path) > PATH_MAX:
+def path_resolver(home: Path, root: Path, protected: tuple[str, ...] = ()) -> RealPath:
+    """Return the function by which every rule learns where a path leads.
+
+    What is in the data home is named by `home`, even if links lead there. A second name (a hard
+    link) of a file that a rule protects becomes the name by which the rule knows it.
+    """
+
+    @cache
+    def resolve(path: str) -> str | None:
+        try:
+            real = real_path(os.path.join(os.getcwd(), os.path.expanduser(path)))
+            real = _first_name(real, home, root, protected)
+        except ValueError:  # a zero byte: no program opens that
+            return path
+        except OSError:
+            return None
+        real_home = real_path(str(home))
+        is_inside = f"{real}/".startswith(f"{real_home}/")
+        return f"{home}{real.removeprefix(real_home)}" if is_inside else real
+
+    return resolve
+
+
+def _first_name(path: str, home: Path, root: Path, protected: tuple[str, ...]) -> str:
+    """Return the protected file of which the path is another name; else the path itself."""
+    if not os.path.isfile(path) or os.stat(path).st_nlink == 1:
         return path
-    try:
-        return os.path.realpath(os.path.expanduser(path))
-    except (OSError, ValueError):
-        return path
+    ends = (*ALWAYS_PROTECTED, *protected)
+    for place in (home, *(top / end for top in (root, Path.home()) for end in ends)):
+        for file in (place, *(place.iterdir() if place.is_dir() else ())):
+            if file.is_file() and os.path.samefile(file, path):
+                return str(file)
+    return path
 
 
 def record_question(home: Path, host: str, host_session: str) -> None:

@@ -29,7 +29,8 @@ import msgspec
 from interlock.core.coordination.foreign_reservation import ForeignReservation
 from interlock.core.gate import own_calls, secret_files
 from interlock.core.gate.own_calls import RequestedMode
-from interlock.core.gate.protected_paths import RealPath, as_written, protected_path_written_by
+from interlock.core.gate.paths import RealPath, as_written
+from interlock.core.gate.protected_paths import protected_path_written_by
 from interlock.core.gate.reserved_paths import ReservedPath, reserved_paths_written_by
 from interlock.core.gate.rules import OPENABLE, Rule
 from interlock.core.gate.shell import Analysis, analyse, analyse_foreign_text
@@ -105,8 +106,8 @@ def decide(
 
     `home` is Interlock's own directory, which no agent may write and only partly read.
     `mode_request` is the change of mode that a call of our own tool asks for, on a host that can
-    ask the user or tell subagents. `real_path` is asked where the paths that a call would write
-    lead; without it, links are not seen. `others` is what other agents have reserved.
+    ask the user or tell subagents. `real_path` returns where a path leads; without it, links are
+    not followed. `others` is what other agents have reserved.
     """
     if mode_request and call.is_subagent and (refusal := _refuse_subagent(state, mode_request)):
         return refusal
@@ -182,13 +183,13 @@ def _decide_by_rules(
     if analysis and _is_confined(state, policy, call):
         rule = _MODE_RULES[state.mode] if isinstance(state, GateRow) else "state.unknown"
         return _decide_own_command(analysis, state, policy, call) or GateDecision("allow", rule)
-    if secret := secret_files.secret_named_by(call, analysis, home):
+    if secret := secret_files.secret_named_by(call, analysis, home, real_path):
         return GateDecision(
             "deny",
             "secret.read",
-            f"`{secret}` holds secrets with which anybody would be the user (`{home}`)",
-            "You need none of them: the tools and commands of Interlock do without. Leave them"
-            " out, or ask the user to look.",
+            f"`{secret}` is, or may lead to, a file with secrets of Interlock (`{home}`)",
+            "You need none of them: the tools and commands of Interlock do without. If you mean"
+            " another file, name it by its absolute path, without links; or ask the user to look.",
         )
     may_write = call.kind in ("edit", "shell") or _is_unlisted(call, policy)
     if may_write and (
@@ -200,7 +201,7 @@ def _decide_by_rules(
         return GateDecision(
             "deny",
             "path.protected",
-            f"`{written.path}` holds the rules that bind you (`{written.protection}`)",
+            f"`{written.path}` is, or may lead to, a protected file ({written.protection})",
             "Tell the user what should be changed there; only the user changes it.",
         )
     if call.kind in ("read", "search"):

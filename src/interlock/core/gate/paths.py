@@ -1,7 +1,7 @@
 """Paths that no agent may write, because that would let it change its own rules."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 
 GLOB_CHARACTERS = "*?["
@@ -15,6 +15,8 @@ _GLOBS = re.compile(r"\[[^\]]*+\]|[*?\[]")  # each is taken for `*`
 WORKTREES = "worktrees"
 """The folder in Interlock's own directory with the worktrees of unattended work."""
 PATTERN_MAX = 255  # the longest file name; a longer pattern counts as a match
+RealPath = Callable[[str], str | None]
+"""Return the absolute path to which a path leads when every link is followed; None if unknown."""
 ALWAYS_PROTECTED = (
     ".interlock/config.toml",
     ".interlock/triggers.toml",
@@ -61,6 +63,10 @@ def normal_parts(path: str, cwd: str) -> list[str]:
 
 def join_path(folder: str, path: str) -> str:
     return path if path.startswith(("/", "~")) or not folder else f"{folder.rstrip('/')}/{path}"
+
+
+def as_written(path: str) -> str:
+    return path
 
 
 def protection_of(

@@ -1,7 +1,7 @@
 """The protected path that a tool call would write, if any."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 
 import msgspec
@@ -12,24 +12,20 @@ from interlock.core.gate.paths import (
     GLOB_CHARACTERS,
     PATH_MAX,
     PATHS_MAX,
+    RealPath,
     join_path,
     protection_of,
 )
 from interlock.core.gate.shell import Analysis
-from interlock.core.gate.tool_call import ToolCall
+from interlock.core.gate.tool_call import ToolCall, led_paths
 
-RealPath = Callable[[str], str]
-"""The absolute path to which a path leads when every link is followed; it may begin with `~`."""
+UNRESOLVED = "nobody can tell to which file it leads: name the file itself, without links"
 
 
 class ProtectedPath(msgspec.Struct, frozen=True):
     path: str
     protection: str
     """The directory or path ending that protects it; empty if there are too many to look at."""
-
-
-def as_written(path: str) -> str:
-    return path
 
 
 def protected_path_written_by(
@@ -42,20 +38,22 @@ def protected_path_written_by(
     """The first protected path that a call would write, by its name or where links lead."""
     names = _protected_names((*ALWAYS_PROTECTED, *additional, home))
     characters = 0
-    for number, (folder, path, is_tree) in enumerate(_written_paths(call, analysis, names)):
+    real_cwd = real_path(call.cwd) or call.cwd
+    for number, (folder, path, is_tree) in enumerate(_written_paths(call, analysis)):
         written = join_path(folder, path)
         characters += len(written) + len(call.cwd)
         if characters > CHARACTERS_MAX or number > PATHS_MAX:
             return ProtectedPath(path[:PATH_MAX], "")
-        spellings = [written]
-        is_literal = not any(char in written for char in GLOB_CHARACTERS)
-        if is_literal and real_path is not as_written and len(written) <= PATH_MAX:
-            spellings.append(real_path(join_path(call.cwd, written)))
-        for spelling in spellings:
-            is_short = len(spelling) <= PATH_MAX and len(call.cwd) <= PATH_MAX
-            if is_literal and is_short and not names.search(f"{call.cwd}/{spelling}".casefold()):
+        # Only a shell expands patterns: to a tool, `app/[id]` is a name.
+        is_literal = not (analysis and any(char in written for char in GLOB_CHARACTERS))
+        led = led_paths(call, written, call.cwd, real_path) if is_literal else []
+        for cwd, spelling in ((call.cwd, written), *((real_cwd, real) for real in led)):
+            if spelling is None:
+                return ProtectedPath(path[:PATH_MAX], UNRESOLVED)
+            is_short = len(spelling) <= PATH_MAX and len(cwd) <= PATH_MAX
+            if is_literal and is_short and not names.search(f"{cwd}/{spelling}".casefold()):
                 continue
-            if by := protection_of(spelling, call.cwd, home, additional, is_tree=is_tree):
+            if by := protection_of(spelling, cwd, home, additional, is_tree=is_tree):
                 return ProtectedPath(path[:PATH_MAX], by)
     return None
 
@@ -67,21 +65,13 @@ def _protected_names(protected: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(re.escape(name) for part in parts for name in (part[0], part[-1])))
 
 
-def _written_paths(
-    call: ToolCall, analysis: Analysis | None, names: re.Pattern[str]
-) -> Iterator[tuple[str, str, bool]]:
+def _written_paths(call: ToolCall, analysis: Analysis | None) -> Iterator[tuple[str, str, bool]]:
     """Directory and path, and whether everything below is written too."""
-    for path in (*call.paths, *_texts_that_may_be_paths(call.input_texts, names)):
+    # A longer text of an unknown tool is no path, and an address elsewhere is none here.
+    texts = (text for text in call.input_texts if len(text) <= PATH_MAX and "://" not in text)
+    for path in dict.fromkeys((*call.paths, *texts)):
         yield from (("", path, False), ("", path, True))
     for command in analysis.commands if analysis else ():
         for folder in dict.fromkeys(("", command.folder)):
             yield from ((folder, path, False) for path in dict.fromkeys(command.paths))
             yield from ((folder, path, True) for path in dict.fromkeys(command.trees))
-
-
-def _texts_that_may_be_paths(texts: tuple[str, ...], names: re.Pattern[str]) -> Iterator[str]:
-    """The texts that may be a protected path; an address elsewhere is none."""
-    for text in texts:
-        path = text.removeprefix("file://")
-        if len(text) <= PATH_MAX and "://" not in path and names.search(text.casefold()):
-            yield path

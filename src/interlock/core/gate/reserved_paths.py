@@ -15,8 +15,7 @@ from interlock.core.coordination.path_patterns import (
     overlap,
 )
 from interlock.core.coordination.refusals import span_text
-from interlock.core.gate.paths import GLOB_CHARACTERS, PATH_MAX, UNKNOWN, join_path
-from interlock.core.gate.protected_paths import RealPath
+from interlock.core.gate.paths import GLOB_CHARACTERS, PATH_MAX, UNKNOWN, RealPath, join_path
 from interlock.core.gate.shell import Analysis, Command
 from interlock.core.gate.tool_call import ToolCall
 
@@ -108,8 +107,8 @@ def _changes_worktree(command: Command) -> bool:
 
 def _path_in_project(path: str, root: str, real_path: RealPath) -> str | None:
     """The path relative to the project; None if it is not in it."""
-    if len(path) > PATH_MAX:
+    real = real_path(posixpath.normpath(path)) if len(path) <= PATH_MAX else None
+    if real is None:
         return None
-    real = real_path(posixpath.normpath(path))
     normal = normalise_pattern(real, root)
     return None if isinstance(normal, PatternFault) else normal

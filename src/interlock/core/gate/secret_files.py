@@ -1,6 +1,6 @@
 """Secret files in Interlock's own directory, which no agent may read, and the calls that would.
 
-This stops an agent that errs. One that attacks finds a way: a link, a script, a search from above.
+This stops an agent that errs. One that attacks finds a way: a script, a search from above.
 """
 
 import re
@@ -10,12 +10,13 @@ from interlock.core.gate.paths import (
     CHARACTERS_MAX,
     GLOB_CHARACTERS,
     PATH_MAX,
+    RealPath,
     could_match,
     join_path,
     normal_parts,
 )
 from interlock.core.gate.shell import Analysis
-from interlock.core.gate.tool_call import ToolCall
+from interlock.core.gate.tool_call import ToolCall, led_paths
 
 SECRETS = ("secret", "agent-secret", "keyring")
 """With the first, anybody is the user to the server; with the last, anybody can sign tokens."""
@@ -25,21 +26,29 @@ _METADATA_PROGRAMS = frozenset(("ls", "stat", "du", "df", "test", "[", "echo", "
 """Programs that describe a directory without reading its files."""
 _QUOTES = re.compile(r"['\"\\]")
 _WORD_BREAKS = re.compile(r"[\s;&|<>()=,`]+")
+_READ_FILE = re.compile(r"<\s*+([^\s;&|<>()]+)")
 _HOME_VARIABLE = re.compile(r"\$INTERLOCK_HOME\b|\$\{INTERLOCK_HOME\b[^}]{0,200}\}")
 _LEADING_VARIABLE = re.compile(r"(?<![^\s;&|<>()=,`])(?:\$\{[^}]{0,200}\}|\$\w+)(?=/)")
 _EXPANSION = re.compile(r"\$\{[^}]{0,200}\}|\$\w+|\{[^{}]*\}")
 
 
-def secret_named_by(call: ToolCall, analysis: Analysis | None, home: str) -> str | None:
-    """The path with secrets that a call names, if any: a file in `home`, or all of it."""
+def secret_named_by(
+    call: ToolCall, analysis: Analysis | None, home: str, real_path: RealPath
+) -> str | None:
+    """The path by which a call would read a secret: a file in `home`, or all of it.
+
+    A path of which nobody can tell where it leads counts as one.
+    """
     if analysis:
-        return _secret_named_in_shell(call, analysis, home)
+        return _secret_named_in_shell(call, analysis, home, real_path)
     bases = [call.cwd, *(text for text in call.input_texts if text.startswith(("/", "~")))]
     texts = [*call.input_texts, *([call.cwd] if call.kind == "search" else [])]  # its default
-    return _first_secret(bases, texts, home, is_shell=False)
+    return _first_secret(call, bases, texts, home, real_path)
 
 
-def _secret_named_in_shell(call: ToolCall, analysis: Analysis, home: str) -> str | None:
+def _secret_named_in_shell(
+    call: ToolCall, analysis: Analysis, home: str, real_path: RealPath
+) -> str | None:
     text = _HOME_VARIABLE.sub(lambda _: home, _QUOTES.sub("", call.command))
     # However the start of the path is written, and whatever the path is part of.
     ending = rf"{re.escape(home.rpartition('/')[2])}/+(?:\./+)*(?:{'|'.join(SECRETS)})"
@@ -54,22 +63,30 @@ def _secret_named_in_shell(call: ToolCall, analysis: Analysis, home: str) -> str
         for argument in command.arguments
         for part in (argument, argument.rpartition("=")[2])
     )
-    return _first_secret(_base_directories(call.cwd, analysis, home), words, home, is_shell=True)
+    words += _READ_FILE.findall(text)
+    bases = _base_directories(call.cwd, analysis, home)
+    return _first_secret(call, bases, words, home, real_path)
 
 
 def _first_secret(
-    bases: Iterable[str], words: Iterable[str], home: str, *, is_shell: bool
+    call: ToolCall, bases: Iterable[str], words: Iterable[str], home: str, real_path: RealPath
 ) -> str | None:
     """The first path with secrets that one of the words names in one of the directories."""
     folders = [base for base in dict.fromkeys(bases) if len(base) <= PATH_MAX][:BASES_MAX]
-    characters = 0
+    is_shell, characters = call.kind == "shell", 0
     for word in dict.fromkeys(words):
-        if not word or len(word) > PATH_MAX or not _may_be_secret(word, home):
+        if not word or len(word) > PATH_MAX:
             continue
+        may_be_secret = _may_be_secret(word, home)
         for folder in folders:
             path = join_path(folder, word)
-            characters += len(path)
-            if characters > CHARACTERS_MAX or _is_secret(path, home, is_shell=is_shell):
+            characters += len(path) if may_be_secret else 0
+            led = led_paths(call, word, folder, real_path)
+            if (
+                characters > CHARACTERS_MAX
+                or (may_be_secret and _is_secret(path, home, is_shell=is_shell))
+                or any(real is None or _is_secret(real, home, is_shell=False) for real in led)
+            ):
                 return path[:PATH_MAX]
     return None
 

@@ -1,16 +1,21 @@
 """A tool call in one form, whatever host it comes from."""
 
+import posixpath
+import re
 from typing import Any, cast
+from urllib.parse import unquote
 
 import msgspec
 
-from interlock.core.gate.paths import PATH_MAX
+from interlock.core.gate.paths import PATH_MAX, RealPath, as_written, join_path
 from interlock.core.gate.tools import COMMANDLESS_TOOLS, FOREIGN_SHELLS, ToolClass, class_of
 
 _PATH_KEYS = (
     *("file_path", "path", "notebook_path", "filePath", "absolute_path", "target_file", "paths"),
     *("file", "files", "filename", "old_path", "new_path", "source", "destination", "uri"),
+    *("dir_path", "dirPath", "directory", "folder", "target_directory", "target_notebook"),
 )
+_FILE_URL = re.compile(r"file:(?://(?:localhost)?)?(?=/)", re.IGNORECASE)
 _COMMAND_KEYS = ("command", "cmd", "script")
 _CLASSES_WITH_TEXTS = ("read", "search", "mcp", "other")
 _PATCH_HEADERS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
@@ -24,7 +29,7 @@ class ToolCall(msgspec.Struct, frozen=True):
     command: str = ""
     """The command of a shell tool; empty for other tools, or if none can be read."""
     paths: tuple[str, ...] = ()
-    """The paths that an editing tool would write, as far as it names them."""
+    """The texts that are surely paths; of an editing tool, those that it would write."""
     input_texts: tuple[str, ...] = ()
     """Every text in the input of any other tool that may read files: each may name one."""
     is_confined: bool = False
@@ -47,10 +52,29 @@ def parse_tool_call(host: str, listed_class: str, tool: str, tool_input: Any, cw
         is_bash = command != "" and tool not in FOREIGN_SHELLS
         command = command if is_bash else "\n".join(text for _, text in _texts(tool_input))
     paths = _edited_paths(fields, tool_input) if kind == "edit" else ()
-    texts = [text for _, text in _texts(tool_input)] if kind in _CLASSES_WITH_TEXTS else []
+    texts: list[str] = []
+    if kind in _CLASSES_WITH_TEXTS:
+        texts = [text for _, text in _texts(tool_input)]
+        paths = tuple(text for key, text in _texts(tool_input) if key in _PATH_KEYS)
     return ToolCall(
         host, tool, kind, cwd, command, paths, tuple(dict.fromkeys(texts)), is_bash=is_bash
     )
+
+
+def led_paths(call: ToolCall, path: str, folder: str, real_path: RealPath) -> list[str | None]:
+    """Return where a path leads, in each way in which a client may read it.
+
+    Clients strip blanks, and often remove `..` before the system follows links. None stands for a
+    path of which nobody can tell, if it surely is one: another text may be a pattern or prose, and
+    `sudo` goes where we cannot look.
+    """
+    if real_path is as_written:
+        return []
+    full = [join_path(folder, text) for text in (path, path.strip())]
+    full += [posixpath.normpath(text) for text in full if ".." in text]
+    led = [real_path(text) for text in dict.fromkeys(full) if len(text) <= PATH_MAX]
+    is_sure = path.startswith("/proc/") if call.kind == "shell" else path in call.paths
+    return led if is_sure else [real for real in led if real is not None]
 
 
 def _command_text(tool_input: dict[str, Any]) -> str:
@@ -71,7 +95,8 @@ def _texts(tool_input: Any) -> list[tuple[str, str]]:
     while pending:
         key, value = pending.pop()
         if isinstance(value, str):
-            texts.append((key, value))
+            is_url = _FILE_URL.match(value)
+            texts.append((key, unquote(value[is_url.end() :]) if is_url else value))
         elif isinstance(value, dict):
             pending += cast("dict[str, Any]", value).items()
         elif isinstance(value, list):
@@ -93,7 +118,7 @@ def _edited_paths(fields: dict[str, Any], tool_input: Any) -> tuple[str, ...]:
         if isinstance(text, str) and "*** " in text:
             paths += [
                 line.removeprefix(mark).strip()
-                for line in text.splitlines()
+                for line in map(str.strip, text.splitlines())  # as Codex reads it
                 for mark in _PATCH_HEADERS
                 if line.startswith(mark)
             ]

@@ -1,0 +1,45 @@
+"""Where a path leads: the one answer that every rule about secrets and protected files uses."""
+
+import posix
+
+LINKS_MAX = 40  # as Linux has it
+PROCESS_FILES = frozenset(("cwd", "fd", "map_files", "environ", "mem"))
+"""Names below `/proc` that lead elsewhere in each process, or to its memory."""
+EINVAL, ELOOP = 22, 40
+NOT_THERE = (2, 20, 36, 63)  # ENOENT, ENOTDIR, and ENAMETOOLONG on Linux and on macOS
+
+
+def real_path(path: str, *, follows: bool = True) -> str:
+    """Return the absolute path without links, `.`, `..` and empty parts. It need not exist.
+
+    Without `follows`, links stay: many clients remove `..` before the system follows them.
+
+    Raises:
+        OSError: it cannot be followed, or leads to another file in each process.
+        ValueError: it has a zero byte in it.
+    """
+    pending, real, link_count = path.split("/")[::-1], list[str](), 0
+    while pending:
+        part = pending.pop()
+        if part == "..":
+            real[-1:] = []
+        if part in ("", ".", ".."):
+            continue
+        real.append(part)
+        if not follows:
+            continue
+        is_others = part == "root" and real[1:2] != [str(posix.getpid())]
+        if real[0] == "proc" and (part in PROCESS_FILES or is_others):
+            raise OSError(ELOOP, "it differs by process", path)
+        try:
+            target = posix.readlink(f"/{'/'.join(real)}")
+        except OSError as error:
+            if error.errno not in (EINVAL, *NOT_THERE):  # EINVAL: it is not a link
+                raise
+            continue
+        link_count += 1
+        if link_count > LINKS_MAX:
+            raise OSError(ELOOP, "too many links", path)
+        real = [] if target.startswith("/") else real[:-1]
+        pending += target.split("/")[::-1]
+    return f"/{'/'.join(real)}"
