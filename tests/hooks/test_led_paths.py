@@ -282,7 +282,10 @@ def test_a_project_inside_another_is_under_its_own_policy(kept: Scene) -> None:
 
 
 @pytest.mark.parametrize("workspace", ["/proc/self/cwd", "<PROJECT>/link"])
-def test_notes_go_where_links_lead(kept: Scene, workspace: str) -> None:
+def test_notes_go_where_links_lead(
+    kept: Scene, workspace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(kept.project)  # the server's own directory is another
     link(kept, kept.base)
     note = {"title": "T", "content": "x", "workspacePath": workspace}
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from interlock.driver.tools import file_work
 from tests.driver.tools.scene import BRANCH, LEVELS, OTHER_BRANCH, SECRET, Scene, needs_landlock
 
 pytestmark = pytest.mark.slow
@@ -102,6 +103,14 @@ FILES: dict[str, tuple[str, dict[str, Any]]] = {
     "write a hook": ("Write", {"file_path": "{repository}/.git/hooks/x", "content": "x"}),
     "write its rules": ("Write", {"file_path": ".interlock/config.toml", "content": "x"}),
     "write its rules by a link": ("Write", {"file_path": "rules/config.toml", "content": "x"}),
+    "write its rules by a link and up": (
+        "Write",
+        {"file_path": "rules/inner/../config.toml", "content": "x"},
+    ),
+    "write its rules by a link and up from below": (
+        "Write",
+        {"file_path": "deep/../config.toml", "content": "x"},
+    ),
     "write its rules in capitals": (
         "Write",
         {"file_path": ".Interlock/Config.toml", "content": ""},
@@ -178,6 +187,8 @@ def stage(guarded_scene: Scene) -> Iterator[tuple[Scene, Servers]]:
     (scene.worktree / "keys").symlink_to(scene.person / ".ssh")
     (scene.worktree / "key").symlink_to(scene.person / ".ssh/id")
     (scene.worktree / "rules").symlink_to(".interlock")
+    (scene.worktree / ".interlock/inner").mkdir()
+    (scene.worktree / "deep").symlink_to(".interlock/inner")
     os.mkfifo(scene.worktree / "pipe")
     scene.give_away()
     servers = Servers(scene.base)
@@ -271,6 +282,23 @@ def test_a_file_that_is_linked_from_elsewhere_is_replaced_here_alone(
 
     assert (scene.worktree / "shared").read_text() == "again"
     assert (scene.base / "outside/shared").read_text() == "as it was"
+
+
+def test_a_directory_that_becomes_a_link_after_the_look_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("worktree", "outside"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "outside/file").write_text("kept")
+    (tmp_path / "worktree/sub").symlink_to(tmp_path / "outside")
+    path = f"{tmp_path}/worktree/sub/file"
+    monkeypatch.setattr(file_work, "_resolve", lambda _: path)  # pyright: ignore[reportUnknownLambdaType,reportUnknownArgumentType]
+
+    for perform in (file_work.write_file, file_work.read_file):
+        with pytest.raises(file_work.FileRefused):
+            perform({"path": "sub/file", "content": "x", "offset": 1, "limit": 1})
+
+    assert [file.read_text() for file in (tmp_path / "outside").iterdir()] == ["kept"]
 
 
 def test_at_read_only_nothing_is_written(scene: Scene) -> None:

@@ -329,24 +329,29 @@ def _open_plain(path: str, call: "dict[str, Any]") -> "Any":
 
 def _replace(path: str, content: bytes, call: "dict[str, Any]") -> None:
     """Write a file in one step. A link to it from elsewhere keeps what it had."""
-    folder = os.path.dirname(path)
-    os.makedirs(folder, exist_ok=True)
+    parent, name = os.path.split(path)
+    os.makedirs(parent, exist_ok=True)
+    folder = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     mode = os.lstat(path).st_mode if os.path.lexists(path) else None
-    if mode is not None and not S_ISREG(mode):
+    # From here on the directory is held: a link that takes its place leads nowhere.
+    is_moved = os.readlink(f"/proc/self/fd/{folder}") != parent
+    if is_moved or (mode is not None and not S_ISREG(mode)):
         raise FileRefused(f"`{call['path']}` is not a plain file.")
-    draft = f"{folder}/.interlock-{os.getpid()}"
+    draft = f".interlock-{os.getpid()}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with open(os.open(draft, flags, 0o666), "wb", buffering=0) as file:
+    with open(os.open(draft, flags, 0o666, dir_fd=folder), "wb", buffering=0) as file:
         try:
             rest = memoryview(content)
             while rest:
                 rest = rest[file.write(rest) :]
             if mode is not None:
                 os.fchmod(file.fileno(), mode & 0o777)
-            os.rename(draft, path)
+            os.rename(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
-            os.unlink(draft)
+            os.unlink(draft, dir_fd=folder)
             raise
+        finally:
+            os.close(folder)
 
 
 def _encode(text: str) -> bytes:

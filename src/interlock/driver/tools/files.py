@@ -102,8 +102,9 @@ def _write_refusal(workplace: Workplace, path: str) -> str:
     if workplace.level == "read-only":
         return "Nothing is written in this step: it only reads. Put what you want in your answer."
     worktree = str(workplace.worktree.resolve())
-    written = os.path.normpath(os.path.join(worktree, path.replace("\0", "")))
-    for spelling in (written, os.path.realpath(written)):
+    written = os.path.join(worktree, path.replace("\0", ""))
+    # Not the real path of the normal one: `..` after a link is not where the text says.
+    for spelling in (os.path.normpath(written), os.path.realpath(written)):
         # Seen from the worktree: that is in Interlock's own directory, which is protected.
         name = os.path.relpath(spelling, worktree)
         if protection := protection_of(name, "/", _NOWHERE):
