@@ -173,6 +173,34 @@ def test_no_spelling_writes_a_protected_file(kept: Scene, target: str, spelling:
             assert answer(kept, "Bash", {"command": command}) == "deny", command
 
 
+@pytest.mark.invariant("agents-keep-their-rules")
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("cd sub && echo x > rules", "cd sub; cd inner; tee rules", "git -C sub checkout rules"),
+        *(
+            "cp a.py/rules sub",
+            "mv rules sub",
+            "echo x > 'my rules'",
+            'tee "my rules"',
+            "sort -orules a",
+        ),
+    ],
+)
+def test_no_command_writes_through_a_link_in_another_directory(kept: Scene, command: str) -> None:
+    kept.goes_to("coding")
+    (kept.project / "sub/inner").mkdir(parents=True)
+    for name in (
+        "sub/rules",
+        "sub/inner/rules",
+        "my rules",
+        *(["rules"] if "sort" in command else []),
+    ):
+        link(kept, kept.project / ".mcp.json", name)
+
+    assert answer(kept, "Bash", {"command": command}) == "deny"
+
+
 @pytest.mark.parametrize("form", ["", "  "])
 def test_every_path_of_a_patch_counts(kept: Scene, form: str) -> None:
     kept.goes_to("coding")
@@ -190,6 +218,7 @@ UNKNOWN: dict[str, Callable[[Scene], str]] = {
     "open file": lambda _: "/dev/fd/0",
     "open file of the process": lambda _: "/proc/self/fd/0",
     "input": lambda _: "/dev/stdin",
+    "root of another process": lambda scene: f"/proc/{os.getppid()}/root{scene.project}/a.py",
     "environment": lambda _: "/proc/self/environ",
     "memory": lambda _: "/proc/1/mem",
     "loop": lambda scene: str(link(scene, "link")),

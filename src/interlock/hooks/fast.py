@@ -113,8 +113,8 @@ def run(host: str, event: str, home: str, content: bytes) -> bool:
         return is_free_edit(tool_input, home) and is_really_in(tool_input, state.root, home)
     if kind == "shell":
         return is_free_command(tool_input.get("command"), cwd, home)
-    is_free = is_free_read(tool_input, cwd, home) and not names_marker(repr(tool_input))
-    return is_free and leads_to_free_files(texts_in(tool_input), cwd, home, may_write=True)
+    is_named = names_marker(repr(tool_input))
+    return not is_named and is_free_read(tool_input, cwd, home, may_write=True)
 
 
 def _needs_no_state(kind: str, tool: str, tool_input: object, cwd: str, home: str) -> bool:
@@ -135,45 +135,43 @@ def class_of(client: "Host", tool: str) -> str:
     return "mcp" if tool.startswith(MCP_PREFIXES) else "other"
 
 
-def is_free_read(tool_input: object, cwd: str, home: str) -> bool:
-    """Whether no part of a path in it has the name of a secret of ours or of our directory."""
+def is_free_read(tool_input: object, cwd: str, home: str, *, may_write: bool = False) -> bool:
+    """Whether it neither names a secret of ours or our directory, nor leads there by a link."""
     text = repr((cwd, tool_input, home)).casefold()
     for mark in "\\'\"":
         text = text.replace(mark, "/")
     *parts, ours, _ = text.split("/")
     is_named = {ours, *SECRETS} & set(parts) or "file:" in text
-    return not is_named and leads_to_free_files([cwd, *texts_in(tool_input)], cwd, home)
+    texts = [cwd, *texts_in(tool_input)]
+    return not is_named and leads_to_free_files(texts, cwd, home, may_write=may_write)
 
 
-def leads_to_free_files(
-    texts: "list[str]", cwd: str, home: str, *, may_write: bool = False
-) -> bool:
+def leads_to_free_files(texts: list[str], cwd: str, home: str, *, may_write: bool) -> bool:
     """Whether no text is a path that leads to a secret or, if it may write, to a protected file.
 
     It may be relative to a directory that another text names (`cd a`, `git -C a`, `cp x a`).
     """
     words = {word for text in texts if len(text) <= PATH_MAX for word in (text, text.strip())}
     folders = [cwd]
-    if cwd[:1] != "/" or any(word[:1] == "~" for word in words):
-        return False
     try:
-        real_home = real_path(home)
-        kept = {f"{real_home}{end}".casefold() for end in ("", *(f"/{name}" for name in SECRETS))}
+        ours = real_path(home).casefold()
         for folder in folders:
-            if len(folders) * len(words) > LOOKUPS_MAX:
+            if folder[:1] != "/" or len(folders) * len(words) > LOOKUPS_MAX:
                 return False
             paths = [word if word.startswith("/") else f"{folder}/{word}" for word in words]
             paths += [real_path(path, follows=False) for path in paths if ".." in path]
             for real in set(map(real_path, paths)):
+                before, _, after = f"{real.casefold()}/".partition(f"{ours}/")
+                is_ours = not before and (may_write or after.strip("/") in ("", *SECRETS))
                 mode, link_count = _mode_and_links(real)
-                is_kept = real.casefold() in kept or (may_write and not _is_free(real, real_home))
-                if is_kept or (link_count > 1 and mode != DIRECTORY):
-                    return False  # the second may be another name of a protected file
-                if mode == DIRECTORY and real not in folders:
-                    folders.append(real)
+                # A file with two names may be a protected one.
+                is_linked = link_count > 1 and mode != DIRECTORY
+                if is_ours or is_linked or (may_write and names_marker(real)):
+                    return False
+                folders += [real] if mode == DIRECTORY and real not in folders else []
     except (OSError, ValueError):
         return False
-    return True
+    return not any(word[:1] == "~" for word in words)
 
 
 def _mode_and_links(path: str) -> tuple[int, int]:

@@ -3,10 +3,9 @@
 import posix
 
 LINKS_MAX = 40  # as Linux has it
-PROCESS_FILES = frozenset(("cwd", "fd", "map_files", "environ", "mem"))
+PROCESS_FILES = ("cwd", "fd", "map_files", "environ", "mem")
 """Names below `/proc` that lead elsewhere in each process, or to its memory."""
-EINVAL, ELOOP = 22, 40
-NOT_THERE = (2, 20, 36, 63)  # ENOENT, ENOTDIR, and ENAMETOOLONG on Linux and on macOS
+NO_LINK = (2, 20, 22, 36, 63)  # ENOENT, ENOTDIR, EINVAL, ENAMETOOLONG on Linux and on macOS
 
 
 def real_path(path: str, *, follows: bool = True) -> str:
@@ -30,16 +29,16 @@ def real_path(path: str, *, follows: bool = True) -> str:
             continue
         is_others = part == "root" and real[1:2] != [str(posix.getpid())]
         if real[0] == "proc" and (part in PROCESS_FILES or is_others):
-            raise OSError(ELOOP, "it differs by process", path)
+            raise OSError(f"`{path}` differs by process")
         try:
             target = posix.readlink(f"/{'/'.join(real)}")
         except OSError as error:
-            if error.errno not in (EINVAL, *NOT_THERE):  # EINVAL: it is not a link
-                raise
-            continue
+            if error.errno in NO_LINK:
+                continue
+            raise
         link_count += 1
         if link_count > LINKS_MAX:
-            raise OSError(ELOOP, "too many links", path)
+            raise OSError(f"`{path}` has too many links")
         real = [] if target.startswith("/") else real[:-1]
         pending += target.split("/")[::-1]
     return f"/{'/'.join(real)}"
