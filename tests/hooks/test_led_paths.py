@@ -98,11 +98,9 @@ READ_FORMS: dict[str, Callable[[str], dict[str, object]]] = {
 def answer(scene: Scene, tool: str, given: object) -> str:
     """The decision of the full hook; the fast one must not allow what is denied."""
     content = scene.payload(tool, given)
-    done = scene.full(content)
-    text = done.out.decode()
-    is_denied = '"deny"' in text
+    text = scene.full(content).out.decode()
     assert not (scene.is_fast(content) and text), content
-    return "deny" if is_denied else text or "allow"
+    return "deny" if '"deny"' in text else text or "allow"
 
 
 @pytest.fixture
@@ -183,19 +181,14 @@ def test_no_spelling_writes_a_protected_file(kept: Scene, target: str, spelling:
             "mv rules sub",
             "echo x > 'my rules'",
             'tee "my rules"',
-            "sort -orules a",
+            "sort -oown a",
         ),
     ],
 )
 def test_no_command_writes_through_a_link_in_another_directory(kept: Scene, command: str) -> None:
     kept.goes_to("coding")
     (kept.project / "sub/inner").mkdir(parents=True)
-    for name in (
-        "sub/rules",
-        "sub/inner/rules",
-        "my rules",
-        *(["rules"] if "sort" in command else []),
-    ):
+    for name in ("sub/rules", "sub/inner/rules", "my rules", "own"):
         link(kept, kept.project / ".mcp.json", name)
 
     assert answer(kept, "Bash", {"command": command}) == "deny"
@@ -260,10 +253,7 @@ EVERYDAY: dict[str, Callable[[Scene], tuple[str, object]]] = {
     "pattern with a device": lambda _: ("Grep", {"pattern": "/dev/stdin", "path": "<PROJECT>"}),
     "prose": lambda _: ("TodoWrite", {"todos": [{"content": "x" * 3000}, {"content": "a\0b"}]}),
     "protected file is read": lambda _: ("Read", {"file_path": "<PROJECT>/.mcp.json"}),
-    "file through a link to the project": lambda s: (
-        "Write",
-        {"file_path": f"{linked_elsewhere(s, s.project)}/a.py"},
-    ),
+    "linked project": lambda s: ("Write", {"file_path": f"{linked_elsewhere(s, s.project)}/a.py"}),
     "link in the project": lambda s: ("Write", {"file_path": str(link(s, "src/a.py"))}),
     "package": lambda s: ("Bash", {"command": f"node {link(s, '../lib/cli.js', 'cli')} a"}),
     "name in brackets": lambda _: ("Write", {"file_path": "<PROJECT>/app/[id]/*.tsx"}),
@@ -275,9 +265,8 @@ EVERYDAY: dict[str, Callable[[Scene], tuple[str, object]]] = {
 @pytest.mark.parametrize("name", EVERYDAY)
 def test_everyday_calls_go_on(kept: Scene, name: str) -> None:
     kept.goes_to("coding")
-    tool, given_input = EVERYDAY[name](kept)
 
-    assert answer(kept, tool, given_input) == "allow"
+    assert answer(kept, *EVERYDAY[name](kept)) == "allow"
 
 
 @pytest.mark.parametrize("is_link", [False, True])
