@@ -216,8 +216,6 @@ def test_one_module_asks_for_the_time() -> None:
     assert asks == {
         "src/interlock/app/clock.py",
         "src/interlock/app/store_clock.py",
-        # A script of the skill stands alone, and is told the time by `--now` where that matters.
-        "src/interlock/bundled/skills/orchestrator/scripts/session_identity.py",
         "src/interlock/hooks/gate_state.py",
     }
 

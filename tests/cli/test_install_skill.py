@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -83,20 +84,21 @@ def test_a_client_finds_the_skill_and_its_commands_and_loses_them_again(
     assert "Nothing of Interlock" in typed("uninstall", host, *SKILL).out
 
 
-def test_a_script_runs_from_where_it_was_installed(typed: Terminal) -> None:
+def test_a_script_runs_from_where_it_was_installed(typed: Terminal, tmp_path: Path) -> None:
     typed("install", "claude-code", *SKILL)
     folder = skill_folder("claude-code") / "scripts"
-    environment = {"PATH": os.environ["PATH"]}
+    (tmp_path / "python3").symlink_to(sys.executable)
 
     done = subprocess.run(
-        [folder / "preflight.py", "detect", "[]"],
-        env=environment,
+        [folder / "preflight.py", "detect"],
+        env={"PATH": str(tmp_path)},
         capture_output=True,
-        check=True,
+        check=False,
         timeout=60,
     )
 
-    assert json.loads(done.stdout)["count"] == 0
+    assert done.returncode == 1
+    assert json.loads(done.stderr)["error"] == "`interlock` is not on PATH"
     (folder / "preflight.py").chmod(0o644)
     assert "scripts/preflight.py" in typed("install", "claude-code", *SKILL).out
     assert os.access(folder / "preflight.py", os.X_OK)

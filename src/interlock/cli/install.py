@@ -69,7 +69,7 @@ def install(
     your own files it works from every directory, in each project that has opted in (`interlock
     init`). In the project's it is for a team: the files can be committed, hold for everybody who
     has Interlock, and disturb nobody else; and the project is opted in. A skill is for agents that
-    work together: it helps with Interlock, and without.
+    work together: its scripts call the `interlock` command.
     """
     require_user("Installing")
     client = host_named(host)

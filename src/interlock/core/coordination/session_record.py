@@ -1,4 +1,4 @@
-"""The record of a session, as other tools and the orchestrator skill know it."""
+"""The record of a session, as preflight prints it for agents and scripts."""
 
 from typing import Literal
 
@@ -10,7 +10,7 @@ SessionStatus = Literal["active", "stale", "ended"]
 
 
 class SessionRecord(msgspec.Struct, frozen=True):
-    """The skill's scripts print exactly these fields, in this order. Times are seconds."""
+    """The field names are those of the orchestrator's protocol. Times are seconds."""
 
     id: str
     display: str

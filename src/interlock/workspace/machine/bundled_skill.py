@@ -33,7 +33,7 @@ def read_bundled_skill(name: str) -> BundledSkill:
     """The skill of this name, which is one of `SKILL_NAMES`."""
     directory = _DIRECTORY / name
     # Whoever installs Interlock may compile the scripts as well.
-    paths = sorted(path for path in directory.rglob("*") if path.suffix in (".md", ".py", ".json"))
+    paths = sorted(path for path in directory.rglob("*") if path.suffix in (".md", ".py"))
     files: list[SkillFile] = []
     commands: list[SkillCommand] = []
     for path in paths:
