@@ -8,12 +8,13 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 
 from interlock.agents.hosts.registry import NAMES
-from interlock.app.hosts import program
-from interlock.workspace.machine.bundled_skill import SKILL_NAMES, read_bundled_skill
+from interlock.app.hosts import program, skills
+from interlock.workspace.machine.bundled_skill import SKILL_NAMES, SkillFile, read_bundled_skill
 from tests.app.hosts.conftest import PLACE_VARIABLES
 from tests.app.hosts.installs import tree, write
 from tests.cli.conftest import Terminal
@@ -104,6 +105,29 @@ def test_a_script_runs_from_where_it_was_installed(typed: Terminal, tmp_path: Pa
     assert os.access(folder / "preflight.py", os.X_OK)
     typed("uninstall", "claude-code", *SKILL)
     assert not folder.exists()
+
+
+def test_an_upgrade_removes_the_files_that_the_skill_has_no_more(
+    typed: Terminal, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(Path.home() / ".claude" / "mine", "mine")
+    before = users_files(home)
+    new = read_bundled_skill("orchestrator")
+    gone = [SkillFile(f"references/{name}", "old", is_executable=False) for name in ("a", "b")]
+    old = msgspec.structs.replace(new, files=(*gone, *new.files))
+    with monkeypatch.context() as patch:
+        patch.setattr(skills, "read_bundled_skill", {"orchestrator": old}.__getitem__)
+        typed("install", "claude-code", *SKILL)
+    first, second = (skill_folder("claude-code") / "references" / name for name in ("a", "b"))
+    second.write_text("better")
+
+    said = typed("install", "claude-code", *SKILL)
+
+    assert (first.exists(), second.exists()) == (False, True)
+    assert "was changed since" in said.out
+    second.unlink()
+    assert typed("uninstall", "claude-code", *SKILL).code == 0
+    assert users_files(home) == before
 
 
 def test_a_file_of_somebody_else_is_not_overwritten(typed: Terminal, home: Path) -> None:

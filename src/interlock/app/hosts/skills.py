@@ -89,7 +89,8 @@ def _plan(
 ) -> tuple[InstallReport | InstallRefusal, Install]:
     known = install_manifest.load(home)
     old = install_manifest.find_install(known, client.name, scope, root, skill)
-    steps = [put_part(client, part, old) for part in _parts(client, scope, root, skill)]
+    parts = _parts(client, scope, root, skill)
+    steps = [put_part(client, part, old) for part in parts]
     entries = [step.entry for step in steps if isinstance(step, FilePlan) and step.entry]
     new = Install(client.name, scope, str(root), 0, tuple(entries), skill)
     foreign = [
@@ -98,6 +99,9 @@ def _plan(
     if foreign:  # a skill of which one file is somebody else's would be neither theirs nor ours
         hint = "Nothing was written. Move it away, and repeat the command."
         return InstallRefusal(foreign[0].note.rstrip("."), hint), new
+    if old is not None:  # an older version may have had files that this one has not
+        paths = {file.path for file in old.files} - {part.path for part in parts}
+        steps += [take_text(Path(path), "", old) for path in sorted(paths)]
     return build_report(root, steps), new
 
 
