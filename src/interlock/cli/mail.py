@@ -77,7 +77,7 @@ def send(
 def inbox(session_id: str | None, after: str, *, is_whole: bool, as_json: bool) -> None:
     """Show your unacknowledged messages, oldest first
 
-    A person reads what was sent to the overseer. With --json all pages are printed at once.
+    A person reads the messages to the overseer. --json prints all pages at once.
     """
     caller = find_caller(session_id, as_json=as_json)
     who = None if caller.is_overseer else caller.who

@@ -1,4 +1,4 @@
-"""The driver process: hold the lease, read the queue, and work on what is next.
+"""The driver process: hold the lease, read the queue, and run the next sessions.
 
 The driver checks in with the server twice a second. The response is the lease and the queue: every
 unfinished session of this machine, with what the user wants of it. Work in progress continues
@@ -123,7 +123,7 @@ class Driver:
         Raises:
             LeaseLost: another driver has acquired the lease since it was ours.
         """
-        # Whoever has acquired the lease since it was ours is alive, although we have the lock.
+        # A driver that acquired the lease after us is alive, although we still hold the lock.
         is_alone = self._claim.try_acquire() and self._client.lease is None
         sent_at = time.monotonic()
         try:

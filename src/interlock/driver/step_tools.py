@@ -14,8 +14,8 @@ from interlock.core.unattended.journal import COMPLETE_STEP
 from interlock.driver.tools.catalogue import arguments_schema
 
 REPORT_ISSUE, SPAWN_AGENT = "report_issue", "spawn_agent"
-# msgspec writes no schema for `Json`, and OpenAI rejects an array without `items`. The model is
-# told to send objects; other JSON is still decoded, so that the server can say what is wrong.
+# msgspec writes no schema for `Json`, and OpenAI rejects an array without `items`. The schema
+# asks for objects; other JSON is still decoded, so that the server's refusal explains the problem.
 _OPEN_OBJECT: dict[str, Json] = {"type": "object", "properties": {}, "additionalProperties": True}
 JsonObject = Annotated[Json, Meta(extra_json_schema=_OPEN_OBJECT)]
 

@@ -43,7 +43,7 @@ def answer_tool_call(host: Host, home: Path, root: Path, payload: HookPayload) -
     if _is_own_file_of_client(host, root, call, resolve):
         return HookResult()
     workspace = workspace_of_note(call.tool, payload.tool_input) or str(root)
-    real_workspace = resolve(workspace) or "/"  # nobody can tell, so it is not this project
+    real_workspace = resolve(workspace) or "/"  # an unknown target is not this project
     if call.kind == "own" and not Path(real_workspace).is_relative_to(os.path.realpath(root)):
         # Notes of this project are written in every mode; those of others are files like any.
         call = msgspec.structs.replace(call, kind="edit", paths=(f"{workspace}/notes",))

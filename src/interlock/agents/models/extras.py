@@ -1,4 +1,4 @@
-"""Say how to add an extra to this installation of Interlock.
+"""Find the command that adds an extra to this installation of Interlock.
 
 On the public index the name `interlock` belongs to another project. So a command names the source
 that this copy came from, which installers record (`direct_url.json`, PEP 610), and never an index.

@@ -102,8 +102,8 @@ def read_inbox(
 ) -> list[InboxMessage]:
     """Return the messages for a participant, oldest first: the unacknowledged ones, or all.
 
-    `who` is None for the overseer. Reading changes nothing. A participant that is not registered
-    reads what it would get if it were.
+    `who` is None for the overseer. Reading changes nothing. An unregistered
+    participant reads the messages that registering would deliver.
     """
     board = read_board(app, desk)
     if who is None:
@@ -132,7 +132,7 @@ def read_page(
 ) -> InboxPage | UnknownMessage:
     """Return a page of `read_inbox`; `is_last`: it has all that is left.
 
-    `after` is the last message of the page before, whether it was acknowledged meanwhile or not.
+    `after` is the last message of the page before; it may have been acknowledged since.
     """
     found = read_inbox(app, desk, who, is_whole=True)
     ids = [one.message.id for one in found]

@@ -142,8 +142,8 @@ def judge_in_project(
 def path_resolver(home: Path, root: Path, protected: tuple[str, ...] = ()) -> RealPath:
     """Return the function by which every rule learns where a path leads.
 
-    What is in the data home is named by `home`, even if links lead there. A second name (a hard
-    link) of a file that a rule protects becomes the name by which the rule knows it.
+    A path into the data home begins with `home`, even if links lead there. A hard link to a
+    protected file resolves to the name in the rule.
     """
 
     @cache

@@ -324,7 +324,7 @@ def _change(
         # Also if it was over before: the process that ended it may have been killed here.
         why = f"its work is over ({state.outcome})"
         end_participation(app, session, Path(state.order.repository), why)
-        rows = app.log.unattended_sessions(limit=UNSETTLED_MAX)  # with what was just written
+        rows = app.log.unattended_sessions(limit=UNSETTLED_MAX)  # including this change
         works = ((one, head.unattended) for one, head in rows if head.unattended)
         end_orphaned_agents(app, {one: work for one, work in works if not work.is_over})
     return refusal or state or control.NotUnattended(session)

@@ -180,7 +180,7 @@ def take_over(
         MessageSent(replace(one, to=(request.by,), first_to=one.first_to or one.to, place=place))
         for place, one in enumerate(waiting)
     )
-    # A message that arrives meanwhile must be passed on, too.
+    # A message that arrives during the takeover must be passed on, too.
     mailboxes = mailboxes_of(board.identities_of(identity.session))
     fences = (*fence, *(RowCondition(kind, None, board.seq) for kind in mailboxes))
     return ProjectChange((*change.events, told, *passed), (*change.conditions, *fences))

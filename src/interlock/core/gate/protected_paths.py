@@ -19,7 +19,7 @@ from interlock.core.gate.paths import (
 from interlock.core.gate.shell import Analysis
 from interlock.core.gate.tool_call import ToolCall, led_paths
 
-UNRESOLVED = "nobody can tell to which file it leads: name the file itself, without links"
+UNRESOLVED = "its target cannot be determined: name the file itself, without links"
 
 
 class ProtectedPath(msgspec.Struct, frozen=True):

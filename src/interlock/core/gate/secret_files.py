@@ -37,7 +37,7 @@ def secret_named_by(
 ) -> str | None:
     """The path by which a call would read a secret: a file in `home`, or all of it.
 
-    A path of which nobody can tell where it leads counts as one.
+    A path whose target cannot be determined counts as one.
     """
     if analysis:
         return _secret_named_in_shell(call, analysis, home, real_path)

@@ -29,7 +29,7 @@ class ToolCall(msgspec.Struct, frozen=True):
     command: str = ""
     """The command of a shell tool; empty for other tools, or if none can be read."""
     paths: tuple[str, ...] = ()
-    """The texts that are surely paths; of an editing tool, those that it would write."""
+    """The texts that are certainly paths; for an editing tool, the files it would write."""
     input_texts: tuple[str, ...] = ()
     """Every text in the input of any other tool that may read files: each may name one."""
     is_confined: bool = False
@@ -64,9 +64,9 @@ def parse_tool_call(host: str, listed_class: str, tool: str, tool_input: Any, cw
 def led_paths(call: ToolCall, path: str, folder: str, real_path: RealPath) -> list[str | None]:
     """Return where a path leads, in each way in which a client may read it.
 
-    Clients strip blanks, and often remove `..` before the system follows links. None stands for a
-    path of which nobody can tell, if it surely is one: another text may be a pattern or prose, and
-    `sudo` goes where we cannot look.
+    Clients strip blanks, and often remove `..` before the system follows links. A target that
+    cannot be determined is None if the text is certainly a path; other texts may be patterns or
+    prose, and `sudo` reads where we cannot look.
     """
     if real_path is as_written:
         return []

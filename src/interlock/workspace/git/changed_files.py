@@ -53,7 +53,7 @@ def files_changed_since(workspace: Path, commit: str) -> tuple[str, ...] | None:
     try:
         with open_shadow(workspace, seconds=GIT_SECONDS) as shadow:
             changed = _diff_names(shadow, workspace, commit)
-            # A file that cannot be compared has changed if what is staged of it has.
+            # A file that cannot be compared counts as changed if its staged version differs.
             if unfiltered := shadow.find_unfiltered(changed, directory=workspace):
                 staged = _diff_names(shadow, workspace, "--cached", commit)
                 changed = changed - unfiltered | staged

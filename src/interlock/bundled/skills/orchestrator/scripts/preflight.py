@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Register this session, and check for conflicts with the others (`interlock preflight`).
 
-Exit codes: 0 go on, 4 the user must choose, 5 halted, 1 refused, 2 misuse, 3 a bug.
+Exit codes: 0 continue, 4 the user must choose, 5 halted, 1 refused, 2 misuse, 3 a bug.
 """
 
 # pyright: basic
