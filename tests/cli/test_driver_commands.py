@@ -258,7 +258,8 @@ def test_everything_is_cancelled_at_once(
     said = typed("driver", "cancel", "--all")
 
     assert said.out.splitlines() == [
-        f"{session} is being cancelled: what it runs is ended within seconds.",
+        f"{session} is being cancelled: its driver ends the running tool first."
+        " `interlock driver status` shows the progress.",
         f"{other} is cancelled.",
     ]
     report(app, session, UnattendedMoved("done", spend(1), outcome="cancelled"))

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from interlock.app.unattended.driver_desk import LEASE_MS, check_in, current_lease
+from interlock.app.unattended.status import announced_driver
 from interlock.core.ids import SessionId
 from interlock.core.unattended.journal import INTERRUPTED, ToolEnded, ToolStarted
 from tests.driver.stage import Stage, call, hand_in, line_script, processes_of
@@ -144,6 +145,9 @@ def test_a_driver_that_slept_too_long_is_fenced_off(tmp_path: Path) -> None:
         again = stage.order("again", script=line_script(2))
         assert stage.wait_for(again, "done", "parked").outcome == "success"
         assert second.is_running, "it keeps the lease"
+        announced = announced_driver(stage.app.home)
+        assert announced is not None, "the first driver leaves the announcement of the second"
+        assert announced.pid == second.pid
 
 
 def test_a_driver_without_work_exits_once_another_has_its_lease(tmp_path: Path) -> None:

@@ -129,7 +129,9 @@ def _driver_line(app: App, found: DriverStatus, now_ms: int) -> str:
     if not found.is_alive:
         return absence_of_driver(app) if found.work else "No driver runs."
     if (running := found.driver) is None:
-        return f"A driver works elsewhere: {found.lease.holder if found.lease else 'unknown'}."
+        assert found.lease is not None, "a live driver has a lease"
+        left = f"the lease of {found.lease.holder} ends in {found.lease.left_ms // 1_000} s"
+        return f"No running driver is known here; {left}."
     since = time_ago(running.started_ms, now_ms)
     return (
         f"Driver {running.version} runs (process {running.pid}, {since}), sandbox"
@@ -231,7 +233,10 @@ def cancel(session_id: str, *, is_all: bool, as_json: bool) -> None:
 
 def _describe_cancelled(session: SessionId, state: UnattendedState) -> str:
     if not state.is_over:
-        return f"{session} is being cancelled: what it runs is ended within seconds."
+        return (
+            f"{session} is being cancelled: its driver ends the running tool first."
+            " `interlock driver status` shows the progress."
+        )
     if state.outcome != "cancelled":
         return f"{session} was over already ({state.outcome})."
     return f"{session} is cancelled."

@@ -1,5 +1,7 @@
 """`interlock mail`: write to the agents of a project, and read what they write."""
 
+import shlex
+
 import click
 
 from interlock.app.coordination import mail as use
@@ -94,8 +96,10 @@ def inbox(session_id: str | None, after: str, *, is_whole: bool, as_json: bool) 
     if page.summary:
         print_lines(page.summary)
     if page.left:
-        last = page.messages[-1].message.id
-        print_message(f"{page.left} more: `interlock mail inbox --after {last}`")
+        words = ["interlock", "mail", "inbox", "--after", page.messages[-1].message.id]
+        words += ["--all"] if is_whole else []
+        words += ["--session", session_id] if session_id else []
+        print_message(f"{page.left} more: `{shlex.join(words)}`")
 
 
 @mail_group.command()

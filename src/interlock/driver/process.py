@@ -69,6 +69,7 @@ class Driver:
         self._is_over = threading.Event()
         """Set when all work has ended, and the lease is needed no longer."""
         self._was_lost = False
+        self._last_logged = ""
 
     async def run(self) -> int:
         """Work until a signal, or until another driver has the lease; return the exit code."""
@@ -129,16 +130,17 @@ class Driver:
         try:
             board = self._client.check_in(self._holder, is_alone=is_alone)
         except ServerAway as away:
-            _LOG.info("waiting for the server: %s", away)
+            self._log_once(f"waiting for the server: {away}")
             return None
         except CallRefused as refused:
             _LOG.warning("The server refuses: %s", refused)
             return None
         lease, known = board.lease, self._client.lease
+        self._last_logged = "" if lease.holder == self._holder else self._last_logged
         if lease.holder != self._holder:
             if known is not None:
                 raise LeaseLost(f"{lease.holder} has the lease, epoch {lease.epoch}")
-            _LOG.info("standing by: %s works for this machine", lease.holder)
+            self._log_once(f"standing by: {lease.holder} works for this machine")
             return None
         if known is not None and known.epoch != lease.epoch:
             raise LeaseLost(f"it had the lease after epoch {known.epoch}")
@@ -153,6 +155,12 @@ class Driver:
         # Counted from the request: the server renewed it later, at a time unknown here.
         self._lease_until = sent_at + lease.left_ms / 1_000
         return board
+
+    def _log_once(self, message: str) -> None:
+        """Log a state that lasts, when it begins."""
+        if message != self._last_logged:
+            _LOG.info(message)
+        self._last_logged = message
 
     async def _confirm_lease(self) -> None:
         """Wait until the lease is known to be ours: the process may have been stopped."""
@@ -296,7 +304,8 @@ class Driver:
         if self._resources is not None:
             await self._resources.shelf.close()
             self._resources.journal.close()
-            announce_driver(self._home, None)
+            if not self._was_lost:  # the driver that took over has announced itself
+                announce_driver(self._home, None)
         self._is_over.set()
         await asyncio.wait({lease_thread}, timeout=CHECK_OUT_SECONDS)
 

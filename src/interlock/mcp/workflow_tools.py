@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from interlock.app.callers.caller import NO_SESSION
 from interlock.app.context import App
 from interlock.app.refusals import (
     BadToken,
@@ -35,12 +36,18 @@ from interlock.core.ids import WorkflowId
 from interlock.core.preferences import Wish
 from interlock.core.refusal import Refusal
 from interlock.core.session.answer import RenderedAnswer
-from interlock.core.session.refusals import ContextUnset, InputRefused, RunCannotBegin
+from interlock.core.session.refusals import (
+    ContextUnset,
+    InputRefused,
+    RunCannotBegin,
+    SessionUnattended,
+)
 from interlock.core.workflow.examples import NOTES_BLANK
 from interlock.mcp.arguments import TOKEN_ALIASES, Workspace, token_in, workspace_of
 from interlock.mcp.catalogue_tools import closest_workflow
 from interlock.mcp.results import SuggestedCall, ToolResult, refusal_result
 from interlock.mcp.resume_tool import RESUME_SESSION
+from interlock.mcp.session_tool import SESSION_TOOL
 from interlock.mcp.tool import Tool
 from interlock.mcp.unknown_caller import refuse_unknown_caller
 
@@ -119,6 +126,11 @@ def _start_workflow(app: App, arguments: StartArguments) -> ToolResult:
             return refusal_result(outcome.explain(), None)
         case NoSuchWorkflow():
             sent_arguments["workflowId"] = closest_workflow(outcome)
+        case NoSuchSession() if outcome == NO_SESSION:
+            call = SESSION_TOOL.corrected_call({"action": "start"})
+            return refusal_result(outcome.explain(), call)
+        case SessionUnattended():
+            sent_arguments.pop("sessionId", None)
         case NoSuchSession() | SeveralSessions() | BadToken() | NodeGone():
             return refuse_unknown_caller(outcome, START_WORKFLOW, sent_arguments)
         case NoSuchDirectory():

@@ -318,5 +318,5 @@ def _resume_row(session: str, head_content: bytes, run_content: bytes) -> Resume
         run.git_branch,
         run.git_head,
         head.is_archived,
-        work.status if work and not work.is_over else "",
+        work.display_status if work and not work.is_over else "",
     )

@@ -26,16 +26,20 @@ from interlock.app.coordination.preflight import PreflightRequest, look_around, 
 from interlock.app.coordination.takeovers import TakenOverIdentity, TakeoverWish, take_over
 from interlock.core.coordination.messages import MessageDraft
 from interlock.core.coordination.preflight import PreflightReport
-from interlock.core.coordination.records import SEEN, Message, WorkItem
+from interlock.core.coordination.records import SEEN, Identity, Message, WorkItem
 from interlock.core.coordination.refusals import IdentityLost, SnapshotFailed, StillThere
 from interlock.core.coordination.work_items import WorkDraft, WorkItemUpdate
 from interlock.core.ids import SessionId
 from interlock.core.project_stream import ProjectPlan
+from interlock.mcp.protocol import McpProtocol
+from interlock.mcp.tools import TOOLS
 from interlock.store.log import Log
 from interlock.workspace.machine import clients, processes, spool
 from interlock.workspace.machine.spool import JournalLine
 from tests.app.callers.conversations import begun
 from tests.app.coordination.team import Team, expect, git, who
+from tests.mcp.agent import Agent
+from tests.scenes import install, linear
 
 pytestmark = pytest.mark.both_stores
 DRAFT = MessageDraft(("Bo",), "I am back")
@@ -165,6 +169,29 @@ def test_waiting_mail_goes_along_a_chain_of_takeovers_and_names_its_first_recipi
     team.later(11)
     team.take_over(sessions[3], again.id)
     assert [*delivered(sessions[3])] == [], "its mail was passed on before"
+
+
+def test_an_agent_without_hooks_that_takes_over_at_a_start_gets_the_mail(team: Team) -> None:
+    install(team.app, team.root, linear())
+    start = {"workflowId": "line", "workspacePath": str(team.root)}
+    ana, bo = (Agent(McpProtocol(team.process(), TOOLS)) for _ in range(2))
+    first = ana.ok("start_workflow", goal="One", **start)["introduction"]["session"]
+    gone = expect(Identity, team.board().identity_of(first))
+    for number in range(3):
+        team.send("Di", gone.id, f"m-{number}")
+    team.later(11)
+    takeover = {**start, "goal": "Two", "takeover": gone.id}
+
+    refused = bo.refused("start_workflow", takeover)["details"]["correctCall"]
+    assert (refused["tool"], refused["params"]) == ("session", {"action": "start"})
+    own = bo.ok("start_workflow", goal="Mine", **start)["introduction"]["session"]
+    begun_after = bo.plain("start_workflow", takeover)["structuredContent"]
+
+    assert begun_after["introduction"]["session"] == own
+    assert [line.partition("m-")[2] for line in begun_after["news"]] == ["0", "1", "2"]
+    (end,) = [one.value.end for one in team.board().ended.values()]
+    assert end is not None
+    assert end.by == expect(Identity, team.board().identity_of(own)).id
 
 
 def test_a_message_that_comes_during_a_takeover_is_passed_on(

@@ -113,17 +113,37 @@ def test_an_agent_is_refused_over_mcp(team: Team, session: SessionId) -> None:
     assert agent.ok("resume_session", runId=run)["candidates"] == []
 
 
-@pytest.mark.parametrize("is_alive", [True, False])
-def test_work_that_goes_on_is_taken_over_only_if_its_driver_is_gone(
-    team: Team, session: SessionId, *, is_alive: bool
-) -> None:
-    if is_alive:
-        check_in(team.app, HOLDER)
+def test_work_whose_driver_is_gone_is_not_taken_over(team: Team, session: SessionId) -> None:
+    """The next driver continues it."""
     team.later(20)
 
-    stale = [one.session_id for one in team.preflight("Bo").stale_sessions]
+    seen = team.preflight("Bo")
 
-    assert stale == ([] if is_alive else [identity_of(team, session).id])
+    assert (seen.stale_sessions, seen.questions) == ((), ())
+    assert [one.id for one in seen.active_sessions] == [identity_of(team, session).id]
+
+
+@pytest.mark.parametrize("status", ["queued", "parked", "done"])
+def test_no_agent_starts_a_run_in_a_session_of_unattended_work(
+    team: Team, session: SessionId, status: str
+) -> None:
+    if status == "queued":
+        session = order(team.app, team.root, "Not begun")
+    else:
+        report(team.app, session, PARKED)
+    if status == "done":
+        control(team, session)
+    before = team.app.reader.runs(session)
+    agent = Agent(McpProtocol(team.app, TOOLS))
+    start = {"workflowId": "hello", "goal": "Mine", "workspacePath": str(team.root)}
+
+    refused = agent.refused("start_workflow", {**start, "sessionId": session})
+    agent.refused("checkpoint_workflow", {"notesMarkdown": "Mine", "sessionId": session})
+
+    assert f"is unattended work ({status}), so it takes no other run" in refused["message"]
+    assert team.app.reader.runs(session) == before
+    suggested = refused["details"]["correctCall"]
+    agent.ok(suggested["tool"], **suggested["params"])
 
 
 @pytest.mark.parametrize("outcome", ["success", "cancelled", "failed", "gave_up"])
@@ -211,6 +231,9 @@ def test_a_pending_cancel_is_shown_as_such_and_is_not_undone(
     state = control(team, session)
 
     assert daemon_status(team.app, session, state).status == "cancelling"
+    assert list_runs(team.app, team.root)[0].unattended == "cancelling"
+    (shown,) = team.preflight("Bo").active_sessions
+    assert shown.display.endswith("unattended, cancelling")
     for wanted in ("pause", "pause_now", "resume"):
         refused = orders.control_work(team.app, session, wanted, place="in a test")
         assert isinstance(refused, ControlNotPossible), "the cancel stays"

@@ -150,5 +150,5 @@ def _deliver(
     lines = [describe_message(board, message) for _, message in waiting[:DELIVERED_MAX]]
     if left:
         wait = "messages wait" if left > 1 else "message waits"
-        lines.append(f"{left} more {wait}; your next calls deliver them, or call `inbox`.")
+        lines.append(f"{left} more {wait}; call any tool, or `inbox`, to read on.")
     return lines, not left

@@ -26,22 +26,15 @@ def make_board(
     heads = reader.heads(sorted(sessions)) if reader and sessions else {}
     return with_unattended_work(
         board,
-        {
-            session: _standing(app, head.unattended)
-            for session, head in heads.items()
-            if head.unattended
-        },
+        {session: _standing(head.unattended) for session, head in heads.items() if head.unattended},
     )
 
 
-def _standing(app: App, work: UnattendedState) -> IdentityEnd | str:
-    """Return the end of work that is over, or why other work is not stale; empty if it may be."""
+def _standing(work: UnattendedState) -> IdentityEnd | str:
+    """Return the end of work that is over, or why other work is not stale."""
     if work.is_over:
         return IdentityEnd("ended", work.since_ms, why=f"its work is over ({work.outcome})")
-    # Work in progress can be cancelled only by its driver: if that is lost, others take over.
-    lease = app.log.lease(f"driver:{work.order.machine}") if work.status == "working" else None
-    is_lost = work.status == "working" and (lease is None or not lease.left_ms)
-    return "" if is_lost else f"unattended, {work.status}"
+    return f"unattended, {work.display_status}"
 
 
 def utc_offset_s() -> int:

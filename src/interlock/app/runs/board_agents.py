@@ -120,7 +120,7 @@ def agent_state(
         return AgentState("waiting", "An approval of its session waits for you.", "waiting")
     if presence.work:
         word = "working" if presence.work.endswith("working") else "waiting"
-        return AgentState(word, "It does not go stale: a driver continues it.", presence.work)
+        return AgentState(word, "Unattended work does not go stale.", presence.work)
     if status and status.code in _WAITING:
         return AgentState("waiting", status.meaning, "waiting")
     if status and status.code == "waits_for_you":

@@ -36,7 +36,13 @@ from interlock.core.protocol.gated_session import Actor
 from interlock.core.session import decide, start_run
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.plan import Stream
-from interlock.core.session.refusals import ContextUnset, InputRefused, RunCannotBegin, RunRefusal
+from interlock.core.session.refusals import (
+    ContextUnset,
+    InputRefused,
+    RunCannotBegin,
+    RunRefusal,
+    SessionUnattended,
+)
 from interlock.core.session.run_head import RunHead
 from interlock.core.session.start_run import NewRun
 from interlock.core.workflow.compiled_workflow import PinnedWorkflow
@@ -65,6 +71,8 @@ class StartRequest(msgspec.Struct, frozen=True):
     by: Actor = "user"
     """An agent may only ask for stricter preferences than the user's."""
     scope: StartScope = StartScope()
+    is_by_driver: bool = False
+    """The driver begins the run for which the session was queued."""
 
 
 StartRefusal = (
@@ -154,6 +162,9 @@ def begin_run(
         return InputRefused(error.pointer, error.reason)
 
     def attempt(reading: tuple[Stream | None, list[RunHead]]) -> decide.PlannedReply | RunRefusal:
+        work = reading[0].head.unattended if reading[0] and reading[0].head else None
+        if session and work and not request.is_by_driver:
+            return SessionUnattended(session, work.display_status)
         new_run = _new_run(app, request, reading, root, resolved_references)
         new_run = msgspec.structs.replace(new_run, warnings=(*warnings, *new_run.warnings))
         return start_run.start(new_run, pinned, key=app.keyring.current(), at_ms=app.clock.now_ms())
@@ -172,7 +183,10 @@ def _session_reading(session: SessionId | None) -> Query[tuple[Stream | None, li
 def _session_for(app: App, request: StartRequest) -> SessionId | CallerUnknown | None:
     """The caller's session; None, for a new one, if none was named and no clue points to one."""
     session = resolve_caller(app, CallerClues(request.workspace, session=request.session))
-    return None if isinstance(session, SeveralSessions) or session == NO_SESSION else session
+    if isinstance(session, SeveralSessions) or session == NO_SESSION:
+        # An agent that takes over keeps its session, which gets the waiting mail.
+        return app.coordination.previous_caller if request.scope.takeover else None
+    return session
 
 
 def default_preferences(app: App, workspace: Path) -> Preferences:

@@ -68,7 +68,6 @@ def look_before_start(
         return Outlook(desk)
     who = Participant(session or "", track=normalise_track(scope.track))
     taken: tuple[str, ...] = ()
-    session = session or app.coordination.previous_caller
     if scope.takeover and session is None and not scope.is_by_user:
         return NO_SESSION  # nobody would know who has taken over
     if scope.takeover:

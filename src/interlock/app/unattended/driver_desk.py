@@ -181,6 +181,7 @@ def show_step(
             f"unattended:{session}",
             by="user",
             scope=StartScope(is_by_user=True),
+            is_by_driver=True,
         )
         started = start(app, request)
         if not isinstance(started, RenderedAnswer):

@@ -189,8 +189,8 @@ class StillThere(Refusal, frozen=True):
             return Explanation(
                 "not_stale",
                 f"{self.display} ({self.work}) cannot be taken over",
-                f"The user continues it with `interlock driver resume {self.session}`, or ends it"
-                f" and releases what it holds with `interlock driver cancel {self.session}`.",
+                "`interlock driver status` shows the user how to continue it. `interlock driver"
+                f" cancel {self.session}` ends it and releases its reservations and claims.",
             )
         return Explanation(
             "not_stale",

@@ -3,7 +3,7 @@
 from typing import TypeAlias
 
 from interlock.core.explanation import Explanation
-from interlock.core.ids import ApprovalId, RunId
+from interlock.core.ids import ApprovalId, RunId, SessionId
 from interlock.core.refusal import Refusal
 from interlock.core.workflow.examples import NOTES_BLANK
 
@@ -43,6 +43,20 @@ class RunGivenUp(Refusal, frozen=True):
             f"Run `{self.run}` was abandoned, so it accepts no more output",
             "Do not go on with it. `resume_session` shows the work that is open; if there is none,"
             " ask the user what to do next.",
+        )
+
+
+class SessionUnattended(Refusal, frozen=True):
+    """A session of unattended work has one run, which its driver begins."""
+
+    session: SessionId
+    status: str
+
+    def explain(self) -> Explanation:
+        return Explanation(
+            "not_possible_now",
+            f"`{self.session}` is unattended work ({self.status}), so it takes no other run",
+            "Start the workflow without `sessionId`: it then gets a session of its own.",
         )
 
 
@@ -138,6 +152,7 @@ RunRefusal: TypeAlias = (
     | ApprovalPending
     | RunWaitsForUser
     | RunGivenUp
+    | SessionUnattended
     | NotesNotWritten
     | NotesTooLong
     | RunCannotBegin

@@ -44,8 +44,8 @@ STANDSTILLS: Mapping[ParkReason, tuple[str, str]] = {
     "question": ("A step asks you something", "Write it to the model; it then goes on."),
     "limit": ("A limit is reached", "Raise it, and the work goes on where it stands."),
     "credentials": (
-        "The provider's key is missing or was not accepted",
-        "Set the key for the driver and start it anew; then let the work go on.",
+        "The model cannot be used",
+        "Fix the cause (the key, or the packages of the provider), then resume the work.",
     ),
     "provider": (
         "The provider does not answer",
