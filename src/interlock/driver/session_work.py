@@ -119,7 +119,10 @@ async def _prepare(context: SessionContext) -> None:
         has_network=settings.has_network,
         others=context.others,
     )
-    variables = await asyncio.to_thread(filter_variables, workplace.roots)
+    try:
+        variables = await asyncio.to_thread(filter_variables, workplace.roots)
+    except GitFailed as failed:
+        raise Standstill("workspace", str(failed)) from failed
     context.workplace = msgspec.structs.replace(workplace, variables=variables)
     if not context.record.is_new:
         context.append(JournalNote("resumed", "the work goes on"))

@@ -346,14 +346,14 @@ def test_what_is_shown_beforehand_is_what_is_then_done_and_showing_it_changes_no
 
 REFUSED_FILES = {
     "secrets in it: export.py:1 (GitHub token)": {"export.py": f"token = '{TOKEN_LIKE}'\n"},
-    "need one: a.bin": {"a.bin": "x", ".gitattributes": "*.bin filter=lfs\n"},
+    "need one: a.bin": {"a.bin": "x", ".gitattributes": "*.bin filter=large\n"},
 }
 
 
 @pytest.mark.parametrize("objection", REFUSED_FILES)
 def test_what_would_be_refused_is_shown_beforehand(scene: DeliveryScene, objection: str) -> None:
+    run(scene.repository, "config", "filter.large.clean", "sha256sum")
     session = scene.do_work(scene.wish(), files=REFUSED_FILES[objection])
-
     preview, refused = preview_of(scene, session), scene.run_job(session)
 
     assert [(one.part, one.outcome) for one in preview.parts] == [("check", "refused")]

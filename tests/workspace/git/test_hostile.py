@@ -141,9 +141,11 @@ LOOKS: dict[str, Callable[[Trap], object]] = {
 
 @pytest.mark.parametrize("name", LOOKS)
 def test_no_program_of_a_repository_runs(trap: Trap, name: str) -> None:
+    before = (trap.root / ".git" / "index").read_bytes()
     LOOKS[name](trap)
 
     assert trap.programs_run() == ""
+    assert (trap.root / ".git" / "index").read_bytes() == before
     run(trap.root, "status")
     assert "filter.x.clean" in trap.programs_run(), "the trap works where git is not restrained"
 
@@ -164,6 +166,24 @@ def test_no_program_runs_to_get_what_a_partial_clone_lacks(trap: Trap) -> None:
             look(trap)
 
     assert trap.programs_run() == ""
+
+
+def test_no_program_of_a_submodule_runs_for_a_delivery(tmp_path: Path) -> None:
+    """The settings may ask for the changes within a submodule, which another git then shows."""
+    trap = Trap(tmp_path)
+    inner = trap.root / "inner"
+    (inner / "z.txt").write_text("changed\n")
+    run(inner, "commit", "-q", "-a", "-m", "two")
+    run(trap.root, "commit", "-q", "-a", "-m", "two")
+    run(trap.root, "config", "diff.submodule", "diff")
+    run(inner, "config", "diff.external", str(trap.program))
+
+    changes = pushes.committed_changes(trap.root, trap.commit, run(trap.root, "rev-parse", "HEAD"))
+
+    assert "+Subproject commit " in changes.patch
+    assert trap.programs_run() == ""
+    run(trap.root, "diff", "--no-ext-diff", trap.commit, "HEAD")
+    assert trap.programs_run(), "git runs it otherwise"
 
 
 def test_a_bare_repository_in_a_tree_is_not_taken_for_one(trap: Trap) -> None:
@@ -208,7 +228,8 @@ def _filtered(root: Path, programs: dict[str, str]) -> Path:
     run(root.parent, "init", "-q", "-b", "main", str(root))
     for part, program in programs.items():
         run(root, "config", f"filter.crypt.{part}", program)
-    run(root, "config", "filter.crypt.required", "true")
+    if programs:
+        run(root, "config", "filter.crypt.required", "true")
     (root / ".gitattributes").write_text("*.key filter=crypt\n")
     (root / "a.key").write_text("password\n")
     (root / "b.txt").write_text("plain\n")
@@ -249,6 +270,55 @@ def test_a_file_whose_filter_did_not_run_is_neither_reported_nor_saved(encrypted
     assert "cnffjbeg" in run(encrypted, "show", f"{save_snapshot(encrypted, 'staged')}:a.key")
 
 
+def test_a_split_index_stays_whole(tmp_path: Path) -> None:
+    """Git writes the index when it compares, and its shared part into the directory of git."""
+    run(tmp_path, "init", "-q", "-b", "main")
+    for number in range(50):
+        (tmp_path / f"f{number}").write_text("x")
+    run(tmp_path, "add", "-A")
+    run(tmp_path, "commit", "-q", "-m", "one")
+    run(tmp_path, "config", "core.splitIndex", "true")
+    run(tmp_path, "config", "splitIndex.maxPercentChange", "50")
+    run(tmp_path, "update-index", "--split-index")
+    for number in range(20):
+        (tmp_path / f"n{number}").write_text("x")
+    run(tmp_path, "add", "-A")
+    age(tmp_path / "f4")
+    before = (tmp_path / ".git" / "index").read_bytes()
+
+    changed = changed_files.files_changed_since(tmp_path, run(tmp_path, "rev-parse", "HEAD"))
+
+    assert changed == tuple(sorted(f"n{number}" for number in range(20)))
+    assert save_snapshot(tmp_path, "split")
+    assert (tmp_path / ".git" / "index").read_bytes() == before
+    assert run(tmp_path, "diff", "--cached", "--name-only").count("\n") == 19
+
+
+def test_a_change_in_the_moment_of_the_index_is_seen(tmp_path: Path) -> None:
+    """Git compares the contents of a file that is as young as the index."""
+    run(tmp_path, "init", "-q", "-b", "main")
+    run(tmp_path, "config", "core.trustctime", "false")
+    file, index = tmp_path / "a.txt", tmp_path / ".git" / "index"
+    file.write_text("one\n")
+    run(tmp_path, "add", "-A")
+    run(tmp_path, "commit", "-q", "-m", "one")
+    moment = (file.stat().st_mtime_ns,) * 2
+    file.write_text("two\n")
+    os.utime(file, ns=moment)
+    os.utime(index, ns=moment)
+
+    assert changed_files.uncommitted_files(tmp_path, seconds=20) == ("a.txt",)
+
+
+def test_a_filter_that_nobody_has_configured_hides_no_change(tmp_path: Path) -> None:
+    root = _filtered(tmp_path / "repository", {})
+    (root / "a.key").write_text("changed\n")
+
+    assert changed_files.uncommitted_files(root, seconds=20) == ("a.key",)
+    assert changed_files.files_changed_since(root, run(root, "rev-parse", "HEAD")) == ("a.key",)
+    assert run(root, "show", f"{save_snapshot(root, 'changed')}:a.key") == "changed"
+
+
 def test_a_filter_of_the_user_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As Git LFS, whose filter is in the settings of the user."""
     settings = tmp_path / "gitconfig"
@@ -269,20 +339,42 @@ def test_a_filter_of_the_user_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert run(root, "show", f"{ref}:a.key") == "cnffjbeg"
 
 
-def test_no_filter_runs_in_a_worktree_of_unattended_work(encrypted: Path, tmp_path: Path) -> None:
+def test_no_filter_runs_in_a_worktree_of_unattended_work(
+    encrypted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = tmp_path / "gitconfig"
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    run(tmp_path, "config", "--file", str(settings), "filter.large.clean", "sha256sum")
+    run(tmp_path, "config", "--file", str(settings), "filter.large.smudge", "false")
+    (encrypted / ".gitattributes").write_text(
+        "* filter=x\n*.key filter=crypt\n*.txt filter=large\n"
+    )
+    run(encrypted, "commit", "-q", "-a", "-m", "two")
     path = tmp_path / "home" / "worktrees" / "ses_1"
+
     worktrees.add_worktree(encrypted, path, "interlock/x/work", "")
+
     age(path / "a.key")
-
     status = worktrees.worktree_status(path)
-
     assert (path / "a.key").read_text() == "cnffjbeq\n"
     assert status is not None
     assert status.changed_files == 0
-    assert worktrees.filter_overrides(path) == {
-        "filter.crypt.clean": "",
-        "filter.crypt.smudge": "",
-        "filter.crypt.required": "false",
-    }
-    commit = run(encrypted, "rev-parse", "HEAD")
-    assert worktrees.filtered_files(encrypted, commit, ["a.key", "b.txt"]) == ("a.key",)
+    overrides = worktrees.filter_overrides(path)
+    assert {overrides[f"filter.{name}.clean"] for name in ("crypt", "large")} == {""}
+    commit, names = run(encrypted, "rev-parse", "HEAD"), ["a.key", "b.txt", ".gitattributes"]
+    assert worktrees.filtered_files(encrypted, commit, names) == ("a.key", "b.txt")
+
+
+def test_worktrees_that_are_away_stay_registered(encrypted: Path, tmp_path: Path) -> None:
+    run(encrypted, "worktree", "add", "-q", str(tmp_path / "drive" / "theirs"), "-b", "theirs")
+    (tmp_path / "drive").rename(tmp_path / "unmounted")
+
+    path = tmp_path / "home" / "worktrees" / "ses_1"
+    worktrees.add_worktree(encrypted, path, "interlock/x/work", "")
+    subprocess.run(["rm", "-r", str(path)], check=True)
+    worktrees.add_worktree(encrypted, path, "interlock/x/work", "")
+
+    (tmp_path / "unmounted").rename(tmp_path / "drive")
+    assert run(tmp_path / "drive" / "theirs", "status", "--porcelain") == ""
+    assert (path / "b.txt").read_text() == "plain\n"

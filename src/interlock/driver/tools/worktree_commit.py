@@ -19,13 +19,15 @@ branch=$1 message=$2 base=$3
 shift 3
 head=$(git symbolic-ref -q HEAD)
 test "$head" = "refs/heads/$branch" || { echo "HEAD is not the branch $branch"; exit 1; }
+needs_filter() { git config "filter.$1.clean" >/dev/null; }
 """
 # No filter runs here, so a file that needs one would be stored as it is: a large file instead of
-# its pointer, or a secret in plain text.
+# its pointer, or a secret in plain text. Filters that exist are set, to nothing, in the
+# environment; a filter that nobody has configured would not run elsewhere either.
 _ADD_ALL = """
 filtered=()
 while IFS= read -r -d '' file && IFS= read -r -d '' _ && IFS= read -r -d '' name; do
-    case $name in unspecified | unset | set) ;; *) filtered+=(":(exclude,literal)$file") ;; esac
+    if needs_filter "$name"; then filtered+=(":(exclude,literal)$file"); fi
 done < <(git ls-files -z -mo --exclude-standard | git check-attr -z --stdin filter)
 git add -A -- . "${filtered[@]}" || exit 1
 """
@@ -34,10 +36,10 @@ git reset -q "$base" || exit 1
 for file; do
     if test -d "$file" && test ! -L "$file"; then continue; fi
     if git check-ignore -q -- "$file"; then continue; fi
-    case $(git check-attr filter -- "$file") in
-        *": filter: unspecified" | *": filter: unset" | *": filter: set") ;;
-        *) echo "$file needs a git filter, and none runs in this worktree"; exit 1 ;;
-    esac
+    name=$(git check-attr filter -- "$file")
+    if needs_filter "${name##*: filter: }"; then
+        echo "$file needs a git filter, and none runs in this worktree"; exit 1
+    fi
     git update-index --add --remove --replace -- "$file" || exit 1
 done
 """

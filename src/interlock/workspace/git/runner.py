@@ -28,6 +28,7 @@ OUTPUT_BYTES_MAX = 1_000_000
 NOT_STARTED, TIMED_OUT = 127, 124
 _OVERRIDES = {
     "core.hooksPath": os.devnull,
+    "diff.submodule": "short",  # otherwise another git shows what changed in a submodule
     "log.showSignature": "false",  # it would run gpg.program
     "submodule.recurse": "false",
     "safe.bareRepository": "explicit",  # a bare repository in a tree brings settings of its own

@@ -4,12 +4,16 @@ Git runs the filters that the settings of a repository name whenever it compares
 The shadow is a git directory that git is given instead of the repository's: it has the index, the
 objects and the ignore rules of the repository, but not its settings. Attributes still name filters,
 but only the user's own settings can say which program that is (Git LFS, say). A file whose filter
-is not there cannot be compared: `find_unfiltered` names those, and callers leave them out.
+only the repository configures cannot be compared: callers leave it out (`find_unfiltered`).
+
+Commands use a copy of the index: `git diff` writes it to refresh what it knows of the files, and
+would put parts of a split index into the shadow.
 
 Submodules need care all the same: git starts another git in them, which reads their settings. No
 command here may examine them (`--ignore-submodules=dirty` compares their commits alone).
 """
 
+import shutil
 import tempfile
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
@@ -44,6 +48,7 @@ class Shadow(msgspec.Struct, frozen=True):
     common: Path
     """Git's directory for all worktrees of the repository."""
     index: Path
+    """The index of the worktree itself. Commands here use a copy, which is theirs to change."""
     variables: Mapping[str, str]
     settings: Mapping[str, str]
     seconds: float
@@ -74,35 +79,45 @@ class Shadow(msgspec.Struct, frozen=True):
         )
 
     def find_unfiltered(
-        self,
-        names: Iterable[str],
-        *options: str,
-        directory: Path | None = None,
-        variables: Mapping[str, str] | None = None,
+        self, names: Iterable[str], directory: Path | None = None
     ) -> frozenset[str]:
-        """Return the files whose filter is not in the user's settings, so that it did not run.
+        """Return the files whose filter only the repository configures, so that it did not run.
 
         The content that git would store for such a file cannot be computed here.
         """
+        filters = self.filters_of(names, directory=directory)
+        if not filters:
+            return frozenset()
+        not_run = configured_filters(self.root) - configured_filters(self.root, self.variables)
+        return frozenset(name for name, filter_name in filters.items() if filter_name in not_run)
+
+    def filters_of(
+        self, names: Iterable[str], *options: str, directory: Path | None = None
+    ) -> dict[str, str]:
+        """Return the filters that attributes name for these files, whether configured or not."""
         listing = encode("".join(f"{name}\0" for name in names))
         if not listing:
-            return frozenset()
+            return {}
         asked = ("check-attr", "-z", "--stdin", *options, "filter")
-        words = self.run(*asked, directory=directory, variables=variables, stdin=listing)
-        fields = decode(words.raw).split("\0")  # name, attribute, value, name, …
-        filters = dict(zip(fields[::3], fields[2::3], strict=False))
-        missing = {one for one in filters.values() if not self._is_configured(one)}
-        return frozenset(name for name, filter_name in filters.items() if filter_name in missing)
+        fields = decode(self.run(*asked, directory=directory, stdin=listing).raw).split("\0")
+        triples = zip(fields[::3], fields[2::3], strict=False)  # name, attribute, value, name, …
+        return {name: value for name, value in triples if value not in _NO_FILTER}
 
-    def _is_configured(self, filter_name: str) -> bool:
-        if filter_name in _NO_FILTER:
-            return True
-        for part in ("clean", "process"):
-            key = f"filter.{filter_name}.{part}"
-            result = run_git(self.root, "config", "--get", key, variables=self.variables)
-            if result.code != _NOT_SET:
-                return bool(require(result))
-        return False
+
+def configured_filters(
+    directory: Path, variables: Mapping[str, str] | None = None
+) -> frozenset[str]:
+    """Return the names of the filters for which settings name a program.
+
+    Raises:
+        GitFailed: git cannot read the settings.
+    """
+    asked = ("config", "-z", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process)$")
+    listed = run_git(directory, *asked, variables=variables)
+    if listed.code != _NOT_SET:
+        require(listed)
+    keys = (key for key in decode(listed.raw).split("\0") if key)
+    return frozenset(key.removeprefix("filter.").rpartition(".")[0] for key in keys)
 
 
 @contextmanager
@@ -136,10 +151,17 @@ def open_shadow(
             (shadow / "info" / rule.name).symlink_to(rule)
         for shared in own.glob("sharedindex.*"):  # parts of a split index
             (shadow / shared.name).symlink_to(shared)
+        try:
+            # With its times: git compares them with those of the files.
+            shutil.copy2(index, shadow / "index")
+        except FileNotFoundError:
+            pass  # nothing was ever staged
+        except OSError as failure:
+            raise GitFailed(f"the index of `{root}` cannot be read: {failure}") from failure
         places = {
             "GIT_DIR": folder,
             "GIT_WORK_TREE": str(root),
-            "GIT_INDEX_FILE": str(index),
+            "GIT_INDEX_FILE": f"{folder}/index",
             "GIT_OBJECT_DIRECTORY": str(objects),
         }
         yield Shadow(

@@ -1,7 +1,5 @@
 """Save the uncommitted work of a worktree as a commit that no branch has, and change nothing."""
 
-import shutil
-import tempfile
 from pathlib import Path
 
 from interlock.workspace.git.runner import run_git
@@ -44,22 +42,17 @@ def save_snapshot(worktree: Path, name: str) -> str | None:
 
 def _write_tree(shadow: Shadow) -> str:
     """Write the tree of all files as they are now; empty if that is the tree of HEAD."""
-    with tempfile.TemporaryDirectory() as folder:
-        # An index of our own: what is staged in the worktree stays as it is.
-        index = Path(folder) / "index"
-        if shadow.index.exists():
-            shutil.copyfile(shadow.index, index)
-        apart = {"GIT_INDEX_FILE": str(index)}
-        listed = shadow.run("ls-files", "-z", "-mdo", "--exclude-standard", variables=apart)
-        # A repository within the worktree is listed as a directory. It is not ours to save.
-        names = {one for one in decode(listed.raw).split("\0") if one and one[-1] != "/"}
-        names -= shadow.find_unfiltered(names)
-        given = encode("".join(f"{one}\0" for one in sorted(names)))
-        # Git LFS would keep the content of new files in the shadow, which goes away.
-        storage = ("-c", f"lfs.storage={shadow.common / 'lfs'}")
-        update = ("update-index", "-z", "--add", "--remove", "--replace", "--stdin")
-        shadow.run(*storage, *update, variables=apart, stdin=given)
-        tree = shadow.run("write-tree", variables=apart).output.strip()
+    listed = shadow.run("ls-files", "-z", "-mdo", "--exclude-standard")
+    # A repository within the worktree is listed as a directory. It is not ours to save.
+    names = {one for one in decode(listed.raw).split("\0") if one and one[-1] != "/"}
+    names -= shadow.find_unfiltered(names)
+    given = encode("".join(f"{one}\0" for one in sorted(names)))
+    # Git LFS would keep the content of new files in the shadow, which goes away.
+    storage = ("-c", f"lfs.storage={shadow.common / 'lfs'}")
+    shadow.run(
+        *storage, *("update-index", "-z", "--add", "--remove", "--replace", "--stdin"), stdin=given
+    )
+    tree = shadow.run("write-tree").output.strip()
     if not shadow.head:
         return tree if names else ""
     committed = shadow.run("rev-parse", f"{shadow.head}^{{tree}}").output.strip()

@@ -9,7 +9,6 @@ sandbox (`filter_overrides`): files of Git LFS are pointers, encrypted files sta
 """
 
 import shutil
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,10 +17,11 @@ import msgspec
 
 from interlock.core.views.counting import pluralise
 from interlock.workspace.git.checkout import unattended_variables
-from interlock.workspace.git.runner import NO_USER_SETTINGS, run_git
+from interlock.workspace.git.runner import run_git
 from interlock.workspace.git.shadow import (
     COMMITS_ONLY,
     GitFailed,
+    configured_filters,
     open_shadow,
     require,
 )
@@ -75,14 +75,16 @@ def add_worktree(repository: Path, path: Path, branch: str, base: str) -> None:
     if not commit:
         raise GitFailed(f"`{base or 'HEAD'}` is no commit of `{repository}`")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    run_git(repository, "worktree", "prune")
+    if not path.exists():
+        # Forget the lost one, and only that: other worktrees may be on a drive that is not here.
+        run_git(repository, "worktree", "remove", "--force", str(path))
     exists = bool(head_commit(repository, f"refs/heads/{branch}"))
     # From the commit itself: from `origin/main`, git would have the branch track that.
     place = [str(path), branch] if exists else ["-b", branch, str(path), commit]
     locked = ("--quiet", "--no-checkout", "--lock", "--reason", _UNFINISHED)
     require(run_git(repository, "worktree", "add", *locked, *place))
     with open_shadow(path, seconds=CHECKOUT_SECONDS, has_user_settings=False) as shadow:
-        shadow.run("read-tree", "-m", "-u", "HEAD")
+        shadow.run("read-tree", "-m", "-u", "HEAD", variables={"GIT_INDEX_FILE": str(shadow.index)})
     require(run_git(repository, "worktree", "unlock", str(path)))
 
 
@@ -95,10 +97,11 @@ def fetch_commit(repository: Path, ref: str, commit: str) -> None:
     if head_commit(repository, commit):
         return
     quietly = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
+    plainly = "--upload-pack=git-upload-pack"  # not a program that the repository names
     require(
         run_git(
             repository,
-            *("fetch", *quietly, "origin", ref),
+            *("fetch", *quietly, plainly, "origin", ref),
             variables=unattended_variables(),
             has_network=True,
             seconds=CHECKOUT_SECONDS,
@@ -190,29 +193,17 @@ def diff_since(path: Path, base: str, folder: str = "") -> str:
     Raises:
         GitFailed: git refuses.
     """
-    with (
-        tempfile.TemporaryDirectory() as scratch,
-        open_shadow(path, has_user_settings=False) as shadow,
-    ):
-        copy = Path(scratch) / "index"
-        try:
-            shutil.copyfile(shadow.index, copy)
-        except OSError as error:
-            raise GitFailed(f"its index cannot be read: {error}") from error
-        apart = {"GIT_INDEX_FILE": str(copy)}
-        others = shadow.run("ls-files", "-z", "-o", "--exclude-standard", variables=apart).raw
+    with open_shadow(path, has_user_settings=False) as shadow:
+        others = shadow.run("ls-files", "-z", "-o", "--exclude-standard").raw
         # A repository within the worktree is listed as a directory. Git must not look into it.
         names = [name for name in others.split(b"\0") if name and name[-1:] != b"/"]
         empty = shadow.run("hash-object", "-t", "blob", "--stdin").output.strip()
         entries = b"".join(b"100644 %b\t%b\0" % (empty.encode(), name) for name in names)
-        shadow.run(
-            "update-index", "-z", "--replace", "--index-info", variables=apart, stdin=entries
-        )
+        shadow.run("update-index", "-z", "--replace", "--index-info", stdin=entries)
         prefixes = (f"--src-prefix=a/{folder}", f"--dst-prefix=b/{folder}")
-        plain = ("--no-ext-diff", "--no-textconv", "--no-color", "--submodule=short", COMMITS_ONLY)
-        large = ("-c", "core.bigFileThreshold=1m")
-        diff = (*large, "diff", *plain, *prefixes, base, "--")
-        shown = shadow.run(*diff, variables=apart, output_bytes_max=4 * DIFF_CHARS_MAX).output
+        plain = ("--no-ext-diff", "--no-textconv", "--no-color", COMMITS_ONLY)
+        diff = ("-c", "core.bigFileThreshold=1m", "diff", *plain, *prefixes, base, "--")
+        shown = shadow.run(*diff, output_bytes_max=4 * DIFF_CHARS_MAX).output
     if len(shown) <= DIFF_CHARS_MAX:
         return shown
     whole_lines = shown[:DIFF_CHARS_MAX].rpartition("\n")[0]
@@ -240,23 +231,27 @@ def common_directory(checkout: Path) -> Path | None:
 
 
 def filter_overrides(repository: Path) -> dict[str, str]:
-    """Return the settings that turn off the filters of a repository in the sandbox, too."""
-    asked = ("config", "-z", "--name-only", "--get-regexp", r"^filter\.")
-    listed = run_git(repository, *asked, variables=NO_USER_SETTINGS)  # the sandbox has none
-    keys = [key for key in listed.output.split("\0") if key]
-    return {key: "false" if key.endswith(".required") else "" for key in keys}
-
-
-def filtered_files(repository: Path, commit: str, names: Sequence[str]) -> tuple[str, ...]:
-    """Return those of the files of a commit for which its attributes demand a filter.
+    """Return the settings that turn every filter off, also in the sandbox.
 
     Raises:
         GitFailed: git refuses.
     """
-    with (
-        tempfile.TemporaryDirectory() as scratch,
-        open_shadow(repository, has_user_settings=False) as shadow,
-    ):
-        index = {"GIT_INDEX_FILE": f"{scratch}/index"}
-        shadow.run("read-tree", commit, variables=index)
-        return tuple(sorted(shadow.find_unfiltered(names, "--cached", variables=index)))
+    parts = {"clean": "", "smudge": "", "process": "", "required": "false"}
+    return {
+        f"filter.{name}.{part}": value
+        for name in sorted(configured_filters(repository))
+        for part, value in parts.items()
+    }
+
+
+def filtered_files(repository: Path, commit: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the files of a commit that have a filter, which did not run in the worktree.
+
+    Raises:
+        GitFailed: git refuses.
+    """
+    with open_shadow(repository) as shadow:
+        shadow.run("read-tree", commit)
+        filters = shadow.filters_of(names, "--cached")
+        configured = configured_filters(repository)
+    return tuple(name for name, filter_name in filters.items() if filter_name in configured)
