@@ -60,7 +60,7 @@ SPELLINGS: dict[str, Callable[[Scene, Path], str]] = {
     "plain": lambda _, target: str(target),
     "root of the process": lambda _, target: f"/proc/self/root{target}",
     "root of the thread": lambda _, target: f"/proc/thread-self/root{target}",
-    "root of a task": lambda _, target: f"/proc/self/task/{os.getpid()}/root{target}",
+    "root of another task": lambda _, target: f"/proc/self/task/{os.getppid()}/root{target}",
     "root of another process": lambda _, target: f"/proc/{os.getppid()}/root{target}",
     "root twice": lambda _, target: f"/proc/self/root/proc/self/root{target}",
     "link": lambda scene, target: str(link(scene, target)),
@@ -125,12 +125,35 @@ def test_no_spelling_reads_a_secret(kept: Scene, mode: Mode, spelling: str) -> N
 
     for tool in ("Read", "NotebookRead", "Grep", "Glob", "LS", "ReadMcpResourceTool", "mcp__f__r"):
         for form in READ_FORMS.values():
-            if spelling == "root of another process" and "y" in str(form(path)):
+            if "of another" in spelling and "y" in str(form(path)):
                 continue  # a text that is not surely a path may be prose
             assert answer(kept, tool, form(path)) == "deny", (tool, form(path))
     if "URL" not in spelling and " " not in path:
         assert answer(kept, "Bash", {"command": f"cat {path}"}) == "deny"
         assert answer(kept, "Bash", {"command": f"wc -c <{path}"}) == "deny"
+
+
+@pytest.mark.parametrize("mode", ["planning", "coding"])
+def test_names_count_from_the_directory_that_a_call_gives(kept: Scene, mode: Mode) -> None:
+    kept.goes_to(mode)
+    folder = os.path.relpath(kept.home, kept.project)
+    above, name = os.path.split(folder)
+
+    for key in ("workdir", "working_directory", "dir_path", "directory", "cwd"):
+        for where in (folder, str(kept.home), str(link(kept, kept.home, f"{mode}-{key}"))):
+            assert answer(kept, "Bash", {"command": "cat secret", key: where}) == "deny", key
+            write = {"command": "echo x > config.toml", key: where}
+            assert answer(kept, "Bash", write) != "allow", key
+    for pattern in ("s*", "*", "secre?", "[s]ecret"):
+        read = f"cat {mode}-cwd/{pattern}"
+        assert answer(kept, "Bash", {"command": read}) == "deny", read
+    assert answer(kept, "Bash", {"command": f"rm {mode}-cwd/*"}) != "allow"
+    for fields in (
+        {"path": above, "glob": f"{name}/secret"},
+        {"base": above, "x": f"{name}/secret"},
+    ):
+        assert answer(kept, "Grep", {"pattern": ".", **fields}) == "deny"
+    assert answer(kept, "Bash", {"command": "cat a.py", "workdir": "."}) == "allow"
 
 
 WRITTEN: dict[str, Callable[[Scene], Path]] = {

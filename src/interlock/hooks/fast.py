@@ -37,6 +37,8 @@ MARKERS = ".interlock .git .claude .mcp .codex .gemini .cursor .copilot .opencod
 """The beginnings of path parts, one of which is in every protected path."""
 SECRETS = ("secret", "agent-secret", "keyring")  # as in `core/gate/secret_files.py`
 CONFIG = ".interlock/config.toml"
+FOLDER_KEYS = {"workdir", "working_directory", "dir_path", "directory", "cwd"}
+"""A command that runs in another directory is for the full hook (`core/gate/tool_call.py`)."""
 WORD_BREAKS = frozenset(";&|<>()=,@:")
 EXPANSION_CHARACTERS = frozenset("$`\\{}*?[")  # they make words that are not in the command
 PAYLOAD_BYTES_MAX = 8 * 1024 * 1024
@@ -112,7 +114,8 @@ def run(host: str, event: str, home: str, content: bytes) -> bool:
     if kind == "edit":
         return is_free_edit(tool_input, home) and is_really_in(tool_input, state.root, home)
     if kind == "shell":
-        return is_free_command(tool_input.get("command"), cwd, home)
+        is_here = not FOLDER_KEYS & set(tool_input)
+        return is_here and is_free_command(tool_input.get("command"), cwd, home)
     is_named = names_marker(repr(tool_input))
     return not is_named and is_free_read(tool_input, cwd, home, may_write=True)
 

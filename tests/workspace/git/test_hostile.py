@@ -302,10 +302,10 @@ def test_a_change_in_the_moment_of_the_index_is_seen(tmp_path: Path) -> None:
     file.write_text("one\n")
     run(tmp_path, "add", "-A")
     run(tmp_path, "commit", "-q", "-m", "one")
-    moment = (file.stat().st_mtime_ns,) * 2
+    moment_ns = file.stat().st_mtime_ns
     file.write_text("two\n")
-    os.utime(file, ns=moment)
-    os.utime(index, ns=moment)
+    for path in (file, index):
+        os.utime(path, ns=(moment_ns, moment_ns))
 
     assert changed_files.uncommitted_files(tmp_path, seconds=20) == ("a.txt",)
 

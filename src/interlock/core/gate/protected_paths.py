@@ -46,7 +46,7 @@ def protected_path_written_by(
             return ProtectedPath(path[:PATH_MAX], "")
         # Only a shell expands patterns: to a tool, `app/[id]` is a name.
         is_literal = not (analysis and any(char in written for char in GLOB_CHARACTERS))
-        led = led_paths(call, written, call.cwd, real_path) if is_literal else []
+        led = led_paths(call, written, call.cwd, real_path)
         for cwd, spelling in ((call.cwd, written), *((real_cwd, real) for real in led)):
             if spelling is None:
                 return ProtectedPath(path[:PATH_MAX], UNRESOLVED)

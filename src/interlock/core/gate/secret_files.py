@@ -41,7 +41,8 @@ def secret_named_by(
     """
     if analysis:
         return _secret_named_in_shell(call, analysis, home, real_path)
-    bases = [call.cwd, *(text for text in call.input_texts if text.startswith(("/", "~")))]
+    named = (*call.paths, *(one for one in call.input_texts if one.startswith(("/", "~", "."))))
+    bases = [call.cwd, *(join_path(call.cwd, path) for path in named)]
     texts = [*call.input_texts, *([call.cwd] if call.kind == "search" else [])]  # its default
     return _first_secret(call, bases, texts, home, real_path)
 
@@ -85,7 +86,7 @@ def _first_secret(
             if (
                 characters > CHARACTERS_MAX
                 or (may_be_secret and _is_secret(path, home, is_shell=is_shell))
-                or any(real is None or _is_secret(real, home, is_shell=False) for real in led)
+                or any(real is None or _is_secret(real, home, is_shell=is_shell) for real in led)
             ):
                 return path[:PATH_MAX]
     return None

@@ -16,6 +16,8 @@ _PATH_KEYS = (
     *("dir_path", "dirPath", "directory", "folder", "target_directory", "target_notebook"),
 )
 _FILE_URL = re.compile(r"file:(?://(?:localhost)?)?(?=/)", re.IGNORECASE)
+_FOLDER_KEYS = ("workdir", "working_directory", "dir_path", "directory", "cwd")
+"""Where a shell tool runs its command, as various clients name it."""
 _COMMAND_KEYS = ("command", "cmd", "script")
 _CLASSES_WITH_TEXTS = ("read", "search", "mcp", "other")
 _PATCH_HEADERS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
@@ -48,6 +50,8 @@ def parse_tool_call(host: str, listed_class: str, tool: str, tool_input: Any, cw
     fields = cast("dict[str, Any]", tool_input) if isinstance(tool_input, dict) else {}
     command, is_bash = "", True
     if kind == "shell" and tool not in COMMANDLESS_TOOLS:
+        folders = (fields.get(key) for key in _FOLDER_KEYS)
+        cwd = next((join_path(cwd, one) for one in folders if isinstance(one, str) and one), cwd)
         command = _command_text(fields)
         is_bash = command != "" and tool not in FOREIGN_SHELLS
         command = command if is_bash else "\n".join(text for _, text in _texts(tool_input))
