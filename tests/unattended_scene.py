@@ -7,7 +7,7 @@ import msgspec
 
 from interlock import __version__
 from interlock.app.context import App
-from interlock.app.unattended import driver_desk
+from interlock.app.unattended import driver_desk, orders
 from interlock.app.unattended.orders import OrderedWork, OrderRequest, order_work
 from interlock.app.unattended.status import RunningDriver, announce_driver
 from interlock.core.ids import SessionId, WorkflowId
@@ -38,7 +38,7 @@ def order(app: App, repository: Path, goal: str = "Build a shed") -> SessionId:
 
 
 def report(app: App, session: SessionId, moved: UnattendedMoved) -> UnattendedState:
-    state = driver_desk.report(app, session, moved)
+    state = orders.record_move(app, session, moved)
     assert isinstance(state, UnattendedState), state
     return state
 

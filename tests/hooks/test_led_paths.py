@@ -133,29 +133,6 @@ def test_no_spelling_reads_a_secret(kept: Scene, mode: Mode, spelling: str) -> N
         assert answer(kept, "Bash", {"command": f"wc -c <{path}"}) == "deny"
 
 
-@pytest.mark.parametrize("mode", ["planning", "coding"])
-def test_names_count_from_the_directory_that_a_call_gives(kept: Scene, mode: Mode) -> None:
-    kept.goes_to(mode)
-    folder = os.path.relpath(kept.home, kept.project)
-    above, name = os.path.split(folder)
-
-    for key in ("workdir", "working_directory", "dir_path", "directory", "cwd"):
-        for where in (folder, str(kept.home), str(link(kept, kept.home, f"{mode}-{key}"))):
-            assert answer(kept, "Bash", {"command": "cat secret", key: where}) == "deny", key
-            write = {"command": "echo x > config.toml", key: where}
-            assert answer(kept, "Bash", write) != "allow", key
-    for pattern in ("s*", "*", "secre?", "[s]ecret"):
-        read = f"cat {mode}-cwd/{pattern}"
-        assert answer(kept, "Bash", {"command": read}) == "deny", read
-    assert answer(kept, "Bash", {"command": f"rm {mode}-cwd/*"}) != "allow"
-    for fields in (
-        {"path": above, "glob": f"{name}/secret"},
-        {"base": above, "x": f"{name}/secret"},
-    ):
-        assert answer(kept, "Grep", {"pattern": ".", **fields}) == "deny"
-    assert answer(kept, "Bash", {"command": "cat a.py", "workdir": "."}) == "allow"
-
-
 WRITTEN: dict[str, Callable[[Scene], Path]] = {
     "state of the gate": lambda scene: scene.home / "gate.db",
     "config of the user": lambda scene: scene.home / "config.toml",

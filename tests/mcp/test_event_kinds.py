@@ -13,7 +13,7 @@ from interlock.agents.hosts import codex
 from interlock.app.context import App
 from interlock.app.protocol.end_request import SessionEnding, end_session
 from interlock.app.sessions.lookup import SessionView, show_session
-from interlock.app.unattended import driver_desk
+from interlock.app.unattended import orders
 from interlock.app.unattended.orders import OrderedWork, OrderRequest, order_work
 from interlock.cli import commands
 from interlock.core.ids import SessionId, WorkflowId
@@ -118,7 +118,7 @@ def events_of_unattended_work(
     assert commands.run_cli(["driver", "steer", session, "Mind the gap"]) == 0
     assert commands.run_cli(["driver", "limits", session, "--turns", "7"]) == 0
     moved = UnattendedMoved("parked", Spent(), "failed", "It was tried")
-    assert isinstance(driver_desk.report(app, session, moved), UnattendedState)
+    assert isinstance(orders.record_move(app, session, moved), UnattendedState)
     assert commands.run_cli(["driver", "cancel", session]) == 0
     delivered = deliver_nothing(app, project)
     links = [link for one in (session, delivered) for link in app.reader.links(one)]
@@ -132,7 +132,7 @@ def deliver_nothing(app: App, project: Path) -> SessionId:
     ordered = order_work(app, wanted, place="in a test")
     assert isinstance(ordered, OrderedWork)
     done = UnattendedMoved("done", Spent(), outcome="success")
-    assert isinstance(driver_desk.report(app, ordered.session, done), UnattendedState)
+    assert isinstance(orders.record_move(app, ordered.session, done), UnattendedState)
     subprocess.run([sys.executable, "-m", "interlock", "jobs", "run"], check=True, timeout=60)
     return ordered.session
 

@@ -10,11 +10,12 @@ import msgspec
 
 from interlock.app.context import App, open_app
 from interlock.app.unattended.delivery import end_delivery, record_parts
-from interlock.app.unattended.driver_desk import lease_name, report, show_step
+from interlock.app.unattended.driver_desk import lease_name, show_step
 from interlock.app.unattended.orders import (
     OrderedWork,
     OrderRequest,
     order_work,
+    record_move,
     state_of,
     steer_work,
 )
@@ -95,7 +96,7 @@ class Driving:
         return ordered.session
 
     def move(self, session: SessionId, moved: UnattendedMoved) -> UnattendedState:
-        state = report(self.app, session, moved)
+        state = record_move(self.app, session, moved)
         assert isinstance(state, UnattendedState), state
         return state
 

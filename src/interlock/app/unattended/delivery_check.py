@@ -25,7 +25,6 @@ from interlock.core.unattended.order import ForgeSubject, UnattendedState
 from interlock.core.views.arrivals import arrivals
 from interlock.core.views.graph import graph_of
 from interlock.workspace.git.pushes import CommittedChanges, committed_changes, remote_names
-from interlock.workspace.git.shadow import GitFailed
 from interlock.workspace.git.worktrees import filtered_files, head_commit
 from interlock.workspace.outside.forges.forge import ForgeFailed
 
@@ -137,16 +136,12 @@ def _look_at_commit(plan: PlannedDelivery) -> tuple[CommitFacts, CommittedChange
         return facts, None
     changes = committed_changes(repository, result.base, result.commit)
     suspected = find_secrets_in_commit(changes.message, changes.patch)
-    try:
-        filtered = filtered_files(repository, result.commit, changes.files)
-    except GitFailed as failed:
-        raise OSError(str(failed)) from failed
     facts = msgspec.structs.replace(
         facts,
         parents=changes.parents,
         files=changes.files,
         secrets=tuple(dict.fromkeys(f"{one.where} ({one.kind})" for one in suspected)),
         is_scanned=changes.is_whole,
-        filtered=filtered,
+        filtered=filtered_files(repository, result.commit, changes.files),
     )
     return facts, changes

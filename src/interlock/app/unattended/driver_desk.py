@@ -38,7 +38,6 @@ from interlock.core.session.unattended_control import (
     ControlRefusal,
     NotUnattended,
 )
-from interlock.core.session.unattended_events import UnattendedMoved
 from interlock.core.unattended.order import Limits, UnattendedOrder, UnattendedState
 
 LEASE_MS = 10_000
@@ -145,13 +144,6 @@ def check_out(app: App, holder: str) -> None:
 
 def under_lease(app: App, lease: LeaseCondition | None) -> App:
     return msgspec.structs.replace(app, lease=lease) if lease else app
-
-
-def report(
-    app: App, session_id: str, moved: UnattendedMoved
-) -> UnattendedState | NoSuchSession | ControlRefusal:
-    """Record the status that a driver reports."""
-    return orders.record_move(app, session_id, moved)
 
 
 def show_step(

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from interlock.app.context import App
 from interlock.app.sessions.session_approvals import RequestStatus
-from interlock.app.unattended import driver_desk, status
+from interlock.app.unattended import driver_desk, orders, status
 from interlock.app.unattended.driver_desk import (
     ChildRequest,
     DriverBoard,
@@ -79,7 +79,7 @@ def _check_in(app: App, _: NoParameters, body: CheckInBody) -> DriverBoard | Dri
 
 
 def _report(app: App, at: SessionParameters, body: ReportBody) -> object:
-    return driver_desk.report(
+    return orders.record_move(
         driver_desk.under_lease(app, body.condition()), at.session, body.moved
     )
 

@@ -36,7 +36,7 @@ _NOT_SET = 1  # the exit code of `git config` for a key that is not there
 _NO_FILTER = ("unspecified", "unset", "set")
 
 
-class GitFailed(Exception):
+class GitFailed(OSError):
     """Git cannot do it. The message is git's own."""
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from interlock.workspace.git.runner import run_git
-from interlock.workspace.git.shadow import GitFailed, Shadow, decode, encode, open_shadow, require
+from interlock.workspace.git.shadow import Shadow, decode, encode, open_shadow, require
 
 REF_PREFIX = "refs/interlock/taken-over/"
 _AUTHOR = {
@@ -35,7 +35,7 @@ def save_snapshot(worktree: Path, name: str) -> str | None:
             message = f"Uncommitted work of {name}, saved before it was taken over"
             made = shadow.run("commit-tree", tree, *parents, "-m", message, variables=_AUTHOR)
         require(run_git(worktree, "update-ref", ref, made.output.strip()))
-    except (GitFailed, OSError) as failure:
+    except OSError as failure:
         raise SnapshotFailure(str(failure)) from failure
     return ref
 
