@@ -163,7 +163,7 @@ def check_surfaces(stage: Stage, app: App, work: dict[SessionId, str]) -> None:
     check_pages(stage, work, names)
     code, said = typed(stage, "takeover", names[0])
     assert (code, "(unattended, parked) cannot be taken over" in said) == (1, True), said
-    assert "`interlock driver resume ses_" in said
+    assert "`interlock driver cancel ses_" in said
 
 
 def check_pages(stage: Stage, work: dict[SessionId, str], names: list[str]) -> None:
