@@ -139,6 +139,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         ]
     elif EFFORT == "quick":
         items[:] = [item for item in items if _is_quick(item)]
+    if EFFORT != "long":
+        items[:] = [item for item in items if item.get_closest_marker("long") is None]
     items.sort(key=_suite_rank)
 
 

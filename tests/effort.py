@@ -7,9 +7,12 @@ as many, with other seeds in each run; what it finds becomes an example in `test
 import os
 import random
 import time
-from typing import Literal, cast
+from collections.abc import Sequence
+from typing import Literal, TypeVar, cast
 
 from hypothesis import settings
+
+T = TypeVar("T")
 
 Effort = Literal["quick", "test", "long"]
 
@@ -22,6 +25,16 @@ HYPOTHESIS_EXAMPLES = 100
 def scale(count: int, *, at_least: int = 1) -> int:
     """Return how many examples or rounds to try, where `make test` tries `count`."""
     return max(at_least, round(count * _TIMES[EFFORT]))
+
+
+def sample(members: Sequence[T], count: int) -> Sequence[T]:
+    """Return `count` members, spread evenly, in `make test`, and all of them in `make long`.
+
+    Use it for enumerations whose members fail for the same reasons.
+    """
+    if EFFORT == "long" or count >= len(members):
+        return members
+    return [members[index * len(members) // count] for index in range(count)]
 
 
 def seeded() -> tuple[int, random.Random]:
