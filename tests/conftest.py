@@ -1,10 +1,13 @@
 """Fixtures that every test may use, and the wall between the tests and the user's own data."""
 
 import os
+import random
+import shutil
 import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -15,7 +18,9 @@ from interlock.app.context import App, open_app
 from interlock.workspace.machine import processes
 from tests.effort import EFFORT, load_hypothesis_profile
 from tests.postgres import IN_POSTGRES, MISSING, Cluster, binaries
+from tests.run_directory import RunDirectory
 
+RUN_DIRECTORY = None if "PYTEST_XDIST_WORKER" in os.environ else RunDirectory()
 load_hypothesis_profile()
 
 os.environ.pop("INTERLOCK_STORE", None)  # the user's
@@ -24,10 +29,15 @@ LONGEST_SUITES = ("crash", "server", "mcp", "e2e", "conformance")
 """They come first: with two processes, a long file that comes last is waited for by one of them."""
 
 
+_homes = count()
+
+
 @pytest.fixture(autouse=True)
 def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A data home of the test's own. HOME is replaced too: no test can reach the real one."""
-    base = tmp_path_factory.mktemp("home")
+    # `mktemp` looks at every directory that is there for the next number.
+    base = tmp_path_factory.getbasetemp() / f"home{next(_homes)}"
+    base.mkdir(mode=0o700)
     monkeypatch.setenv("HOME", str(base))
     monkeypatch.setenv("INTERLOCK_HOME", str(base / "interlock"))
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
@@ -94,24 +104,47 @@ def cluster() -> Iterator[Cluster]:
     made.remove()
 
 
+@pytest.fixture(scope="session")
+def new_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data home with an empty store. Copying it takes a third of the time that making it does."""
+    made = tmp_path_factory.mktemp("template") / "interlock"
+    open_app(made).close()
+    return made
+
+
 @pytest.fixture
-def app(home: Path) -> Iterator[App]:
+def app(home: Path, kept_in: str, request: pytest.FixtureRequest) -> Iterator[App]:
+    if kept_in == "file" and not home.exists():
+        shutil.copytree(request.getfixturevalue("new_home"), home)
     opened = open_app(home)
     yield opened
     opened.close()
 
 
 _seconds: dict[str, float] = defaultdict(float)
-_missed: dict[str, int] = defaultdict(int)
-"""What was skipped though it matters, by the reason."""
+_skipped: dict[str, list[str]] = defaultdict(list)
+"""The tests that were skipped, by the reason."""
+_leftovers: list[str] = []
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     _seconds[_suite_of(report.nodeid)] += report.duration
     if report.skipped and isinstance(report.longrepr, tuple):
-        reason = report.longrepr[2].removeprefix("Skipped: ")
-        if reason.startswith("NOT TESTED"):
-            _missed[reason] += 1
+        _skipped[report.longrepr[2].removeprefix("Skipped: ")].append(report.nodeid)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail if anything outlives the tests, once xdist has ended its workers."""
+    if RUN_DIRECTORY is not None:
+        _leftovers.extend(RUN_DIRECTORY.leftovers())
+        if _leftovers and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_unconfigure() -> None:
+    if RUN_DIRECTORY is not None:
+        RUN_DIRECTORY.remove()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -119,11 +152,19 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     longest = sorted(_seconds.items(), key=lambda item: -item[1])
     shown = ", ".join(f"{suite} {seconds / 60:.2f}" for suite, seconds in longest)
     terminalreporter.write_line(f"minutes per suite: {shown}")
-    for reason, count in _missed.items():
-        terminalreporter.write_line(f"{reason} ({count} tests)", red=True, bold=True)
+    for reason, tests in _skipped.items():
+        is_a_gap = reason.startswith("NOT TESTED")
+        terminalreporter.write_line(
+            f"skipped: {reason} ({len(tests)})", red=is_a_gap, bold=is_a_gap
+        )
+        for test in tests:
+            terminalreporter.write_line(f"  {test}")
+    for left in _leftovers:
+        terminalreporter.write_line(f"LEFT BEHIND by the tests: {left}", red=True, bold=True)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--shuffle", type=int, help="run in the random order of this seed")
     parser.addoption("--invariant", help="run only the tests that prove the invariant of this id")
 
 
@@ -142,6 +183,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if EFFORT != "long":
         items[:] = [item for item in items if item.get_closest_marker("long") is None]
     items.sort(key=_suite_rank)
+    if (seed := config.getoption("--shuffle")) is not None:
+        _shuffle(items, random.Random(seed))
+
+
+def _shuffle(items: list[pytest.Item], chance: random.Random) -> None:
+    """Shuffle files and the tests in a file, which share what their module sets up."""
+    ranks = {path: chance.random() for path in sorted({str(item.path) for item in items})}
+    items.sort(key=lambda item: (ranks[str(item.path)], chance.random()))
 
 
 def _is_quick(item: pytest.Item) -> bool:

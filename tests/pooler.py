@@ -32,7 +32,7 @@ class Pooler:
         found = program()
         assert found is not None, MISSING
         # Short: the path of a socket has at most 107 characters.
-        self.directory = Path(tempfile.mkdtemp(prefix="interlock-pool-", dir="/tmp"))
+        self.directory = Path(tempfile.mkdtemp(prefix="pool-"))
         settings = self.directory / "pgbouncer.ini"
         settings.write_text(
             f"[databases]\n* = host={cluster.directory} user={USER}\n"

@@ -77,7 +77,7 @@ class Cluster:
         self._numbers = count(1)
         self._free: list[str] = []
         # Short: the path of a socket has at most 107 characters.
-        self.directory = Path(tempfile.mkdtemp(prefix="interlock-pg-", dir="/tmp"))
+        self.directory = Path(tempfile.mkdtemp(prefix="pg-"))
         if os.geteuid() == 0:
             os.chown(self.directory, _nobody().pw_uid, _nobody().pw_gid)
         subprocess.run(

@@ -18,7 +18,7 @@ class CountingProxy:
         head, _, directory = url.partition("?host=")
         self._server = f"{directory}/{PORT}"
         # Short: the path of a socket has at most 107 characters.
-        self._directory = Path(tempfile.mkdtemp(prefix="interlock-proxy-", dir="/tmp"))
+        self._directory = Path(tempfile.mkdtemp(prefix="proxy-"))
         self.url = f"{head}?host={self._directory}"
         self.round_trips = 0
         self.connections = 0
