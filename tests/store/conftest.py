@@ -24,7 +24,7 @@ def pool(cluster: Cluster) -> Iterator[Pooler]:
         yield pooler
 
 
-@pytest.fixture(params=["sqlite", "postgres", "pooled"])
+@pytest.fixture(params=["sqlite", "postgres", pytest.param("pooled", marks=pytest.mark.long)])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     """Where a store is, for tests that open it more than once."""
     if request.param == "sqlite":

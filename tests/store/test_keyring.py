@@ -1,6 +1,5 @@
 """The keyring: the same for every process; as a file, private and crash-safe."""
 
-import multiprocessing
 import stat
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 from interlock.store.failures import StoreUnusable
 from interlock.store.keyring import FileKeyring, write_private_file
 from tests.scenes import opening
+from tests.store.processes import run_together
 from tests.stores import Place
 
 
@@ -57,6 +57,7 @@ def test_the_first_key_is_asked_for_in_a_transaction_and_is_no_part_of_it(unmade
 
 
 @pytest.mark.invariant("keyring-is-shared")
+@pytest.mark.parametrize("place", ["sqlite", "postgres", "pooled"], indirect=True)
 def test_what_another_process_changes_is_seen_at_once(place: Place) -> None:
     """A token may be signed with a key that was made a moment ago, by somebody else."""
     store, there = place.open(), place.keyring()
@@ -91,12 +92,8 @@ def rotate_many(place: Place) -> None:
 @pytest.mark.slow
 def test_several_processes_that_rotate_at_once_lose_no_key(place: Place) -> None:
     place.keyring()
-    spawn = multiprocessing.get_context("spawn")
-    rotating = [spawn.Process(target=rotate_many, args=[place]) for _ in range(4)]
-    for process in rotating:
-        process.start()
-    for process in rotating:
-        process.join()
+
+    run_together(rotate_many, [(place,)] * 4)
 
     states = [key.state for key in place.keyring().keys().values()]
     assert (states.count("current"), states.count("retired")) == (1, 40)

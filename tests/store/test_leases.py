@@ -1,8 +1,6 @@
 """Leases: held by one at a time, by the clock of the store, with an epoch that only grows."""
 
-import multiprocessing
 from contextlib import closing
-from multiprocessing.context import SpawnContext
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +10,11 @@ from interlock.store.leases import Lease
 from interlock.store.log import Log
 from interlock.store.sqlite.writer import SqliteLog
 from tests.effort import scale
+from tests.store.processes import CONTEXT, HANG_SECONDS, run_together
 from tests.stores import Place
 
 MINUTE_MS = 60_000
-SPAWN: SpawnContext = multiprocessing.get_context("spawn")
-RACES = scale(30)
+RACES = scale(20)
 
 
 def passed(place: Place, ms: int) -> None:
@@ -117,7 +115,7 @@ def test_a_restart_of_the_machine_ends_the_leases_in_a_file(tmp_path: Path) -> N
 def acquire_all(place: Place, name: str, barrier: Any, queue: Any) -> None:
     log = place.log()
     for race in range(RACES):
-        barrier.wait()
+        barrier.wait(HANG_SECONDS)
         queue.put((race, log.acquire_lease(str(race), name, ttl_ms=MINUTE_MS).holder))
     log.close()
 
@@ -126,25 +124,17 @@ def acquire_all(place: Place, name: str, barrier: Any, queue: Any) -> None:
 def test_those_who_acquire_at_the_same_moment_agree_on_the_holder(place: Place) -> None:
     place.log().close()
     names = ("ana", "bo", "cy")
-    with SPAWN.Manager() as manager:
-        barrier, queue = manager.Barrier(len(names)), manager.Queue()
-        racers = [
-            SPAWN.Process(target=acquire_all, args=(place, name, barrier, queue)) for name in names
-        ]
-        for racer in racers:
-            racer.start()
-        for racer in racers:
-            racer.join()
-        told = [queue.get() for _ in range(queue.qsize())]
+    barrier, queue = CONTEXT.Barrier(len(names)), CONTEXT.Queue()
 
-    assert [racer.exitcode for racer in racers] == [0] * len(names)
-    assert len(told) == RACES * len(names)
+    run_together(acquire_all, [(place, name, barrier, queue) for name in names])
+
+    told = [queue.get(timeout=HANG_SECONDS) for _ in range(RACES * len(names))]
     assert len(set(told)) == RACES, "all were told the same"
 
 
 def try_to_steal(place: Place, name: str, barrier: Any) -> None:
     log = place.log()
-    barrier.wait()
+    barrier.wait(HANG_SECONDS)
     for _ in range(10 * RACES):
         log.acquire_lease("driver", name, ttl_ms=MINUTE_MS)
     log.close()
@@ -156,15 +146,10 @@ def test_a_lease_that_is_held_is_not_lost_to_those_who_wait_for_its_row(place: P
     log = place.log()
     log.acquire_lease("driver", "ana", ttl_ms=MINUTE_MS)
     names = ("ana", "bo", "cy")
-    with SPAWN.Manager() as manager:
-        barrier = manager.Barrier(len(names))
-        racers = [SPAWN.Process(target=try_to_steal, args=(place, name, barrier)) for name in names]
-        for racer in racers:
-            racer.start()
-        for racer in racers:
-            racer.join()
+    barrier = CONTEXT.Barrier(len(names))
 
-    assert [racer.exitcode for racer in racers] == [0] * len(names)
+    run_together(try_to_steal, [(place, name, barrier) for name in names])
+
     lease = log.lease("driver")
     assert lease is not None
     assert is_held(lease, "ana", 1)

@@ -1,7 +1,5 @@
 """The stream of a project: many write to it at once, and each only on what it has seen."""
 
-import multiprocessing
-from multiprocessing.context import SpawnContext
 from typing import Any
 
 import msgspec
@@ -25,12 +23,12 @@ from interlock.store.failures import LeaseLost, RowsMoved
 from interlock.store.log import Log
 from tests.effort import scale
 from tests.scenes import RUN, SESSION, after, noting, opening, random_session
+from tests.store.processes import CONTEXT, HANG_SECONDS, run_together
 from tests.stores import Place
 
 PROJECT = ProjectId("shop")
-SPAWN: SpawnContext = multiprocessing.get_context("spawn")
-RACES = scale(100)
-WRITERS, ENTRIES = 6, scale(30, at_least=10)
+RACES = scale(30)
+WRITERS, ENTRIES = 6, scale(15, at_least=10)
 
 
 def entry(key: str, *changes: RowChange, **more: Any) -> ProjectPlan:
@@ -70,6 +68,7 @@ def test_entries_and_rows_are_read_back(log: Log) -> None:
     assert is_sound(log)
 
 
+@pytest.mark.parametrize("place", ["sqlite", "postgres", "pooled"], indirect=True)
 def test_what_may_happen_once_happens_once(log: Log) -> None:
     plan = entry("one", set_row("a"), outbox=(OutboxMessage("m", "t", b"x"),))
     assert log.append_to_project(plan)
@@ -265,7 +264,7 @@ MOVES = st.lists(
 )
 
 
-@settings(max_examples=scale(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scale(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(MOVES)
 def test_whatever_is_tried_the_rows_are_what_the_entries_add_up_to(
     log: Log, moves: list[tuple[str, str, str, int]]
@@ -326,7 +325,7 @@ def claim_all(place: Place, name: str, barrier: Any) -> None:
     log = place.log()
     log.acquire_lease(name, name, ttl_ms=1)
     for race in range(RACES):
-        barrier.wait()
+        barrier.wait(HANG_SECONDS)
         free = (RowCondition("claim", str(race), 0),)
         plan = entry(f"{race} {name}", set_row(str(race), name), conditions=free)
         try:
@@ -339,17 +338,10 @@ def claim_all(place: Place, name: str, barrier: Any) -> None:
 @pytest.mark.slow
 def test_of_two_processes_that_claim_the_same_one_wins_each_time(place: Place) -> None:
     place.log().close()
-    with SPAWN.Manager() as manager:
-        barrier = manager.Barrier(2)
-        racers = [
-            SPAWN.Process(target=claim_all, args=(place, name, barrier)) for name in ("ana", "bo")
-        ]
-        for racer in racers:
-            racer.start()
-        for racer in racers:
-            racer.join()
+    barrier = CONTEXT.Barrier(2)
 
-    assert [racer.exitcode for racer in racers] == [0, 0]
+    run_together(claim_all, [(place, name, barrier) for name in ("ana", "bo")])
+
     log = place.log()
     winners = held(log)
     assert set(winners) == {str(race) for race in range(RACES)}
@@ -371,13 +363,9 @@ def write_many(place: Place, writer: int) -> None:
 @pytest.mark.slow
 def test_many_who_write_about_different_things_all_get_through(place: Place) -> None:
     place.log().close()
-    writers = [SPAWN.Process(target=write_many, args=(place, n)) for n in range(WRITERS)]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
 
-    assert [writer.exitcode for writer in writers] == [0] * WRITERS
+    run_together(write_many, [(place, writer) for writer in range(WRITERS)])
+
     log = place.log()
     names = {f"{writer}-{number}" for writer in range(WRITERS) for number in range(ENTRIES)}
     assert [e.seq for e in log.project_entries(PROJECT)] == list(range(1, len(names) + 1))

@@ -1,9 +1,7 @@
 """Several processes on one store at once."""
 
-import multiprocessing
 import threading
 from contextlib import closing, nullcontext
-from multiprocessing.context import SpawnContext
 
 import pytest
 
@@ -12,10 +10,10 @@ from interlock.core.session import chain
 from interlock.store.failures import StreamMoved
 from tests.effort import scale
 from tests.scenes import RUN, SESSION, noting, opening, random_session
+from tests.store.processes import run_together
 from tests.stores import Place
 
-PROCESSES, APPENDS = 8, scale(50, at_least=20)
-SPAWN: SpawnContext = multiprocessing.get_context("spawn")
+PROCESSES, APPENDS = 8, scale(20, at_least=20)
 
 
 def append_many(place: Place, writer: int) -> None:
@@ -34,17 +32,13 @@ def append_many(place: Place, writer: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.invariant("append-refuses-stale")
+@pytest.mark.parametrize("place", ["sqlite", "postgres", "pooled"], indirect=True)
 def test_eight_writers_on_one_stream_lose_nothing(place: Place) -> None:
     log = place.log()
     log.append(opening())
 
-    writers = [SPAWN.Process(target=append_many, args=(place, n)) for n in range(PROCESSES)]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
+    run_together(append_many, [(place, writer) for writer in range(PROCESSES)])
 
-    assert [writer.exitcode for writer in writers] == [0] * PROCESSES
     stream = log.stream(SESSION)
     assert stream is not None
     assert stream.version == len(opening().links) + PROCESSES * APPENDS
@@ -90,11 +84,6 @@ def open_everything(place: Place, starter: int) -> None:
 
 @pytest.mark.slow
 def test_first_starts_at_the_same_moment_agree(unmade: Place) -> None:
-    starters = [SPAWN.Process(target=open_everything, args=(unmade, n)) for n in range(6)]
-    for starter in starters:
-        starter.start()
-    for starter in starters:
-        starter.join()
+    run_together(open_everything, [(unmade, starter) for starter in range(6)])
 
-    assert [starter.exitcode for starter in starters] == [0] * 6
     assert len({file.read_bytes() for file in unmade.home.glob("seen-*")}) == 1
