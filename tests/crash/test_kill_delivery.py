@@ -21,9 +21,7 @@ from tests.workspace.git.test_state import run
 CHANGING_HERE = (*CHANGING, r"-[0-9a-f]{8}(?=/work)", r"127\.0\.0\.1:\d+")
 POINTS = [point for point in kill_points() if point.job == DELIVER.name]
 SAMPLE = {
-    "deliver/check/after",
     "deliver/push/unrecorded",
-    "deliver/request/before",
     "deliver/request/unrecorded",
     "deliver/comment/unrecorded",
 }

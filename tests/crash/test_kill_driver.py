@@ -102,7 +102,7 @@ def test_whoever_is_killed_at_whichever_point_the_end_is_the_same(
     print(f"seed {seed}")
     with Stage(tmp_path) as stage:
         expected = play_undisturbed(stage)
-        for point in points_to_try(expected.points, rng, 6):
+        for point in points_to_try(expected.points, rng, 3):
             print(f"{victim} killed at {point}")
             asked = len(stage.model_calls())
             session = stage.order(goal=f"{victim} killed at {point}")
@@ -129,7 +129,7 @@ def test_postgresql_may_be_killed_at_whichever_point(
     _, rng = seeded()
     with Stage(tmp_path) as stage:
         expected = play_undisturbed(stage)
-        for point in points_to_try(expected.points, rng, 3):
+        for point in points_to_try(expected.points, rng, 2):
             asked = len(stage.model_calls())
             session = stage.order(goal=f"PostgreSQL killed at {point}")
             driver = stage.start_driver(*KILLED, str(point), "-1", PYTHONPATH=ROOT)

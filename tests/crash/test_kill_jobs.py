@@ -24,6 +24,7 @@ from interlock.core.protocol.delegation import CompletionRequest, DelegationRequ
 from interlock.core.session.announcements import Announcement
 from interlock.core.session.events import decode_envelope
 from interlock.durable.delivery import DELIVER
+from tests.child_process import end_with_parent
 from tests.crash.killed_executor import KillPoint, kill_points
 from tests.durable.webhook_receiver import Receiver
 from tests.effort import EFFORT
@@ -41,11 +42,8 @@ CHANGING = (
 )
 """What differs between two sessions that went the same way: names, times, commits."""
 SAMPLE = {
-    "protocol-end/check/before",
-    "protocol-end/record_evidence/after",
     "protocol-end/commit/after",
     "protocol-end/complete/after",
-    "notify/run_command/before",
     "webhook/post/after",
     "retention/remove_expired/after",
 }
@@ -102,7 +100,14 @@ def run_executor(home: Path, point: KillPoint | None) -> int:
     words = [point.job, point.step, point.moment] if point else []
     command = [sys.executable, "-m", "tests.crash.killed_executor", str(home), *words]
     environment = {**os.environ, "INTERLOCK_HOME": str(home)}
-    return subprocess.run(command, cwd=ROOT, env=environment, check=False, timeout=110).returncode
+    return subprocess.run(
+        command,
+        cwd=ROOT,
+        env=environment,
+        check=False,
+        timeout=110,
+        preexec_fn=end_with_parent,
+    ).returncode
 
 
 def outcome(app: App, session: SessionId, project: Path, receiver: Receiver) -> Outcome:

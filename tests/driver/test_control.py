@@ -21,10 +21,16 @@ from interlock.core.unattended.journal import (
     ToolEnded,
 )
 from interlock.core.unattended.order import LimitsWish, UnattendedState
-from tests.driver.stage import PLACE, SECONDS_MAX, Stage, call, hand_in, line_script, processes_of
+from tests.driver.stage import PLACE, Stage, call, hand_in, line_script, processes_of
 from tests.scenes import linear
 
-GRACE_SECONDS, EXIT_SECONDS_MAX = 4.5, 10.0
+EXIT_SECONDS_MAX = 60.0
+PATIENT = """
+from interlock.driver import __main__, process
+process.DRAIN_SECONDS = process.END_SECONDS_MAX = 3600.0
+raise SystemExit(__main__.main())
+"""
+"""A driver that ends within this hour only if it is told to twice."""
 
 
 def one_step(*turns: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -41,21 +47,18 @@ def test_cancelling_ends_a_command_with_all_that_it_started(busy_stage: Stage) -
     session = busy_stage.order(workflow="one", script=one_step(call("Bash", command=sleeps)))
     wait_for_command(busy_stage, session, mark)
 
-    began = time.monotonic()
     orders.control_work(busy_stage.app, session, "cancel", place=PLACE)
     state = busy_stage.wait_for(session, "done")
-    took = time.monotonic() - began
 
     assert state.outcome == "cancelled"
     assert processes_of(mark) == []
-    assert took < SECONDS_MAX / 4
     assert Path(state.worktree).is_dir(), "what was done can be looked at"
 
 
 def test_a_pause_lets_the_turn_end_and_resuming_goes_on_in_the_same_step(busy_stage: Stage) -> None:
-    slow = call("Bash", command="sleep 2; echo slept")
+    slow = call("Bash", command="sleep 0.9; echo slept")
     session = busy_stage.order(workflow="one", script=one_step(slow))
-    busy_stage.wait_until(lambda: bool(processes_of("sleep 2; echo slept")), "it sleeps", session)
+    busy_stage.wait_until(lambda: bool(processes_of("sleep 0.9; echo slept")), "it sleeps", session)
 
     orders.control_work(busy_stage.app, session, "pause", place=PLACE)
     busy_stage.wait_for(session, "paused")
@@ -204,11 +207,8 @@ def test_a_driver_that_is_told_to_end_sets_its_work_aside(tmp_path: Path, trap: 
         driver = stage.start_driver()
         wait_for_command(stage, session, mark)
 
-        began = time.monotonic()
-        assert driver.end(signal.SIGTERM) == 0
-        took = time.monotonic() - began
+        assert driver.end(signal.SIGTERM, seconds=EXIT_SECONDS_MAX) == 0
 
-        assert GRACE_SECONDS <= took <= EXIT_SECONDS_MAX
         assert processes_of(mark) == []
         assert len(stage.model_calls(session)) == 1
         state = stage.state(session)
@@ -224,11 +224,11 @@ def test_a_driver_that_is_told_to_end_begins_nothing_new(tmp_path: Path) -> None
     """Neither a turn nor a tool: what was begun in time has its result."""
     with Stage(tmp_path) as stage:
         stage.install(linear(1, "one"))
-        commands = ["sleep 1.6180; echo slept", "echo next"]
+        commands = ["sleep 0.6180; echo slept", "echo next"]
         calls = [{"name": "Bash", "arguments": {"command": command}} for command in commands]
         session = stage.order("a", "one", script=one_step({"calls": calls}))
         driver = stage.start_driver()
-        wait_for_command(stage, session, "1.6180")
+        wait_for_command(stage, session, "0.6180")
 
         assert driver.end(signal.SIGTERM, seconds=EXIT_SECONDS_MAX) == 0
 
@@ -247,12 +247,12 @@ def test_a_driver_that_is_told_twice_to_end_does_so_at_once(tmp_path: Path) -> N
         mark = "3458.5"
         command = f"trap '' TERM; sleep {mark}; sleep {mark}"
         session = stage.order("a", "one", script=one_step(call("Bash", command=command)))
-        driver = stage.start_driver()
+        driver = stage.start_driver("-c", PATIENT)
         wait_for_command(stage, session, mark)
 
         driver.send(signal.SIGTERM)
         time.sleep(0.5)  # two signals of a kind at the same moment are one
-        assert driver.end(signal.SIGTERM, seconds=2) == 0
+        assert driver.end(signal.SIGTERM, seconds=EXIT_SECONDS_MAX) == 0
 
         stage.wait_until(lambda: not processes_of(mark), "the command ends with it", session)
         stage.start_driver()
@@ -281,12 +281,12 @@ def test_a_driver_ends_in_time_although_the_server_hangs(tmp_path: Path) -> None
 def test_a_spawned_agent_is_set_aside_with_its_parent_and_goes_on_with_it(tmp_path: Path) -> None:
     with Stage(tmp_path) as stage:
         stage.install(linear(1, "one"))
-        child = [call("Bash", command="sleep 1.7321; echo slept"), hand_in("I have found it.")]
+        child = [call("Bash", command="sleep 0.7321; echo slept"), hand_in("I have found it.")]
         parent = [call("spawn_agent", workflow="one", goal="Look"), hand_in("It was found.")]
         steps = [{"when": "Goal: Look", "turns": child}, {"when": "# Step 1", "turns": parent}]
         session = stage.order("Have it found", "one", script={"steps": steps})
         driver = stage.start_driver()
-        wait_for_command(stage, session, "1.7321")
+        wait_for_command(stage, session, "0.7321")
 
         assert driver.end(signal.SIGTERM, seconds=EXIT_SECONDS_MAX) == 0
         stage.start_driver()

@@ -15,7 +15,7 @@ from tests.scenes import linear
 LAPSED, TAKEN_OVER = "The driver's lease lapsed", "Another driver has taken over"
 AGE_MS = 4_000
 """Enough for the next check-in to renew the lease, and too little for it to lapse before."""
-PROMPT_SECONDS = 5.0
+PROMPT_SECONDS = 30.0
 STALLING = """
 import os, time
 from pathlib import Path
@@ -132,7 +132,10 @@ def test_a_driver_that_slept_too_long_is_fenced_off(tmp_path: Path) -> None:
         stage.wait_until(lambda: bool(processes_of(mark)), "a tool runs", session)
         first.send(signal.SIGSTOP)
         second = stage.start_driver()
-        assert second.is_running, "it stands by"
+        stage.wait_until(
+            lambda: "standing by" in second.log.read_text(), "the second stands by", session
+        )
+        stage.age_lease(LEASE_MS)
 
         state = stage.wait_for(session, "done", "parked")
         assert TAKEN_OVER not in first.log.read_text()

@@ -10,7 +10,7 @@ from tests.driver.stage import Stage, call, hand_in
 from tests.effort import EFFORT
 from tests.scenes import linear
 
-SECONDS = {"quick": 5, "test": 20, "long": 600}[EFFORT]
+SECONDS = {"quick": 3, "test": 4, "long": 600}[EFFORT]
 TOGETHER = 3
 GROWTH_MAX = 1.10
 

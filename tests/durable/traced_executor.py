@@ -21,6 +21,7 @@ from interlock.core.project_stream import OutboxMessage, ProjectPlan
 from interlock.core.session.announcements import Announcement
 from interlock.durable.executor import Executor
 from interlock.durable.job import Job, JobContext, JobStep, StepResult
+from tests.child_process import end_with_parent
 
 NAME = "protocol-end"
 STEPS = ("first", "second", "third")
@@ -92,7 +93,12 @@ def announce(home: Path, subject: str, machine: str = "") -> str:
 def start_executor(home: Path, trace: Trace) -> "subprocess.Popen[bytes]":
     command = [sys.executable, "-m", "tests.durable.traced_executor", str(home), str(trace.path)]
     with trace.log.open("ab") as log:
-        return subprocess.Popen(command, cwd=Path(__file__).parents[2], stderr=log)
+        return subprocess.Popen(
+            command,
+            cwd=Path(__file__).parents[2],
+            stderr=log,
+            preexec_fn=end_with_parent,  # noqa: PLW1509 (it takes no lock)
+        )
 
 
 def traced_job(trace: Trace) -> Job:
