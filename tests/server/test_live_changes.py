@@ -3,11 +3,8 @@
 
 import asyncio
 import os
-import selectors
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from functools import partial
@@ -22,16 +19,16 @@ from interlock.app.context import App, open_app
 from interlock.app.sessions.store_changes import StoreChanges, StoreCursor
 from interlock.core.session.plan import Plan
 from interlock.mcp.client import StdioClient
+from interlock.server import live_changes
 from interlock.server.console import Console, Page, PageRequest
 from interlock.server.guard import HttpCaller
-from interlock.server.listeners import LISTENERS_MAX, MESSAGE_INTERVAL_SECONDS
+from interlock.server.listeners import LISTENERS_MAX, MESSAGE_INTERVAL_SECONDS, Listeners
 from interlock.server.live_changes import POLL_SECONDS, LiveChanges, _SessionListener
 from interlock.server.worker import Worker
 from tests.scenes import after, noting, opening, random_session
 from tests.server.http_agent import Up
-from tests.server.live_listener import Ended, Listener, Told
+from tests.server.live_listener import Ended, Listener
 
-READERS = 200
 QUIET = 1.5
 """So long nothing is told: longer than it takes where there is something."""
 
@@ -44,16 +41,6 @@ def app(shared: Up) -> Iterator[App]:
         yield opened
 
 
-def rss_mb(up: Up) -> float:
-    status = Path(f"/proc/{up.pid}/status").read_text()
-    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
-
-
-def cpu_seconds(up: Up) -> float:
-    fields = Path(f"/proc/{up.pid}/stat").read_text().rpartition(") ")[2].split()
-    return (int(fields[11]) + int(fields[12])) / 100
-
-
 def grown(app: App, plan: Plan, number: int) -> Plan:
     more = noting(after(plan), f"change {number}")
     app.log.append(more)
@@ -64,47 +51,32 @@ def test_a_change_is_told_within_a_second() -> None:
     assert POLL_SECONDS + MESSAGE_INTERVAL_SECONDS < 0.9
 
 
-@pytest.mark.slow
-def test_a_thousand_changes_are_a_few_messages_and_everybody_sees_the_last(up: Up) -> None:
-    heard: dict[Listener, list[Told]] = {}
-    is_over = threading.Event()
+def test_many_changes_are_one_message_after_the_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    listeners, listener = Listeners[_SessionListener](), _SessionListener("")
+    pauses: list[float] = []
 
-    def listen(selector: selectors.BaseSelector) -> None:
-        while not is_over.is_set():
-            for key, _ in selector.select(timeout=0.1):
-                assert isinstance(key.fileobj, Listener)
-                heard[key.fileobj] += key.fileobj.take()
+    async def change_a_thousand_times(seconds: float) -> None:
+        pauses.append(seconds)
+        for number in range(1, 1_001) if len(pauses) == 1 else ():
+            cursor = StoreCursor(number, number)
+            listener.notify(StoreChanges(cursor, has_changes=True), 0)
+        if len(pauses) == 2:
+            listeners.end()
 
-    with ExitStack() as stack, selectors.DefaultSelector() as selector:
-        app = stack.enter_context(closing(open_app(up.home)))
-        plan = opening(random_session())
-        app.log.append(plan)
-        for number in range(READERS):
-            query = f"?session={plan.session}" if number % 2 else ""
-            listener = stack.enter_context(Listener(up, query))
-            heard[listener] = []
-            selector.register(listener, selectors.EVENT_READ)
-        before_mb = rss_mb(up)
-        listening = threading.Thread(target=listen, args=[selector])
-        listening.start()
-        begun = time.monotonic()
-        for number in range(1_000):
-            plan = grown(app, plan, number)
-            time.sleep(max(0, begun + number / 100 - time.monotonic()))
-        last = app.reader.position()
-        while any(not told or told[-1].position < last for told in heard.values()):
-            assert time.monotonic() < begun + 60, "everybody sees the last state"
-            time.sleep(0.05)
-        took = time.monotonic() - begun
-        after_mb = rss_mb(up)
-        is_over.set()
-        listening.join()
+    async def heard() -> list[bytes]:
+        listener.wake_event.set()
+        with listeners.subscribe(listener):
+            messages = listeners.messages(
+                listener, lambda: listener.message(str(listener.cursor.position), 0)
+            )
+            return [message async for message in messages]
 
-    counts = [len(told) for told in heard.values()]
-    assert max(counts) <= 2 * took, "at most twenty in ten seconds"
-    assert min(counts) >= 2
-    assert all(told == sorted(set(told)) for told in heard.values()), "nothing is told twice"
-    assert after_mb - before_mb < 20, "nothing is kept for anybody"
+    monkeypatch.setattr(asyncio, "sleep", change_a_thousand_times)
+    messages = asyncio.run(heard())
+
+    assert pauses == [MESSAGE_INTERVAL_SECONDS] * 2
+    assert len(messages) == 2
+    assert b"id: 1000\n" in messages[-1], "everybody sees the last"
 
 
 def test_what_other_processes_change_is_told(shared: Up, tmp_path: Path) -> None:
@@ -205,13 +177,20 @@ def test_a_deleted_session_is_told_to_its_page_and_to_the_list(shared: Up, app: 
         assert too_late.wait()
 
 
-@pytest.mark.slow
-def test_an_idle_server_is_silent_and_at_rest(up: Up) -> None:
-    with Listener(up) as page:
-        page.wait(1)
-        before = cpu_seconds(up)
-        assert page.wait(5) is None
-        assert cpu_seconds(up) - before <= 0.05 + 0.02, "one per cent, as exactly as it is counted"
+def test_where_nothing_happens_nothing_is_counted_anew(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So an idle server is at rest: each look is one question."""
+    counted: list[App] = []
+    monkeypatch.setattr(live_changes, "count_waiting", lambda app: counted.append(app) or 0)
+    with closing(open_app(home)) as app:
+        cursor, _ = live_changes._current_state(app)
+        looks = [
+            live_changes._news_since(app, cursor=cursor, watched=frozenset()) for _ in range(3)
+        ]
+
+    assert [waiting for _, waiting in looks] == [None] * 3
+    assert len(counted) == 1
 
 
 def test_streams_end_when_the_server_does(up: Up) -> None:
