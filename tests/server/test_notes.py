@@ -3,15 +3,15 @@
 import html
 import re
 import shutil
-import time
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 
-from interlock.app.notes.project_notes import UNWATCHED_RESCAN_SECONDS
+from interlock.app.context import open_app
 from interlock.server.markdown import note_markdown
 from interlock.server.pages.notes import PER_PROJECT
+from tests.server.flows import started
 from tests.server.server_process import Server
 from tests.server.vault import Vault, server, vault
 
@@ -162,11 +162,13 @@ def test_where_a_note_comes_from_and_what_came_of_a_session_lead_to_each_other(
 
 def test_a_step_of_another_session_is_not_linked(server: Server, vault: Vault) -> None:
     front = f"session: {vault.session}\nnode: node_0123456789abcdef\n"
-    odd = vault.write("odd-origin.md", f"---\n{front}---\nFrom nowhere.\n")
-    time.sleep(UNWATCHED_RESCAN_SECONDS)
-    page = server.get(vault.at("odd-origin.md")).text
-    odd.unlink()
-    time.sleep(UNWATCHED_RESCAN_SECONDS)
+    project = vault.shop.with_name("odd")
+    (project / ".git").mkdir(parents=True)
+    vault.write("odd-origin.md", f"---\n{front}---\nFrom nowhere.\n", project=project)
+    app = open_app(vault.home)
+    started(app, "hello", "Goal in odd", project)
+    app.close()
+    page = server.get(vault.at("odd-origin.md", project=project)).text
 
     assert f'href="/sessions/{vault.session}"' in page
     assert "?node=node_0123" not in page

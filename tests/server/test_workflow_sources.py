@@ -55,23 +55,21 @@ def test_what_cannot_be_fetched_stays_as_it_was(empty_server: Server, remote: Pa
     assert "What was fetched before stays in use" in page.text
 
 
-@pytest.mark.parametrize(
-    ("fields", "told"),
-    [
-        ({"location": "/not/there"}, "There is no directory `/not/there`"),
-        ({"location": "ext::sh -c touch% x"}, "Nothing is fetched by `ext`"),
-        ({"location": "https://me:secret@example.com/x"}, "carries a user's name or password"),
-        ({"location": "/tmp", "name": "../up"}, "cannot be the name of a source"),
-    ],
-)
-def test_a_location_that_is_refused_is_explained(
-    empty_server: Server, fields: dict[str, str], told: str
-) -> None:
-    page = empty_server.post(f"{PAGE}/add", fields)
+REFUSED: list[tuple[dict[str, str], str]] = [
+    ({"location": "/not/there"}, "There is no directory `/not/there`"),
+    ({"location": "ext::sh -c touch% x"}, "Nothing is fetched by `ext`"),
+    ({"location": "https://me:secret@example.com/x"}, "carries a user's name or password"),
+    ({"location": "/tmp", "name": "../up"}, "cannot be the name of a source"),
+]
 
-    assert page.status == 409
-    assert told in html.unescape(page.text)
-    assert "No sources yet" in page.text
+
+def test_a_location_that_is_refused_is_explained(empty_server: Server) -> None:
+    for fields, told in REFUSED:
+        page = empty_server.post(f"{PAGE}/add", fields)
+
+        assert page.status == 409, fields
+        assert told in html.unescape(page.text), fields
+        assert "No sources yet" in page.text, fields
 
 
 def test_a_source_is_changed_only_from_a_page_of_ours(empty_server: Server, tmp_path: Path) -> None:
