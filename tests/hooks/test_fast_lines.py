@@ -1,6 +1,7 @@
 """The lines that the fast hook leaves are those of the full one, and it imports next to nothing."""
 
 import ast
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -68,17 +69,16 @@ COMMANDS: tuple[dict[str, Any], ...] = (
 
 
 @pytest.mark.parametrize("event", ["post-tool", "tool-failed"])
-@pytest.mark.parametrize("response", RESPONSES, ids=str)
-def test_a_command_is_recorded_as_the_full_hook_would(
-    host_scene: Scene, event: HookEvent, response: object
-) -> None:
+def test_a_command_is_recorded_as_the_full_hook_would(host_scene: Scene, event: HookEvent) -> None:
     tool = host_scene.host.tools["shell"].split()[0]
-    content = host_scene.payload(tool, {"command": "make"}, tool_response=response)
+    for response in RESPONSES:
+        content = host_scene.payload(tool, {"command": "make"}, tool_response=response)
 
-    line = assert_same_lines(host_scene, content, event)
+        line = assert_same_lines(host_scene, content, event)
 
-    assert (line.tool, line.detail, line.cwd) == (tool, "make", str(host_scene.project))
-    assert line.outcome in ("success", "failure", "unknown")
+        assert (line.tool, line.detail, line.cwd) == (tool, "make", str(host_scene.project))
+        assert line.outcome in ("success", "failure", "unknown")
+        shutil.rmtree(host_scene.home / "spool")
 
 
 @pytest.mark.parametrize("given", COMMANDS, ids=range(len(COMMANDS)))

@@ -73,7 +73,7 @@ def test_it_answers_as_the_full_hook(scene: Scene, mode: Mode, call: str) -> Non
 @pytest.mark.parametrize("mode", ["analysis", "coding"])
 def test_it_answers_as_the_full_hook_in_every_host(host_scene: Scene, mode: Mode) -> None:
     host_scene.goes_to(mode)
-    for kind, given in {**inputs_of(host_scene.host.name), "read": {}}.items():
+    for kind, given in inputs_of(host_scene.host.name).items():
         tool = host_scene.host.tools[kind].split()[0]
         content = host_scene.payload(tool, given, agent_id="agent-1")
 

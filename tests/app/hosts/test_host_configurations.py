@@ -36,6 +36,7 @@ from tests.app.hosts.installs import (
     tree,
     write,
 )
+from tests.effort import sample
 
 pytestmark = pytest.mark.slow
 
@@ -75,7 +76,7 @@ def test_every_host_has_files_in_which_others_write_too() -> None:
     assert {file.host for file in JSON_FILES} == {host for host, _ in PLACES}
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("name", sample([*SETTINGS], 10))
 @in_hook_files
 def test_settings_are_the_same_after_an_install_and_an_uninstall(
     file: ClientFile, name: str, home: Path, root: Path, program: Program
@@ -88,7 +89,7 @@ def test_settings_are_the_same_after_an_install_and_an_uninstall(
     assert holds(found, json_part(program, client, file.scope, root, file.name).addition)
 
 
-@pytest.mark.parametrize("name", SERVERS)
+@pytest.mark.parametrize("name", sample([*SERVERS], 3))
 @in_server_files
 def test_servers_are_the_same_after_an_install_and_an_uninstall(
     file: ClientFile, name: str, home: Path, root: Path, program: Program
@@ -142,7 +143,7 @@ def test_without_our_notes_the_same_settings_mean_the_same_afterwards(
     assert {key: value for key, value in found.items() if value} == old
 
 
-@pytest.mark.parametrize("name", [name for name in REFUSED if not name.startswith("variables ")])
+@pytest.mark.parametrize("name", sample([name for name in REFUSED if "variables " not in name], 5))
 @in_hook_files
 def test_settings_that_cannot_be_operated_on_are_refused_and_left_alone(
     file: ClientFile, name: str, home: Path, root: Path, program: Program

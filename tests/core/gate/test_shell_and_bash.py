@@ -57,7 +57,7 @@ WORD = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=scale(150))
+@settings(max_examples=scale(60))
 @given(st.lists(WORD, min_size=1, max_size=20))
 def test_a_literal_word_is_unquoted_as_bash_does_it(words: list[str]) -> None:
     text = f"echo {' '.join(words)} ."
@@ -78,7 +78,7 @@ def test_what_is_called_reading_changes_nothing_when_a_shell_runs_it(tmp_path: P
     seed, _ = seeded()
     tree, texts = ScratchTree(tmp_path), CommandTexts(seed)
     reading = (text for text in iter(texts.text, None) if analyse(text).effect == "reads")
-    for text in islice(reading, scale(700)):
+    for text in islice(reading, scale(150)):
         for shell in SHELLS:
             assert tree.changes(shell, text) == [], (seed, shell, text)
 

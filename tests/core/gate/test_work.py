@@ -1,7 +1,6 @@
 """The work that a decision takes grows no faster than the call that is decided on."""
 
 import sys
-import time
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from tests.core.gate.host_calls import tool_call
 
 ROW = GateRow("ses_1", "coding", is_started=True, task="T")
 CALLS_MAX = 2_500_000
-SECONDS_MAX = 5  # of this process alone, ten times what is needed; what is quadratic takes more
 
 
 def calls(tool: str, given: Any, cwd: str = "/work/p") -> int:
@@ -125,8 +123,5 @@ def test_many_words_with_many_others_are_not_much_more_work(command: str) -> Non
     ids=lambda given: str(given)[:40],
 )
 def test_what_is_too_long_is_not_looked_through(tool: str, given: Any) -> None:
-    start = time.process_time()
-
     assert calls(tool, given) < CALLS_MAX
     assert calls(tool, given, cwd="/a" * 200_000) < CALLS_MAX
-    assert time.process_time() - start < SECONDS_MAX  # calls do not show what is copied
