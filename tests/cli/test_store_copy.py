@@ -14,6 +14,7 @@ import pytest
 from interlock.app.context import App
 from tests.app.admin.store_contents import contents, contents_at
 from tests.cli.conftest import Terminal
+from tests.cli.running_command import default_interrupt
 from tests.postgres import Cluster
 from tests.scenes import handed_in, started
 from tests.stores import Place
@@ -212,17 +213,15 @@ def test_a_target_that_is_no_place_for_a_store_is_told_in_words_and_as_json(
 def ran(home: Path, *arguments: str) -> tuple[subprocess.Popen[bytes], int]:
     """The command in a terminal of its own, and the end of it that a person has."""
     person, terminal = pty.openpty()
-    # What runs in the background of a shell is deaf to Ctrl-C, and so are its children.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "interlock", *arguments],
-        stdin=terminal,
-        stdout=terminal,
-        stderr=terminal,
-        env={**os.environ, "INTERLOCK_HOME": str(home)},
-        start_new_session=True,
-    )
-    signal.signal(signal.SIGINT, before)
+    with default_interrupt():
+        process = subprocess.Popen(
+            [sys.executable, "-m", "interlock", *arguments],
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
+            env={**os.environ, "INTERLOCK_HOME": str(home)},
+            start_new_session=True,
+        )
     os.close(terminal)
     return process, person
 
