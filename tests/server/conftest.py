@@ -3,17 +3,21 @@
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
 
 from interlock.app.context import open_app
 from tests.conftest import store_of
 from tests.postgres import IN_POSTGRES
-from tests.server.browser_visitor import QUIET, Visitor
 from tests.server.http_agent import Up, project_in
 from tests.server.server_process import Server
 from tests.server.stage import perform, project_at
+
+if TYPE_CHECKING:  # most of those who run these tests need no browser
+    from playwright.sync_api import Browser
+
+    from tests.server.browser_visitor import Chromium, Visitor
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -70,21 +74,29 @@ def empty_server(tmp_path: Path) -> Iterator[Server]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    """For a module and no longer: as long as it is there, a loop runs in this thread."""
+@pytest.fixture(scope="session")
+def shared_chromium() -> "Iterator[Chromium]":
     program = shutil.which("chromium")
     if program is None:
         pytest.skip("Chromium is not here: `make chromium` installs Debian's")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=QUIET)
+    from tests.server.browser_visitor import Chromium
+
+    browser = Chromium(program)
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="module")
+def chromium(shared_chromium: "Chromium") -> "Iterator[Browser]":
+    with shared_chromium.in_use() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
-def visitor(chromium: Browser, server: Server) -> Iterator[Visitor]:
+def visitor(chromium: "Browser", server: Server) -> "Iterator[Visitor]":
     """Somebody who is signed in to the module's server."""
+    from tests.server.browser_visitor import Visitor
+
     with Visitor(chromium, server) as visiting:
         yield visiting
 

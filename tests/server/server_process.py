@@ -1,5 +1,6 @@
 """Start the real server, ask it, end it."""
 
+import ctypes
 import json
 import os
 import signal
@@ -14,6 +15,8 @@ from interlock.app.admin.access import load_secret
 from interlock.app.clock import SystemClock
 
 START_SECONDS = 30
+_DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
+_LIBC = ctypes.CDLL(None)
 
 
 class Answer(NamedTuple):
@@ -69,7 +72,16 @@ class Server:
                 stderr=errors,
                 cwd=self.workspace or self.home.parent,  # not in a project
                 env=os.environ | {"HOME": str(self.home.parent), "INTERLOCK_HOME": str(self.home)},
+                preexec_fn=_end_with_parent,  # noqa: PLW1509 (it takes no lock)
             )
+        try:
+            self.port = self._read_port()
+        except BaseException:
+            self.stop(signal.SIGKILL)
+            raise
+
+    def _read_port(self) -> int:
+        assert self._process is not None, "it runs"
         assert self._process.stdout is not None, "it was asked for"
         told = b""
         while not told.endswith(b"}\n"):
@@ -77,25 +89,28 @@ class Server:
             assert line, (self.home.parent / "server.err").read_text()
             told += line
         address: str = json.loads(told)["url"]
-        self.port = urlsplit(address).port or 0
+        return urlsplit(address).port or 0
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         """The exit code."""
         assert self._process is not None, "it runs"
         self._process.send_signal(number)
-        code = self._process.wait(START_SECONDS)
-        assert self._process.stdout is not None, "it was asked for"
-        self._process.stdout.close()
-        self._process = None
-        return code
+        return self.wait()
 
-    def wait(self) -> None:
-        """Wait until somebody has killed it."""
+    def wait(self) -> int:
+        """Wait until it has ended. The exit code."""
         assert self._process is not None, "it runs"
-        self._process.wait(START_SECONDS)
-        assert self._process.stdout is not None, "it was asked for"
-        self._process.stdout.close()
-        self._process = None
+        try:
+            code = self._process.wait(START_SECONDS)
+        except BaseException:
+            self._process.kill()
+            self._process.wait()
+            raise
+        finally:
+            assert self._process.stdout is not None, "it was asked for"
+            self._process.stdout.close()
+            self._process = None
+        return code
 
     def restart(self, number: int = signal.SIGTERM) -> None:
         self.stop(number)
@@ -152,3 +167,9 @@ class Server:
 
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
+
+
+def _end_with_parent() -> None:
+    """Whatever ends the tests ends the server."""
+    if sys.platform == "linux":
+        _LIBC.prctl(_DIES_WITH_PARENT, signal.SIGKILL)

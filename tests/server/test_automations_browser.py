@@ -24,7 +24,7 @@ def test_a_trigger_is_tried_run_and_seen_to_fire_without_leaving_the_page(
     scene = TriggerScene(tmp_path)
     scene.write(review=review_table(), nightly=NIGHTLY)
     with Up(scene.home) as server, Visitor(chromium, server) as visitor:
-        hooks, page = Hooks(scene, server), visitor.page
+        hooks, page = Hooks(scene, server), visitor.go("/now")
         page.set_viewport_size({"width": width, "height": 844})
         page.keyboard.press("g")
         page.keyboard.press("a")
