@@ -6,18 +6,16 @@ directory `bin`).
 """
 
 import contextlib
-import ctypes
 import importlib.util
 import os
 import pwd
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -26,13 +24,12 @@ import psycopg
 
 from interlock.store.postgres.address import parse_address
 from interlock.store.postgres.writer import PostgresLog
+from tests.child_process import end_with_parent
 
 MISSING = "NOT TESTED: there is no PostgreSQL that can be started here, so its store is not tried"
 USER = "interlock"
 IN_POSTGRES = os.environ.get("INTERLOCK_TEST_STORE") == "postgres"
 """Whether tests of the surfaces have their stores in PostgreSQL rather than in files."""
-_DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
-_LIBC = ctypes.CDLL(None)
 
 
 @cache
@@ -131,7 +128,7 @@ class Cluster:
                 stdout=log,
                 stderr=log,
                 cwd=self.directory,
-                preexec_fn=_end_with_parent,  # noqa: PLW1509 (it takes no lock)
+                preexec_fn=partial(end_with_parent, signal.SIGQUIT),  # noqa: PLW1509 (it takes no lock)
                 **as_nobody(),
             )
         self._wait()
@@ -254,9 +251,3 @@ def _is_running(process: int) -> bool:
     except OSError:
         return False
     return stat.rpartition(") ")[2][0] not in "ZX"
-
-
-def _end_with_parent() -> None:
-    """Whatever ends the tests ends the cluster."""
-    if sys.platform == "linux":
-        _LIBC.prctl(_DIES_WITH_PARENT, signal.SIGQUIT)

@@ -79,7 +79,7 @@ def shared_chromium() -> "Iterator[Chromium]":
     program = shutil.which("chromium")
     if program is None:
         pytest.skip("Chromium is not here: `make chromium` installs Debian's")
-    from tests.server.browser_visitor import Chromium
+    from tests.server.browser_visitor import Chromium  # noqa: PLC0415 (only where it is here)
 
     browser = Chromium(program)
     yield browser
@@ -95,7 +95,7 @@ def chromium(shared_chromium: "Chromium") -> "Iterator[Browser]":
 @pytest.fixture
 def visitor(chromium: "Browser", server: Server) -> "Iterator[Visitor]":
     """Somebody who is signed in to the module's server."""
-    from tests.server.browser_visitor import Visitor
+    from tests.server.browser_visitor import Visitor  # noqa: PLC0415 (only where it is here)
 
     with Visitor(chromium, server) as visiting:
         yield visiting

@@ -1,6 +1,5 @@
 """Start the real server, ask it, end it."""
 
-import ctypes
 import json
 import os
 import signal
@@ -13,10 +12,9 @@ from urllib.parse import urlencode, urlsplit
 
 from interlock.app.admin.access import load_secret
 from interlock.app.clock import SystemClock
+from tests.child_process import end_with_parent
 
 START_SECONDS = 30
-_DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
-_LIBC = ctypes.CDLL(None)
 
 
 class Answer(NamedTuple):
@@ -72,7 +70,7 @@ class Server:
                 stderr=errors,
                 cwd=self.workspace or self.home.parent,  # not in a project
                 env=os.environ | {"HOME": str(self.home.parent), "INTERLOCK_HOME": str(self.home)},
-                preexec_fn=_end_with_parent,  # noqa: PLW1509 (it takes no lock)
+                preexec_fn=end_with_parent,  # noqa: PLW1509 (it takes no lock)
             )
         try:
             self.port = self._read_port()
@@ -167,9 +165,3 @@ class Server:
 
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
-
-
-def _end_with_parent() -> None:
-    """Whatever ends the tests ends the server."""
-    if sys.platform == "linux":
-        _LIBC.prctl(_DIES_WITH_PARENT, signal.SIGKILL)

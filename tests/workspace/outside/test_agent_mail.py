@@ -283,9 +283,7 @@ def test_a_server_that_takes_no_connection_is_given_up_at_the_deadline() -> None
             client.settimeout(0)
             client.connect_ex(listener.getsockname())
 
-            outcome = exchange_as(
-                ANA, f"http://127.0.0.1:{listener.getsockname()[1]}/", timeout_ms=300
-            )
+        outcome = exchange_as(ANA, f"http://127.0.0.1:{listener.getsockname()[1]}/", timeout_ms=300)
 
     assert outcome.warnings == ("The Agent Mail server did not answer within 0.3 s.",)
 

@@ -3,7 +3,6 @@
 import pickle
 import ssl
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
