@@ -42,8 +42,8 @@ demo: setup  ## A scripted agent plays a workflow: kill -9, a rewind, a blocked 
 # Clients that others wrote, locked like the packages: the MCP inspector, the protocol's conformance suite, and the agent clients.
 CLIENTS := tests/inspector/node_modules/.stamp tests/conformance/node_modules/.stamp tests/e2e/node_modules/.stamp
 
-# Two processes at a time: more of them would start more browsers and databases than they save minutes.
-PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+# More processes than most machines have cores: a third of the time they wait for other processes.
+PYTEST := $(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder
 
 # How much is tried, and what is left out in a hurry: tests/effort.py.
 quick: dev  ## Run the core, the adapters and the use cases in a minute, without PostgreSQL
