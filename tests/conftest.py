@@ -36,7 +36,7 @@ _homes = count()
 def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A data home of the test's own. HOME is replaced too: no test can reach the real one."""
     # `mktemp` looks at every directory that is there for the next number.
-    base = tmp_path_factory.getbasetemp() / f"home{next(_homes)}"
+    base = tmp_path_factory.getbasetemp() / f"home-{next(_homes)}"
     base.mkdir(mode=0o700)
     monkeypatch.setenv("HOME", str(base))
     monkeypatch.setenv("INTERLOCK_HOME", str(base / "interlock"))
