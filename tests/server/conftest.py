@@ -38,7 +38,7 @@ def staged(tmp_path_factory: pytest.TempPathFactory) -> Staged:
     """Made once: those who change it copy it."""
     if IN_POSTGRES:
         pytest.skip("the stage is a file that is copied")
-    home = tmp_path_factory.mktemp("home")
+    home = tmp_path_factory.mktemp("staged") / "home"
     project = project_at(tmp_path_factory.mktemp("project") / "bundles")
     app = open_app(home)
     sessions = perform(app, project)
