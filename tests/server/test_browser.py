@@ -3,7 +3,7 @@
 import re
 import signal
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from interlock.app.context import open_app
 from tests.server.browser_visitor import Visitor
@@ -66,6 +66,15 @@ def test_a_change_by_another_process_is_seen_within_a_second(
 
     assert page.input_value("#main input[name=q]") == "half a word"
     assert page.evaluate("document.activeElement.name") == "q"
+
+
+def test_a_page_is_live_even_if_its_scripts_come_late(visitor: Visitor) -> None:
+    def hold(route: Route) -> None:
+        visitor.page.evaluate("new Promise(done => setTimeout(done, 50))")
+        route.continue_()
+
+    visitor.page.route("**/static/hx-sse*", hold)
+    expect(visitor.go("/now").locator("#connection")).to_have_text("live")
 
 
 def test_an_open_node_and_open_details_stay_open_when_something_changes(
