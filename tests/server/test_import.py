@@ -22,7 +22,10 @@ from interlock.server.pages.bundles import SHELF_BUNDLES_MAX, SHELF_BYTES_MAX, S
 from tests.server.conftest import Staged
 from tests.server.forms import SignedIn, call, forms_on, message_of
 from tests.server.server_process import Answer, Server
+from tests.server.site_server import empty_server, server
 from tests.server.stage import HOSTILE, Stage
+
+__all__ = ["empty_server", "server"]  # fixtures
 
 SECRET = "ghp_" + "a1" * 18
 

@@ -164,11 +164,11 @@ class Console:
 
     def _action_route(self, path: str, handler: ActionHandler, worker: Worker) -> Route:
         async def endpoint(request: Request) -> Response:
-            form = await request.form()
-            refusal = self.refuse_foreign_form(request, form)
-            if refusal is not None:
-                return refusal
-            fields = await _form_fields(form)
+            async with request.form() as form:  # closes the files in it
+                refusal = self.refuse_foreign_form(request, form)
+                if refusal is not None:
+                    return refusal
+                fields = await _form_fields(form)
             csrf = self._csrf(request)
 
             def respond(app: App) -> Response:
