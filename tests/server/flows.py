@@ -17,6 +17,7 @@ from interlock.app.runs.start import StartRequest, start
 from interlock.core.ids import WorkflowId
 from interlock.core.session.answer import RenderedAnswer
 from tests.server.server_process import Server
+from tests.server.site_server import SiteServer
 from tests.server.stage import HOSTILE
 
 LINE: dict[str, Any] = {
@@ -183,7 +184,7 @@ def flows(tmp_path_factory: pytest.TempPathFactory) -> Flows:
 
 @pytest.fixture(scope="module")
 def server(flows: Flows) -> Iterator[Server]:
-    with Server(flows.home) as running:
+    with SiteServer(flows.home) as running:
         yield running
 
 

@@ -22,6 +22,7 @@ from interlock.server.guard import BODY_BYTES_MAX, Guard, HttpCaller
 from interlock.server.listeners import LISTENERS_MAX
 from interlock.server.worker import Worker
 from tests.server.process import Process, line, until, wired
+from tests.server.site_server import SiteServer
 
 JSON = "Content-Type: application/json"
 FORM = "Content-Type: application/x-www-form-urlencoded"
@@ -30,7 +31,7 @@ MULTIPART = "Content-Type: multipart/form-data; boundary=b"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
-    with Process(tmp_path_factory.mktemp("abused") / "interlock") as started:
+    with SiteServer(tmp_path_factory.mktemp("abused") / "interlock") as started:
         yield started
 
 

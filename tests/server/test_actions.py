@@ -29,8 +29,11 @@ from interlock.server.site import build_site
 from tests.server.conftest import Staged
 from tests.server.forms import SignedIn, call, forms_on, message_of
 from tests.server.server_process import Server
+from tests.server.site_server import server
 from tests.server.stage import HOSTILE, Stage
 from tests.sessions import begin_recorded
+
+__all__ = ["server"]  # fixtures
 
 TOKEN = re.compile(r"ct1[a-z0-9]{45}")
 

@@ -23,6 +23,7 @@ from schemathesis.specs.openapi.checks import (
 from interlock.server.api import openapi
 from tests.effort import scale
 from tests.server.process import Process
+from tests.server.site_server import SiteServer
 from tests.server.store import Filled, filled
 
 EXAMPLES = scale(12)
@@ -43,7 +44,7 @@ SCHEMA = schemathesis.openapi.from_dict(openapi()).exclude(operation_id="listen"
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Process, Filled]]:
     home = tmp_path_factory.mktemp("api") / "interlock"
-    with Process(home) as server:
+    with SiteServer(home) as server:
         yield server, filled(home, tmp_path_factory.mktemp("project"))
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from interlock.workspace.machine.user_name import user_name
 from tests.server.process import Process, refusal
+from tests.server.site_server import SiteServer
 from tests.server.store import Filled, filled
 from tests.server.test_api import NOBODY, begun, found, handed_in, server
 
@@ -26,7 +27,7 @@ SMALL: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Process, Filled]]:
     home = tmp_path_factory.mktemp("api") / "interlock"
-    with Process(home) as server:
+    with SiteServer(home) as server:
         yield server, filled(home, tmp_path_factory.mktemp("project"))
 
 

@@ -17,6 +17,7 @@ from tests.server.http_agent import Up
 from tests.server.live_listener import Listener
 from tests.server.process import until
 from tests.server.server_process import Answer, Server
+from tests.server.site_server import empty_server
 from tests.server.test_unattended_pages import QUIET, text_of
 from tests.server.test_webhooks import BODY, Hooks
 from tests.trigger_scene import (
@@ -28,6 +29,8 @@ from tests.trigger_scene import (
     review_table,
 )
 from tests.unattended_scene import make_repository
+
+__all__ = ["empty_server"]  # fixtures
 
 NIGHTLY = {
     "source": "cron",

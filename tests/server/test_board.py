@@ -26,6 +26,7 @@ from tests import scenes
 from tests.server.forms import SignedIn, forms_on, message_of
 from tests.server.process import Process, refusal
 from tests.server.server_process import Answer
+from tests.server.site_server import SiteServer
 from tests.server.stage import HOSTILE, Stage
 from tests.server.team import MINUTE_MS, Team
 
@@ -38,7 +39,7 @@ def team(tmp_path: Path) -> Iterator[Team]:
 
 @pytest.fixture
 def server(team: Team) -> Iterator[Process]:
-    with Process(team.home) as running:
+    with SiteServer(team.home) as running:
         yield running
 
 
@@ -59,7 +60,7 @@ def board_of(server: Process) -> dict[str, Any]:
 
 @pytest.mark.sqlite
 def test_an_empty_board_says_what_to_do(tmp_path: Path) -> None:
-    with Process(tmp_path / "home") as server:
+    with SiteServer(tmp_path / "home") as server:
         page = SignedIn(server).get("/board")
         assert server.look("/coordination") == {"projects": []}
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.server.server_process import Server
+from tests.server.site_server import SiteServer
 from tests.server.test_notes import titles
 from tests.server.vault import Vault
 
@@ -25,7 +26,7 @@ def vault(tmp_path: Path) -> Vault:
 @pytest.fixture
 def server(vault: Vault) -> Iterator[Server]:
     """Started in the project in which nobody has worked."""
-    with Server(vault.home, workspace=vault.unknown) as running:
+    with SiteServer(vault.home, workspace=vault.unknown) as running:
         yield running
 
 
@@ -67,7 +68,7 @@ def test_the_notes_of_a_project_that_had_no_session_are_shown_where_there_is_no_
     notes = project / ".interlock" / "notes"
     notes.mkdir(parents=True)
     (notes / "one.md").write_text("The only one.\n")
-    with Server(tmp_path / "home", workspace=project) as server:
+    with SiteServer(tmp_path / "home", workspace=project) as server:
         page = server.get("/notes").text
 
     assert titles(page) == ["one"]

@@ -13,9 +13,10 @@ from interlock.server.markdown import note_markdown
 from interlock.server.pages.notes import PER_PROJECT
 from tests.server.flows import started
 from tests.server.server_process import Server
+from tests.server.site_server import empty_server
 from tests.server.vault import Vault, server, vault
 
-__all__ = ["server", "vault"]  # fixtures
+__all__ = ["empty_server", "server", "vault"]  # fixtures
 
 SQLITE = "decisions/ADR-001-use-sqlite.md"
 TITLES = re.compile(r'class="main-link" href="[^"]*">([^<]*)</a>')

@@ -17,7 +17,10 @@ from interlock.core.protocol.delegation import CompletionRequest, DelegationRequ
 from interlock.core.protocol.feature_completion import FeatureCompletionRequest
 from tests.server.conftest import Staged
 from tests.server.server_process import Server
+from tests.server.site_server import empty_server, server
 from tests.server.stage import Stage
+
+__all__ = ["empty_server", "server"]  # fixtures
 
 SESSION = re.compile(r"ses_[0-9a-f]{16}")
 

@@ -13,6 +13,7 @@ from interlock.app.clock import SystemClock
 from interlock.server.guard import CONTENT_POLICY
 from tests.server.process import Process, line, refusal, wired
 from tests.server.server_process import Answer
+from tests.server.site_server import SiteServer
 from tests.server.store import filled
 
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
@@ -41,7 +42,7 @@ PROTECTED = [kind for kind in KINDS if kind not in OPEN]
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
     home = tmp_path_factory.mktemp("guarded") / "interlock"
-    with Process(home) as started:
+    with SiteServer(home) as started:
         filled(home, tmp_path_factory.mktemp("project"))
         yield started
 

@@ -5,6 +5,9 @@ import pytest
 from tests.server.conftest import Staged
 from tests.server.forms import SignedIn
 from tests.server.server_process import Server
+from tests.server.site_server import server
+
+__all__ = ["server"]  # fixtures
 
 
 @pytest.mark.parametrize("query", ["view=//evil", "view=..", "next=//evil", "said=deleted"])

@@ -8,6 +8,9 @@ import pytest
 
 from tests.server.conftest import Staged
 from tests.server.server_process import Server
+from tests.server.site_server import server
+
+__all__ = ["server"]  # fixtures
 
 CHIP = re.compile(
     r'<a class="chip"[^>]*?href="([^"]*)"[^>]*>([^<]+?)(?: <span class="num">(\d+)</span>)?</a>'

@@ -24,7 +24,7 @@ from interlock.core.protocol.gated_session import Conversation
 from interlock.mcp.client import StdioClient
 from tests.scenes import started
 from tests.server.forms import SignedIn
-from tests.server.server_process import Server
+from tests.server.site_server import SiteServer
 from tests.sessions import begin_recorded
 
 
@@ -35,7 +35,7 @@ def served(home: Path, tmp_path: Path) -> Iterator[SignedIn]:
     started(app, tmp_path)
     app.keyring.rotate()
     app.close()
-    with Server(home) as server:
+    with SiteServer(home) as server:
         yield SignedIn(server)
 
 
@@ -231,7 +231,7 @@ def test_what_was_put_into_a_client_is_named_and_the_command_takes_all_of_it_awa
     install.install(home, claude_code.HOST, "project", project, program, at_ms=1)
     settings = project / ".claude" / "settings.json"
     assert settings.exists()
-    with Server(home) as server:
+    with SiteServer(home) as server:
         page = html.unescape(SignedIn(server).get("/settings/data").text)
         found = data_inventory.client_installs(home)
         assert isinstance(found, list)

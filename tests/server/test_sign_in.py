@@ -13,6 +13,7 @@ from interlock.app.failures import StoreFailure
 from interlock.server.sign_in import HOME_PATH
 from tests.server.process import Process, wired
 from tests.server.server_process import Answer
+from tests.server.site_server import SiteServer
 from tests.server.test_security import now_ms
 
 
@@ -136,11 +137,11 @@ def test_codes_that_are_old_or_made_up_let_nobody_in(server: Process) -> None:
 
 
 def test_a_code_from_before_a_restart_lets_nobody_in(tmp_path: Path) -> None:
-    with Process(tmp_path / "interlock") as server:
+    with SiteServer(tmp_path / "interlock") as server:
         code = server.secret.login_code(now_ms=now_ms())
         assert entered(server, code).status == 303
         cookie = server.cookie()
-    with Process(tmp_path / "interlock") as server:
+    with SiteServer(tmp_path / "interlock") as server:
         assert entered(server, code).status == 403
         assert entered(server, server.secret.login_code(now_ms=now_ms())).status == 303
         # Nobody is logged out by a restart, though: on the same port the name would be the same.

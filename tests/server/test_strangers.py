@@ -5,6 +5,9 @@ from stat import S_IMODE
 
 from interlock.app.admin.access import load_secret
 from tests.server.server_process import Server
+from tests.server.site_server import empty_server
+
+__all__ = ["empty_server"]  # fixtures
 
 
 def test_an_agents_secret_opens_its_tools_and_nothing_that_is_the_users(

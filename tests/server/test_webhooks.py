@@ -12,6 +12,7 @@ from interlock.app.unattended.orders import list_active
 from interlock.core.unattended.order import UnattendedState
 from interlock.store.trigger_log import read_firings
 from tests.server.server_process import Answer, Server
+from tests.server.site_server import SiteServer
 from tests.trigger_scene import (
     SECRET,
     TriggerScene,
@@ -61,7 +62,7 @@ def hooks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hooks]:
         ),
         off=review_table(enabled=False),
     )
-    with Server(scene.home) as server:
+    with SiteServer(scene.home) as server:
         yield Hooks(scene, server)
 
 

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from tests.server.server_process import Server
+from tests.server.site_server import empty_server
 from tests.workspace.git.test_state import run
 from tests.workspace.projects.test_sources import remote, write
 
-__all__ = ["remote"]  # a fixture
+__all__ = ["empty_server", "remote"]  # a fixture
 
 PAGE = "/workflows/sources"
 FLOW = (

@@ -18,6 +18,7 @@ from interlock.core.workflow.builtins import FEATURES, PASSAGES
 from interlock.core.workflow.file_schema import published_schema
 from tests.server.flows import HOSTILE_NAME, LINE, Flows, at, flows, server, started, store, write
 from tests.server.server_process import Answer, Server
+from tests.server.site_server import SiteServer
 
 __all__ = ["flows", "server", "store"]  # fixtures
 
@@ -284,7 +285,7 @@ def test_the_built_ins_are_all_there(server: Server) -> None:
 def test_settings_that_cannot_be_used_are_named_on_a_page(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "sources.json").write_text("{")
-    with Server(tmp_path / "home") as server:
+    with SiteServer(tmp_path / "home") as server:
         pages = [server.get(path) for path in ("/workflows", "/workflows/hello")]
 
     for page in pages:

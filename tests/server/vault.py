@@ -14,6 +14,7 @@ from interlock.app.context import open_app
 from interlock.core.ids import SessionId
 from tests.server.flows import started
 from tests.server.server_process import Server
+from tests.server.site_server import SiteServer
 from tests.server.stage import HOSTILE
 
 NOTES: dict[str, str] = {
@@ -156,5 +157,5 @@ def vault(tmp_path_factory: pytest.TempPathFactory) -> Vault:
 
 @pytest.fixture(scope="module")
 def server(vault: Vault) -> Iterator[Server]:
-    with Server(vault.home) as running:
+    with SiteServer(vault.home) as running:
         yield running
