@@ -196,6 +196,9 @@ def test_the_names_are_those_of_the_files_and_the_rule_is_firm() -> None:
 PIECES = [*SECRETS, HOME, "~", "*", "/", "..", "$x", "${", "{", "}", "cd ", "; ", "'", "INTERLOCK"]
 
 
+@pytest.mark.invariant("secrets-stay-unread")
 @given(st.lists(st.sampled_from([*PIECES, "$INTERLOCK_HOME", "interlock/", " "]), max_size=12))
-def test_any_command_has_an_answer(pieces: list[str]) -> None:
-    assert said("Bash", {"command": "cat " + "".join(pieces)}).answer in ("allow", "deny")
+def test_whatever_stands_before_it_a_secret_stays_unread(pieces: list[str]) -> None:
+    command = f"cat {''.join(pieces)} {HOME}/secret"
+
+    assert said("Bash", {"command": command}).answer == "deny"
