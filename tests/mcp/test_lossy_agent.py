@@ -31,15 +31,12 @@ from interlock.core.tokens import LENGTH, PREFIX
 from interlock.core.views.graph import GraphNode
 from tests.effort import scale
 from tests.mcp.ways import Connection, Pipe, Way
-from tests.postgres import IN_POSTGRES
 from tests.scenes import linear
 from tests.server.http_agent import Up
 
-pytestmark = pytest.mark.both_stores
-
 STEPS = 5
-EXAMPLES = scale(20, at_least=10)
-EXAMPLES_MIN = 10  # of fewer, one that ends early counts too much
+EXAMPLES = scale(10, at_least=10)
+"""Of fewer, one that ends early counts too much."""
 
 
 class ModelNode:
@@ -163,9 +160,7 @@ class LossyAgent(RuleBasedStateMachine):
         if self._is_new((named(token), f"mark {number}"), line, reply):
             node.children.append(ModelNode("checkpoint", f"mark {number}", node.cursor))
 
-    @rule(
-        data=st.data(), number=st.integers(1, 3), dies=st.sampled_from([True, False, False, False])
-    )
+    @rule(data=st.data(), number=st.integers(1, 3), dies=st.sampled_from([True, *7 * [False]]))
     def lose_the_answer(self, data: st.DataObject, number: int, *, dies: bool) -> None:
         """And perhaps the server with it. Asked again elsewhere, the call is recorded once."""
         token, node = self._pick(data)
@@ -285,27 +280,26 @@ class LossyAgent(RuleBasedStateMachine):
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
-    ("kind", "examples"),
-    [("pipes", EXAMPLES), ("http", max(EXAMPLES // 5, EXAMPLES_MIN))],
-    ids=["pipes", "http"],
+    ("kind", "kept_in"),
+    [
+        ("pipes", "file"),
+        ("http", "postgres"),
+        pytest.param("pipes", "postgres", marks=pytest.mark.long),
+        pytest.param("http", "file", marks=pytest.mark.long),
+    ],
+    indirect=["kept_in"],
 )
 @pytest.mark.invariant("replay-is-identical")
 @pytest.mark.invariant("rewind-branches")
 def test_the_graph_is_what_a_lossy_agent_made(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    kind: str,
-    examples: int,
-    kept_in: str,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
-    if kept_in == "postgres" and not IN_POSTGRES:  # beside the file, and starting takes longer
-        examples = max(examples // 8, EXAMPLES_MIN)
     world = World(tmp_path, kind)
     try:
         run_state_machine_as_test(
             cast("type[LossyAgent]", partial(LossyAgent, world)),
             settings=settings(
-                max_examples=examples,
+                max_examples=EXAMPLES,
                 stateful_step_count=50,
                 deadline=None,
                 suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
@@ -320,5 +314,5 @@ def test_the_graph_is_what_a_lossy_agent_made(
             f"\nlossy agent: {counted['operations']} operations, {again} repeats or rewinds,"
             f" {counted['kills']} servers killed, {counted['races']} races"
         )
-    assert counted["operations"] >= 25 * examples
+    assert counted["operations"] >= 25 * EXAMPLES
     assert again >= 0.3 * counted["operations"]
