@@ -42,9 +42,11 @@ class JobDatabase(msgspec.Struct, frozen=True):
 
 
 def job_database(home: Path, store_url: str) -> JobDatabase:
+    """Raises `StoreUnreachable` if the file of the jobs cannot be made."""
     if not store_url:
         # Made here, so that nobody but its owner can read it.
-        os.close(os.open(home / JOBS_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        with report_as_store_failure():
+            os.close(os.open(home / JOBS_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         return JobDatabase(f"sqlite:///{home / JOBS_FILE}", "dbos", None, f"`{home / JOBS_FILE}`")
     parameters, schema = postgres_parameters(store_url)
 
@@ -64,7 +66,7 @@ def report_as_store_failure() -> Generator[None]:
     """Raise what the database of the jobs does as what it means to everybody else."""
     try:
         yield
-    except (SQLAlchemyError, error.DBOSException) as failure:
+    except (OSError, SQLAlchemyError, error.DBOSException) as failure:
         first_line = next(iter(str(failure).splitlines()), type(failure).__name__)
         raise StoreUnreachable(
             f"The database of the jobs cannot be used: {first_line}",

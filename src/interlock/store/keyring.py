@@ -156,11 +156,15 @@ def write_private_file(path: Path, content: bytes) -> None:
     """Replace `path` by a file of mode 0600, whole or not at all, even if the power fails."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(descriptor)
-    draft.replace(path)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(descriptor)
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)  # a disk may be full, and what was written is secret
+        raise
     directory = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(directory)
