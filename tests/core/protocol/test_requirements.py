@@ -14,6 +14,7 @@ from interlock.core.protocol.requirements import (
     CommandVerifier,
     Fact,
     FileVerifier,
+    Level,
     ProtocolProfile,
     Requirement,
     RequirementStatus,
@@ -44,19 +45,22 @@ SKILLS = SkillCount(2, 1, 0)
 
 
 @pytest.mark.parametrize(
-    ("profile", "start", "end"),
+    ("profile", "usual", "start", "end"),
     [
-        ("light", "", ""),
+        ("light", "MAY", "", ""),
         (
             "standard",
+            "SHOULD",
             "sessionLogCreated constraintsRead branchVerified",
             "sessionLogValidated markdownLintRan",
         ),
-        ("strict", START, END),
-        ("unattended", START, f"{END} criticValidation"),
+        ("strict", "MUST", START, END),
+        ("unattended", "MUST", START, f"{END} criticValidation"),
     ],
 )
-def test_a_profile_says_what_blocks(profile: ProtocolProfile, start: str, end: str) -> None:
+def test_a_profile_says_what_blocks_and_at_which_level_the_rest_holds(
+    profile: ProtocolProfile, usual: Level, start: str, end: str
+) -> None:
     for phase, ids, musts in (("start", START, start), ("end", END, end)):
         found = requirements_of(profile, phase)  # pyright: ignore[reportArgumentType]
         blocking = [one.id for one in judge(found, {}) if one.is_blocking]
@@ -64,23 +68,29 @@ def test_a_profile_says_what_blocks(profile: ProtocolProfile, start: str, end: s
 
         assert " ".join(one.id for one in found) == ids + extra
         assert " ".join(blocking) == musts
+        assert {one.level for one in found if one.id not in blocking} <= {usual}
         assert all(one.step and one.remedy for one in found)
 
 
-def test_only_what_is_open_and_must_be_and_is_for_somebody_to_do_blocks() -> None:
-    must = Requirement("a", "MUST", "end", "Do it", "Then do it.")
-    for fact, is_blocking in (
+@pytest.mark.parametrize("level", ["MUST", "SHOULD", "MAY"])
+@pytest.mark.parametrize(
+    ("fact", "is_to_do"),
+    [
         (Fact("open", "not yet"), True),
         (Fact("open", "later", is_pending=True), False),
         (Fact("skipped", "docs-only"), False),
         (Fact("done", "abc"), False),
-    ):
-        (checked,) = judge([must], {"a": fact})
+    ],
+)
+def test_only_what_is_open_and_must_be_and_is_for_somebody_to_do_blocks(
+    level: Level, fact: Fact, *, is_to_do: bool
+) -> None:
+    (checked,) = judge([Requirement("a", level, "end", "Do it", "Then do it.")], {"a": fact})
 
-        assert (checked.status, checked.evidence) == (fact.status, fact.evidence)
-        assert checked.is_blocking == is_blocking
-        assert checked.remedy == ("Then do it." if is_blocking else "")
-        assert fact_of(evidence_text(fact)) == Fact(fact.status, fact.evidence)
+    assert (checked.level, checked.status, checked.evidence) == (level, fact.status, fact.evidence)
+    assert checked.is_blocking == (is_to_do and level == "MUST")
+    assert checked.remedy == ("Then do it." if is_to_do else ""), "said also of what may stay open"
+    assert fact_of(evidence_text(fact)) == Fact(fact.status, fact.evidence)
 
 
 def test_the_evidence_of_a_start_has_its_keys_and_says_what_is_open() -> None:
