@@ -13,7 +13,14 @@ from interlock.store.sql import Statement
 from tests.pooler import MISSING, Pooler, program
 from tests.postgres import Cluster
 from tests.store.notes.note_rows import opened
+from tests.store.processes import end_origin
 from tests.stores import Place
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_left() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
+    yield
+    end_origin()
 
 
 @pytest.fixture(scope="session")

@@ -1,15 +1,16 @@
 """Several processes that do the same to one store at once."""
 
-import multiprocessing
+import multiprocessing.util
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.context import ForkServerContext
 from typing import Any
 
 HANG_SECONDS = 120
 CONTEXT: ForkServerContext = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["psycopg", "pytest", "hypothesis", "tests.scenes", "tests.stores"])
-"""What each of them would import for itself. The process that they come from ends with ours."""
+"""What each of them would import for itself."""
 
 
 def run_together(target: Callable[..., None], arguments: Sequence[tuple[Any, ...]]) -> None:
@@ -22,3 +23,10 @@ def run_together(target: Callable[..., None], arguments: Sequence[tuple[Any, ...
         for process in processes:
             process.join(HANG_SECONDS)
     assert [process.exitcode for process in processes] == [0] * len(processes)
+
+
+def end_origin() -> None:
+    """End the process that all of them came from, which would otherwise end a little after us."""
+    forkserver._forkserver._stop()  # pyright: ignore
+    multiprocessing.util._exit_function()  # pyright: ignore
+    resource_tracker._resource_tracker._stop()  # pyright: ignore
