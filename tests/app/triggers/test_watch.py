@@ -18,7 +18,7 @@ from tests.scenes import SettableClock
 from tests.trigger_scene import TriggerScene, review_table
 
 MINUTE = 60_000
-BEGIN = int(dt.datetime(2025, 12, 31, tzinfo=dt.UTC).timestamp() * 1_000)
+BEGIN = int(dt.datetime(2026, 1, 1, tzinfo=dt.UTC).timestamp() * 1_000)
 KINDS = ("github", "gitlab")
 
 
@@ -65,6 +65,7 @@ def watched(tmp_path: Path, stub: StubForge) -> Iterator[Watched]:
     watched.log.close()
 
 
+@pytest.mark.both_stores
 def test_only_what_changes_from_now_on_is_picked_up_and_once(
     watched: Watched, stub: StubForge
 ) -> None:
@@ -166,6 +167,36 @@ def test_a_clock_that_was_ahead_for_a_while_keeps_nothing_waiting(watched: Watch
     watched.look(after_ms=10 * MINUTE)
 
     assert watched.outcomes("nightly") == ["ordered"]
+
+
+@pytest.mark.parametrize("stub", ["gitlab"], indirect=True)
+def test_a_time_that_comes_twice_because_the_clock_was_set_back_fires_once(
+    watched: Watched,
+) -> None:
+    nightly(watched)
+    watched.look()
+    watched.look(after_ms=2 * HOUR)
+    ((session, _),) = list_active(watched.app)
+    control_work(watched.app, session, "cancel", place="in a test")
+    watched.look(after_ms=-1 * HOUR)
+    watched.look(after_ms=1 * HOUR)
+    watched.look(after_ms=24 * HOUR)
+
+    assert watched.outcomes("nightly") == ["ordered", "duplicate", "ordered"]
+
+
+def test_polling_misses_nothing_after_the_clock_is_set_back(
+    watched: Watched, stub: StubForge
+) -> None:
+    watched.look(after_ms=365 * 24 * HOUR)
+    watched.look(after_ms=-365 * 24 * HOUR)
+    stub.open_merge_request(number=1, author="ana")
+    watched.look(after_ms=5 * MINUTE)
+    watched.look(after_ms=-HOUR)
+    stub.open_merge_request(number=2, author="ana")
+    watched.look(after_ms=5 * MINUTE)
+
+    assert sorted(watched.goals()) == [f"Review !{n}: Let the door close" for n in (1, 2)]
 
 
 def test_what_could_not_be_ordered_is_found_again(watched: Watched, stub: StubForge) -> None:

@@ -28,6 +28,8 @@ def poll(app: App, log: TriggerLog, one: ProjectTrigger, cursor: PollCursor) -> 
     due = msgspec.structs.replace(cursor, due_ms=now_ms + trigger.every_minutes * MINUTE_MS)
     if not cursor.since:
         return msgspec.structs.replace(due, since=_forge_time(now_ms))
+    if cursor.since > _forge_time(now_ms):  # the clock was ahead, and would hide what changes now
+        cursor = msgspec.structs.replace(cursor, since=_forge_time(now_ms), etag="")
     try:
         url = find_forge(app.home, trigger.forge).url
         page = open_forge(app.home, trigger.forge).changed_requests(
