@@ -19,9 +19,11 @@ from pathlib import Path
 
 _REPOSITORY = Path(__file__).parents[1]
 _OURS = re.compile(
-    r"interlock|pytest|playwright|chromium|claude|codex|gemini|opencode|pgbouncer|dconf|cc-socks"
+    r"interlock|pytest|playwright|chromium|^claude-\d+$|codex|gemini|opencode|pgbouncer|dconf|cc-socks"
 )
-"""Names that the product, the tests and the programs they start give to files."""
+"""Names that the product, the tests and the programs they start give to files.
+
+`claude-1f2e-cwd` is none of them: the Claude Code that runs the tests for a developer makes it."""
 _SECONDS_TO_END = 10
 """For processes that were told to end and have not been scheduled yet."""
 

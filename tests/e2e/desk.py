@@ -55,7 +55,7 @@ class Desk:
         (self.project / "seen.txt").write_text("here\n")
 
     def environment(self, **more: str) -> dict[str, str]:
-        kept = ("PYTHONPATH", "LANG")
+        kept = ("PYTHONPATH", "LANG", "TMPDIR")
         programs = Path(sys.executable).parent
         return {
             **{name: os.environ[name] for name in kept if name in os.environ},
