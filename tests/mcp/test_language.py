@@ -1,23 +1,19 @@
 """The workflow language as an agent meets it: through the tools, from start to end."""
 
 import json
-from itertools import product
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 
-from interlock.core.preferences import Autonomy, RiskPolicy
+from interlock.app.context import App
+from interlock.app.runs import approvals, user_actions
+from interlock.core.preferences import Autonomy, Wish
+from interlock.core.session.approve import ApprovalVerdict
 from tests.mcp.agent import Agent, prefer
 
-OBSERVED = {
-    "kind": "capability_observation",
-    "capability": "web_browsing",
-    "status": "unavailable",
-    "evidence": "no such tool",
-}
-DECISION = {"kind": "loop_control", "decision": "continue"}
 STEP = {"id": "one", "title": "One", "prompt": "Do it."}
+APPROVED = {**STEP, "requireConfirmation": {"kind": "human_approval", "question": "Well?"}}
 
 
 def write(workspace: Path, *steps: dict[str, Any], **fields: Any) -> None:
@@ -63,134 +59,33 @@ class Run:
         return pending["stepId"] if pending else None
 
 
-REASONS = ("user_only", "capability_unknown", "capability_unavailable", "contract", "notes")
-PASSES = {
-    "capability_unknown": {"balanced", "aggressive"},
-    "capability_unavailable": {"aggressive"},
-}
-
-
 @pytest.mark.invariant("outcome-table")
-@pytest.mark.parametrize(
-    ("autonomy", "risk", "reason"),
-    list(product(get_args(Autonomy), get_args(RiskPolicy), REASONS)),
-)
-def test_autonomy_and_risk_policy_decide_for_every_reason(
-    agent: Agent, tmp_path: Path, autonomy: str, risk: str, reason: str
+@pytest.mark.parametrize("autonomy", get_args(Autonomy))
+def test_the_autonomy_that_the_user_prefers_decides_whether_a_missing_artifact_blocks(
+    agent: Agent, tmp_path: Path, autonomy: str
 ) -> None:
-    first: dict[str, Any] = dict(STEP)
-    fields: dict[str, Any] = {}
-    if reason == "user_only":
-        first["userOnly"] = {"reason": "needs_user_choice", "question": "Red or blue?"}
-    elif reason == "contract":
-        first["outputContract"] = {"contractRef": "review_verdict"}
-    elif reason.startswith("capability"):
-        fields["capabilities"] = {"web_browsing": "required"}
-    write(tmp_path, first, {**STEP, "id": "two"}, **fields)
-    run = Run(agent, preferences={"autonomy": autonomy, "riskPolicy": risk})
+    step = {**STEP, "outputContract": {"contractRef": "review_verdict"}}
+    write(tmp_path, step, {**STEP, "id": "two"})
+    run = Run(agent, preferences={"autonomy": autonomy})
 
-    observed = (OBSERVED,) if reason == "capability_unavailable" else ()
-    run.hand_in(*observed, notes="" if reason == "notes" else "done")
+    run.hand_in()
 
-    passes = autonomy == "full_auto_never_stop" or risk in PASSES.get(reason, set())
+    passes = autonomy == "full_auto_never_stop"
     assert run.answer["kind"] == ("ok" if passes else "blocked")
     assert run.step == ("two" if passes else "one")
     assert bool(run.answer.get("gaps")) is passes
 
 
-def test_a_skipped_step_is_recorded_and_does_not_come_back(agent: Agent, tmp_path: Path) -> None:
-    deep = {**STEP, "id": "deep", "runCondition": {"var": "depth", "equals": "full"}}
-    write(tmp_path, STEP, deep, {**STEP, "id": "last"})
-    run = Run(agent)
+def test_a_context_that_its_schema_does_not_allow_is_refused(agent: Agent, tmp_path: Path) -> None:
+    """The schema need not name the goal."""
+    sizes: Any = {"type": "object", "properties": {"size": {"enum": ["small", "large"]}}}
+    write(tmp_path, STEP, contextSchema=sizes | {"additionalProperties": False})
+    start = {"workflowId": "tried", "goal": "g"}
 
-    run.hand_in(context={"depth": "quick"})
-    assert run.step == "last"
-    (skipped,) = run.answer["skipped"]
-    assert (skipped["stepId"], skipped["title"]) == ("deep", "One")
-    assert "depth" in skipped["reason"]
-    run.hand_in(context={"depth": "full"})
-    assert run.answer["isComplete"]
-    assert run.answer["progress"] == {"done": 2, "skipped": 1, "of": 3}
+    refusal = agent.refused("start_workflow", {**start, "context": {"size": "huge"}})
 
-
-def test_a_loop_goes_round_as_the_agent_decides(agent: Agent, tmp_path: Path) -> None:
-    loop = {
-        "id": "rounds",
-        "type": "loop",
-        "title": "Rounds",
-        "loop": {"type": "while", "maxIterations": 3},
-        "body": [{**STEP, "id": "work"}, {**STEP, "id": "look"}],
-    }
-    write(tmp_path, loop, {**STEP, "id": "end"})
-    run = Run(agent)
-
-    assert run.answer["pending"]["loop"] == {"id": "rounds", "iteration": 1, "max": 3}
-    run.hand_in()
-    assert run.step == "look"
-    assert run.hand_in()["kind"] == "blocked", "the decision is owed here"
-    assert run.answer["blocked"]["blockers"][0]["code"] == "missing_output"
-    run.hand_in(DECISION)
-    assert (run.step, run.answer["pending"]["loop"]["iteration"]) == ("work", 2)
-    run.hand_in()
-    run.hand_in({**DECISION, "decision": "stop", "loopId": "rounds"})
-    assert run.step == "end"
-    assert "gaps" not in run.answer
-
-
-def test_a_loop_that_reaches_its_bound_leaves_a_gap(agent: Agent, tmp_path: Path) -> None:
-    loop = {
-        "id": "rounds",
-        "type": "loop",
-        "title": "Rounds",
-        "loop": {"type": "until", "maxIterations": 2},
-        "body": [{**STEP, "id": "work"}],
-    }
-    write(tmp_path, loop)
-    run = Run(agent)
-    run.hand_in(DECISION)
-
-    run.hand_in(DECISION)
-
-    assert run.answer["isComplete"]
-    (gap,) = run.answer["gaps"]
-    assert gap["severity"] == "warning"
-    assert "ended at its bound of 2 passes" in gap["summary"]
-
-
-def test_a_decision_about_another_loop_is_not_lost_in_silence(agent: Agent, tmp_path: Path) -> None:
-    loop = {
-        "id": "rounds",
-        "type": "loop",
-        "title": "Rounds",
-        "loop": {"type": "while", "maxIterations": 2},
-        "body": [{**STEP, "id": "work"}],
-    }
-    write(tmp_path, loop)
-    run = Run(agent)
-
-    run.hand_in({**DECISION, "loopId": "elsewhere"})
-
-    assert run.answer["kind"] == "blocked"
-    assert "rounds" in run.answer["blocked"]["blockers"][0]["suggestion"]
-
-
-def test_each_item_of_a_list_gets_its_pass(agent: Agent, tmp_path: Path) -> None:
-    loop = {
-        "id": "slices",
-        "type": "loop",
-        "title": "Slices",
-        "loop": {"type": "forEach", "items": "slices", "itemVar": "slice", "maxIterations": 5},
-        "body": [{**STEP, "id": "build", "prompt": "Build {{slice.name}} ({{currentIndex}})."}],
-    }
-    write(tmp_path, STEP, loop)
-    run = Run(agent)
-
-    assert run.hand_in()["blocked"]["blockers"][0]["code"] == "condition_failed"
-    run.hand_in(context={"slices": [{"name": "the door"}, {"name": "the roof"}]})
-    assert "Build the door (0)." in run.answer["pending"]["prompt"]
-    run.hand_in()
-    assert "Build the roof (1)." in run.answer["pending"]["prompt"]
-    assert run.hand_in()["isComplete"]
+    assert "/context/size" in refusal["message"]
+    assert Run(agent, context={"size": "small"}).step == "one"
 
 
 def test_an_assessment_that_comes_out_low_is_followed_up(agent: Agent, tmp_path: Path) -> None:
@@ -225,102 +120,6 @@ def test_an_assessment_that_comes_out_low_is_followed_up(agent: Agent, tmp_path:
     assert run.hand_in(judged)["isComplete"]
 
 
-def test_a_contract_of_the_workflows_own_is_asked_for_and_checked(
-    agent: Agent, tmp_path: Path
-) -> None:
-    schema = {
-        "type": "object",
-        "required": ["branch"],
-        "properties": {"branch": {"type": "string", "pattern": "^release/"}},
-    }
-    contract = {"schema": schema, "example": {"branch": "release/1"}}
-    step = {**STEP, "outputContract": {"contractRef": "release"}}
-    write(tmp_path, step, contracts={"release": contract})
-    run = Run(agent)
-
-    assert run.answer["pending"]["expects"] == {"notes": True, "artifacts": ["release"]}
-    wanted = '"branch":"<text, matching /^release//, like “release/1”>"'
-    assert wanted in run.answer["pending"]["prompt"]
-    assert run.hand_in({"kind": "release", "branch": "main"})["kind"] == "blocked"
-    last = run.hand_in({"kind": "release", "branch": "release/2", "mood": "good"})
-    assert last["isComplete"]
-    assert any("/mood" in warning for warning in last["warnings"]), "extra fields only warn"
-
-
-def test_a_verification_is_a_command_that_passed(agent: Agent, tmp_path: Path) -> None:
-    write(tmp_path, {**STEP, "verification": {"command": "make check"}})
-    run = Run(agent)
-
-    run.hand_in()
-    assert run.step == "one__verification"
-    assert "    make check" in run.answer["pending"]["prompt"]
-    proof = {"kind": "verification", "command": "make check", "exitCode": 2, "summary": "1 failed"}
-    assert run.hand_in(proof)["kind"] == "blocked"
-    assert run.hand_in({**proof, "exitCode": 0, "summary": "all passed"})["isComplete"]
-
-
-def test_the_context_is_held_against_its_schema(agent: Agent, tmp_path: Path) -> None:
-    schema = {"type": "object", "properties": {"size": {"enum": ["small", "large"]}}}
-    write(tmp_path, STEP, STEP | {"id": "two"}, contextSchema=schema)
-
-    refusal = agent.refused(
-        "start_workflow", {"workflowId": "tried", "goal": "g", "context": {"size": "huge"}}
-    )
-    assert "/context/size" in refusal["message"]
-    run = Run(agent, context={"size": "small"})
-    refusal = agent.refused(
-        "continue_workflow",
-        {
-            "continueToken": run.answer["continueToken"],
-            "output": {"notesMarkdown": "done"},
-            "context": {"size": "middling"},
-        },
-    )
-    assert "/context/size" in refusal["message"]
-    assert run.hand_in(context={"size": "large"})["kind"] == "ok"
-
-
-def test_inputs_have_defaults_and_are_asked_for(agent: Agent, tmp_path: Path) -> None:
-    inputs = {
-        "area": {"description": "Where"},
-        "depth": {"description": "How deep", "default": "full"},
-    }
-    write(tmp_path, {**STEP, "prompt": "Look at {{area}}, {{depth}}."}, inputs=inputs)
-
-    refusal = agent.refused("start_workflow", {"workflowId": "tried", "goal": "g"})
-    assert refusal["code"] == "context_unset"
-    assert refusal["details"]["correctCall"]["params"]["context"] == {"area": "<Where>"}
-    run = Run(agent, context={"area": "the roof"})
-    assert "Look at the roof, full." in run.answer["pending"]["prompt"]
-
-
-def test_references_are_hashed_and_never_fetched(agent: Agent, tmp_path: Path) -> None:
-    (tmp_path / "rules.md").write_text("Be kind.")
-    references = [
-        {"id": "rules", "title": "Rules", "source": "rules.md", "purpose": "how we work"},
-        {"id": "gone", "title": "Gone", "source": "gone.md", "purpose": "nothing"},
-        {"id": "site", "title": "Site", "source": "https://nowhere.invalid/x", "purpose": "more"},
-    ]
-    write(tmp_path, STEP, references=references)
-
-    prompt = Run(agent).answer["pending"]["prompt"]
-
-    assert "- Rules: `rules.md`, how we work" in prompt
-    assert "- Gone: `gone.md` (it is not there), nothing" in prompt
-    assert "- Site: https://nowhere.invalid/x, more" in prompt
-
-
-def test_guidance_for_the_whole_comes_back_after_a_break(agent: Agent, tmp_path: Path) -> None:
-    write(tmp_path, STEP, STEP | {"id": "two"}, metaGuidance=["Never guess a version."])
-    run = Run(agent)
-
-    assert "Never guess a version." in run.answer["pending"]["prompt"]
-    run.hand_in()
-    assert "Never guess" not in run.answer["pending"]["prompt"]
-    again = agent.ok("continue_workflow", continueToken=run.answer["continueToken"])
-    assert "Never guess a version." in again["recap"]
-
-
 def test_a_confirmation_is_asked_for_in_guided_runs_only(agent: Agent, tmp_path: Path) -> None:
     step = {**STEP, "requireConfirmation": {"var": "risk", "equals": "high"}}
     write(tmp_path, step)
@@ -336,3 +135,151 @@ def test_a_confirmation_is_asked_for_in_guided_runs_only(agent: Agent, tmp_path:
     assert intent(context={"risk": "low"}) == "perform_pending_then_continue"
     alone = {"autonomy": "full_auto_stop_on_user_deps"}
     assert intent(context=high, preferences=alone) == "perform_pending_then_continue"
+
+
+def looped(name: str, *body: dict[str, Any], **rule: Any) -> dict[str, Any]:
+    repeat = {"type": "while", "maxIterations": 3, **rule}
+    return {"id": name, "type": "loop", "title": name, "loop": repeat, "body": list(body)}
+
+
+@pytest.mark.invariant("approval-holds")
+@pytest.mark.parametrize("more", [(), ({**STEP, "id": "two"},)])
+def test_a_checkpoint_at_an_approval_waits_with_it(
+    agent: Agent, app: App, tmp_path: Path, more: tuple[Any, ...]
+) -> None:
+    write(tmp_path, APPROVED, *more)
+    run = Run(agent)
+    run.hand_in()
+    token = run.answer["continueToken"]
+
+    marked = agent.ok("checkpoint_workflow", continueToken=token, notesMarkdown="waiting")
+
+    assert (marked["kind"], marked["pending"], marked["isComplete"]) == ("approval", None, False)
+    approvals.answer(
+        app, run.answer["approval"]["id"], ApprovalVerdict("granted", "user", "use blue")
+    )
+    later = agent.ok("checkpoint_workflow", continueToken=token, notesMarkdown="granted")
+    assert later["kind"] == "ok"
+    assert later["isComplete"] is not bool(more)
+    shown = agent.ok("continue_workflow", continueToken=token)
+    assert shown["warnings"] == ["The approval was granted: use blue"]
+
+
+def test_an_answer_on_a_branch_that_was_left_moves_nothing(
+    agent: Agent, app: App, tmp_path: Path
+) -> None:
+    when = {"kind": "human_approval", "condition": {"var": "risk", "equals": "high"}}
+    asks = {**STEP, "requireConfirmation": when}
+    write(tmp_path, asks, {**STEP, "id": "two"})
+    run = Run(agent)
+    token = run.answer["continueToken"]
+    waiting = run.hand_in(context={"risk": "high"})
+    run.answer = agent.ok(
+        "continue_workflow",
+        continueToken=token,
+        output={"notesMarkdown": "another way"},
+        context={"risk": "low"},
+    )
+    assert run.hand_in()["isComplete"]
+    (listed,) = approvals.list_pending(app)
+    assert listed.is_left
+
+    approvals.answer(app, waiting["approval"]["id"], ApprovalVerdict("granted", "user"))
+
+    found = user_actions.find_run(app.reader, run.id)
+    assert isinstance(found, tuple)
+    assert found[0].status == "complete"
+    again = agent.ok("continue_workflow", continueToken=waiting["continueToken"])
+    assert again["pending"]["stepId"] == "two", "the branch can still be gone on with"
+
+
+def test_a_grant_is_recorded_even_if_the_next_step_cannot_be_shown_any_more(
+    agent: Agent, app: App, tmp_path: Path
+) -> None:
+    confirms = {**STEP, "id": "two", "requireConfirmation": {"var": "n", "gt": 3}}
+    write(tmp_path, APPROVED, confirms)
+    run = Run(agent, preferences={"autonomy": "full_auto_stop_on_user_deps"})
+    blocked = run.hand_in(context={"n": {"x": 1}})
+    assert blocked["blocked"]["blockers"][0]["code"] == "condition_failed", "it is seen in time"
+    run.hand_in(context={"n": 5})
+    user_actions.set_preferences(app, run.id, Wish("guided"))
+
+    approvals.answer(app, run.answer["approval"]["id"], ApprovalVerdict("granted", "user"))
+
+    shown = agent.ok("continue_workflow", continueToken=run.answer["continueToken"])
+    assert (shown["pending"]["stepId"], shown["nextIntent"]) == ("two", "await_user_confirmation")
+
+
+def test_what_proves_a_step_does_not_vanish_with_its_condition(
+    agent: Agent, tmp_path: Path
+) -> None:
+    fix = {**STEP, "runCondition": {"var": "broken"}, "verification": {"command": "make"}}
+    write(tmp_path, fix, {**STEP, "id": "end"})
+    run = Run(agent, context={"broken": True})
+
+    run.hand_in(context={"broken": False})
+
+    assert run.step == "one__verification"
+
+
+def test_a_bound_that_is_reached_before_the_first_step_leaves_a_gap(
+    agent: Agent, tmp_path: Path
+) -> None:
+    never = {**STEP, "id": "never", "runCondition": {"var": "x", "equals": 2}}
+    write(tmp_path, looped("l", never, condition={"var": "x", "equals": 1}), STEP)
+
+    run = Run(agent, context={"x": 1})
+
+    (gap,) = run.answer["gaps"]
+    assert "bound of 3 passes" in gap["summary"]
+
+
+def test_what_is_missing_is_asked_for_beside_what_is_there(agent: Agent, tmp_path: Path) -> None:
+    write(tmp_path, STEP, {**STEP, "id": "two", "prompt": "{{a.b}} {{a.c}}"})
+    run = Run(agent, context={"a": {"c": "kept"}})
+
+    blocked = run.hand_in()
+
+    assert blocked["nextCall"]["params"]["context"] == {"a": {"b": "<a.b>", "c": "kept"}}
+    refusal = agent.refused(
+        "continue_workflow",
+        {
+            "continueToken": blocked["continueToken"],
+            "output": {"notesMarkdown": "done"},
+            "context": blocked["nextCall"]["params"]["context"],
+        },
+    )
+    assert "`<a.b>`" in refusal["message"]
+
+
+def test_a_list_that_became_shorter_is_named_and_not_its_item(agent: Agent, tmp_path: Path) -> None:
+    body = ({**STEP, "id": "a"}, {**STEP, "id": "b", "prompt": "Do {{currentItem}}."})
+    write(tmp_path, looped("l", *body, type="forEach", items="xs"))
+    run = Run(agent, context={"xs": [1, 2]})
+    run.hand_in()
+    run.hand_in()
+
+    blocker = run.hand_in(context={"xs": [1]})["blocked"]["blockers"][0]
+
+    assert blocker["pointer"] == "/context/xs"
+    assert run.hand_in(context={"xs": [1, 2]})["pending"]["stepId"] == "b"
+
+
+def test_a_start_that_cannot_be_decided_offers_a_call_that_can(
+    agent: Agent, tmp_path: Path
+) -> None:
+    write(tmp_path, looped("l", {**STEP, "id": "a"}, type="forEach", items="xs"))
+
+    refusal = agent.refused("start_workflow", {"workflowId": "tried", "goal": "g"})
+
+    assert refusal["code"] == "context_unset"
+    assert refusal["details"]["correctCall"]["params"]["context"] == {"xs": ["<text>"]}
+
+
+def test_a_prompt_larger_than_anybody_reads_is_not_given(agent: Agent, tmp_path: Path) -> None:
+    write(tmp_path, STEP, {**STEP, "id": "two", "prompt": "{{x}}" * 100})
+    run = Run(agent)
+
+    blocked = run.hand_in(context={"x": "y" * 10_000})
+
+    assert blocked["blocked"]["blockers"][0]["about"] == "x"
