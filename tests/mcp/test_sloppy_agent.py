@@ -1,4 +1,4 @@
-"""Calls that are slightly wrong, as models make them: nearly all of them still get somewhere."""
+"""Calls that are slightly wrong, as models make them: all of them still get somewhere."""
 
 import json
 from collections.abc import Callable
@@ -13,7 +13,6 @@ from tests.mcp.agent import Agent
 
 NOTES = "I looked at it and found the cause."
 TOKEN_BLANK = "<the continueToken of the newest answer>"
-STUCK_SHARE_MAX = 0.05
 
 Arguments = Any
 Mistake = Callable[[str], Arguments]
@@ -105,56 +104,40 @@ START: dict[str, Mistake] = {
 }
 
 
-def settled(agent: Agent, tool: str, arguments: Arguments, token: str) -> bool:
-    """Whether the agent gets on, mending its call once by what the refusal offers."""
-    result = agent.call(tool, arguments)
-    if result["isError"]:
-        call = result["structuredContent"]["details"].get("correctCall")
-        if call is None:
-            return False
-        text = json.dumps(call["params"]).replace(TOKEN_BLANK, token)
-        result = agent.call(call["tool"], fill(json.loads(text)))
-    return not result["isError"]
-
-
-MISTAKES = [("continue_workflow", name) for name in CONTINUE] + [
-    ("start_workflow", name) for name in START
-]
-
-
-def mistake(tool: str, name: str) -> Mistake:
-    return CONTINUE[name] if tool == "continue_workflow" else START[name]
-
-
-def test_there_are_many_ways_to_be_slightly_wrong() -> None:
-    assert len(MISTAKES) >= 40
+TOOLS = {"continue_workflow": CONTINUE, "start_workflow": START}
+CORRECTED = {
+    "token cut short",
+    "token with one wrong character",
+    "rehydrate with output",
+    "placeholder left in",
+    "no token",
+    "notes as a list",
+    "intent in other words",
+    "reserved context",
+    "misspelt",
+    "capitals",
+    "no goal",
+    "directory that does not exist",
+}
+"""What is refused: of the rest it is plain what was meant."""
+MISTAKES = [(tool, name) for tool, known in TOOLS.items() for name in known]
 
 
 @pytest.mark.invariant("errors-lead-on")
 @pytest.mark.parametrize(("tool", "name"), MISTAKES)
-def test_a_slightly_wrong_call_gets_on_after_one_correction(
-    agent: Agent, tool: str, name: str
+def test_a_slightly_wrong_call_is_understood_or_gets_on_after_one_correction(
+    agent: Agent, app: App, tool: str, name: str
 ) -> None:
     token = agent.start()["continueToken"]
+    before = app.reader.stats().events
 
-    assert settled(agent, tool, mistake(tool, name)(token), token)
+    result = agent.call(tool, TOOLS[tool][name](token))
 
-
-def test_most_slightly_wrong_calls_need_no_correction(
-    agent: Agent, app: App, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Nothing is lost by them either: a call that is not understood writes nothing."""
-    stuck, corrected = 0, 0
-    for tool, name in MISTAKES:
-        token = agent.start()["continueToken"]
-        before = app.reader.stats().events
-        result = agent.call(tool, mistake(tool, name)(token))
-        if result["isError"]:
-            corrected += 1
-            assert app.reader.stats().events == before
-            stuck += not settled(agent, tool, mistake(tool, name)(token), token)
-
-    with capsys.disabled():
-        print(f"\nsloppy agent: {len(MISTAKES)} calls, {corrected} corrected once, {stuck} stuck")
-    assert stuck / len(MISTAKES) < STUCK_SHARE_MAX
-    assert corrected < len(MISTAKES) / 2
+    assert result["isError"] == (name in CORRECTED)
+    if name in CORRECTED:
+        assert app.reader.stats().events == before, "a call that is not understood writes nothing"
+        call = result["structuredContent"]["details"]["correctCall"]
+        text = json.dumps(call["params"]).replace(TOKEN_BLANK, token)
+        assert not agent.call(call["tool"], fill(json.loads(text)))["isError"]
+    elif tool == "continue_workflow" and name != "no notes":
+        assert result["structuredContent"]["pending"]["stepId"] == "step-2"

@@ -1,18 +1,9 @@
 """The workflow tools as an agent meets them."""
 
 import json
-from collections.abc import Callable
 
-import msgspec
-import pytest
-
-from interlock.app.context import App
 from interlock.core.workflow.examples import NOTES_BLANK
-from interlock.mcp.protocol import McpProtocol
-from interlock.mcp.tools import TOOLS
 from tests.mcp.agent import Agent
-
-pytestmark = pytest.mark.both_stores
 
 
 def test_the_catalogue_is_short_unless_asked(agent: Agent) -> None:
@@ -39,16 +30,6 @@ def test_a_workflow_can_be_looked_at_in_four_ways(agent: Agent) -> None:
     assert agent.ok("inspect_workflow", workflowId="line") == views["preview"]
 
 
-def test_the_hash_is_the_same_everywhere(agent: Agent) -> None:
-    hashes = {
-        agent.ok("list_workflows", query="line")["workflows"][-1]["hash"],
-        agent.ok("inspect_workflow", workflowId="line")["hash"],
-        agent.start()["introduction"]["workflow"]["hash"],
-    }
-
-    assert len(hashes) == 1
-
-
 def test_a_workflow_is_played_to_its_end(agent: Agent) -> None:
     answer = agent.start()
     while answer["nextCall"]:
@@ -68,25 +49,7 @@ def test_an_answer_to_an_advance_is_short_beyond_its_prompt(agent: Agent) -> Non
 
     prompt = result["structuredContent"]["pending"]["prompt"]
     assert len(result["content"][0]["text"]) - len(prompt) <= 400
-
-
-@pytest.mark.invariant("replay-is-identical")
-def test_a_repeated_call_is_answered_with_the_same_bytes(app: App, agent: Agent) -> None:
-    token = agent.start()["continueToken"]
-    protocol = McpProtocol(app, TOOLS)
-    message = msgspec.json.encode(
-        {
-            "jsonrpc": "2.0",
-            "id": 1,
-            "method": "tools/call",
-            "params": {
-                "name": "continue_workflow",
-                "arguments": {"continueToken": token, "output": {"notesMarkdown": "n"}},
-            },
-        }
-    )
-
-    assert protocol.answer(message) == protocol.answer(message)
+    assert "introduction" not in result["structuredContent"]
 
 
 def test_without_output_the_step_is_shown_again(agent: Agent) -> None:
@@ -94,28 +57,8 @@ def test_without_output_the_step_is_shown_again(agent: Agent) -> None:
 
     shown = agent.ok("continue_workflow", continueToken=begun["continueToken"])
 
-    assert shown["pending"] == begun["pending"]
+    assert (shown["pending"], shown["introduction"]) == (begun["pending"], begun["introduction"])
     assert shown["continueToken"] == begun["continueToken"], "it is not spent"
-
-
-SLOPPY: list[Callable[[str], object]] = [
-    lambda token: {"continueToken": token, "notes": "n"},
-    lambda token: {"continueToken": token, "notesMarkdown": "n"},
-    lambda token: {"stateToken": token, "output": {"notesMarkdown": "n"}},
-    lambda token: {"token": f" `{token}` ", "output": '{"notesMarkdown": "n"}'},
-    lambda token: json.dumps({"continueToken": token, "output": {"notesMarkdown": "n"}}),
-    lambda token: {"continueToken": token, "intent": "advance", "notes": "n", "output": None},
-]
-
-
-@pytest.mark.parametrize("sloppy", SLOPPY)
-def test_a_call_that_is_slightly_wrong_is_understood(
-    agent: Agent, sloppy: Callable[[str], object]
-) -> None:
-    result = agent.call("continue_workflow", sloppy(agent.start()["continueToken"]))
-
-    assert not result["isError"]
-    assert result["structuredContent"]["pending"]["stepId"] == "step-2"
 
 
 def test_a_stray_argument_is_named_in_a_warning(agent: Agent) -> None:
