@@ -21,7 +21,6 @@ from tests.blanks import fill
 from tests.mcp.agent import Agent
 from tests.stores import place_of
 
-pytestmark = pytest.mark.both_stores
 TOKEN_BLANK = "<the continueToken of the newest answer>"
 
 
@@ -46,35 +45,37 @@ def test_an_argument_inside_of_output_is_never_lost_in_silence(agent: Agent) -> 
     assert "Did you mean `artifacts`?" in misspelt["warnings"][0]
 
 
+LINE = {"workflowId": "line", "goal": "g"}
+STARTS: list[tuple[str, object]] = [
+    ("invalid_arguments", {}),
+    ("invalid_arguments", "not an object"),
+    ("invalid_arguments", {"workflowId": "line"}),
+    ("invalid_arguments", LINE | {"goal": " "}),
+    ("invalid_arguments", LINE | {"workflowId": ["line"]}),
+    ("invalid_arguments", LINE | {"workspacePath": "/no/such"}),
+    ("invalid_arguments", LINE | {"workspacePath": "~nobody/x"}),
+    ("invalid_arguments", LINE | {"workspacePath": "a\0b"}),
+    ("invalid_arguments", LINE | {"context": {"n": [2**60]}}),
+    ("invalid_arguments", LINE | {"context": {"goal": "mine"}}),
+    ("invalid_arguments", LINE | {"preferences": {"autonomy": "wild"}}),
+    ("unknown_workflow", LINE | {"workflowId": "lime"}),
+    ("unknown_session", LINE | {"sessionId": "ses_none"}),
+    ("context_unset", LINE | {"workflowId": "asks"}),
+]
+CONTINUATIONS: list[tuple[str, dict[str, object]]] = [
+    ("invalid_arguments", {"notes": "n", "intent": "rehydrate"}),
+    ("invalid_arguments", {"intent": "forward"}),
+    ("invalid_arguments", {"notes": "n", "context": {"interlock": 1}}),
+    ("notes_not_written", {"notes": NOTES_BLANK}),
+    ("notes_too_long", {"notes": "x" * 70_000}),
+]
 MISTAKES: list[tuple[str, str, Callable[[str], object]]] = [
-    ("invalid_arguments", "start_workflow", lambda _: {}),
-    ("invalid_arguments", "start_workflow", lambda _: "not an object"),
-    ("invalid_arguments", "start_workflow", lambda _: {"workflowId": "line"}),
-    ("invalid_arguments", "start_workflow", lambda _: {"workflowId": "line", "goal": " "}),
-    ("invalid_arguments", "start_workflow", lambda _: {"workflowId": ["line"], "goal": "g"}),
-    (
-        "invalid_arguments",
-        "start_workflow",
-        lambda _: {"workflowId": "line", "goal": "g", "workspacePath": "/no/such"},
-    ),
-    ("unknown_workflow", "start_workflow", lambda _: {"workflowId": "lime", "goal": "g"}),
-    ("unknown_workflow", "inspect_workflow", lambda _: {"workflowId": "lime"}),
-    (
-        "invalid_arguments",
-        "inspect_workflow",
-        lambda _: {"workflowId": "line", "mode": "everything"},
+    *((code, "start_workflow", lambda _, sent=sent: sent) for code, sent in STARTS),
+    *(
+        (code, "continue_workflow", lambda token, sent=sent: {"continueToken": token, **sent})
+        for code, sent in CONTINUATIONS
     ),
     ("invalid_arguments", "continue_workflow", lambda _: {"notes": "n"}),
-    (
-        "invalid_arguments",
-        "continue_workflow",
-        lambda token: {"continueToken": token, "notes": "n", "intent": "rehydrate"},
-    ),
-    (
-        "invalid_arguments",
-        "continue_workflow",
-        lambda token: {"continueToken": token, "intent": "forward"},
-    ),
     ("token_mangled", "continue_workflow", lambda token: {"continueToken": token[:-1]}),
     ("notes_missing", "checkpoint_workflow", lambda _: {}),
     ("notes_not_written", "checkpoint_workflow", lambda _: {"notes": NOTES_BLANK}),
@@ -84,54 +85,10 @@ MISTAKES: list[tuple[str, str, Callable[[str], object]]] = [
         "checkpoint_workflow",
         lambda _: {"notes": "n", "artifacts": [{"big": 2**60}]},
     ),
-    (
-        "unknown_session",
-        "start_workflow",
-        lambda _: {"workflowId": "line", "goal": "g", "sessionId": "ses_none"},
-    ),
-    (
-        "invalid_arguments",
-        "start_workflow",
-        lambda _: {"workflowId": "line", "goal": "g", "context": {"n": [2**60]}},
-    ),
-    (
-        "invalid_arguments",
-        "start_workflow",
-        lambda _: {"workflowId": "line", "goal": "g", "workspacePath": "~nobody/x"},
-    ),
-    (
-        "invalid_arguments",
-        "start_workflow",
-        lambda _: {"workflowId": "line", "goal": "g", "workspacePath": "a\0b"},
-    ),
-    ("context_unset", "start_workflow", lambda _: {"workflowId": "asks", "goal": "g"}),
-    (
-        "invalid_arguments",
-        "start_workflow",
-        lambda _: {"workflowId": "line", "goal": "g", "context": {"goal": "mine"}},
-    ),
-    (
-        "invalid_arguments",
-        "start_workflow",
-        lambda _: {"workflowId": "line", "goal": "g", "preferences": {"autonomy": "wild"}},
-    ),
-    (
-        "invalid_arguments",
-        "continue_workflow",
-        lambda token: {"continueToken": token, "notes": "n", "context": {"interlock": 1}},
-    ),
+    ("unknown_workflow", "inspect_workflow", lambda _: {"workflowId": "lime"}),
+    ("invalid_arguments", "inspect_workflow", lambda _: {"workflowId": "line", "mode": "all"}),
     ("invalid_arguments", "resume_session", lambda _: {"limit": "many"}),
     ("invalid_arguments", "list_workflows", lambda _: {"tags": [1]}),
-    (
-        "notes_not_written",
-        "continue_workflow",
-        lambda token: {"continueToken": token, "notes": NOTES_BLANK},
-    ),
-    (
-        "notes_too_long",
-        "continue_workflow",
-        lambda token: {"continueToken": token, "notes": "x" * 70_000},
-    ),
 ]
 
 
@@ -288,17 +245,7 @@ def test_a_failing_world_is_an_answer_and_not_a_hang(
     st.sampled_from([tool.name for tool in TOOLS]),
     st.dictionaries(
         st.sampled_from(
-            [
-                "workflowId",
-                "goal",
-                "continueToken",
-                "output",
-                "intent",
-                "notes",
-                "tags",
-                "mode",
-                "id",
-            ]
+            sorted({name for tool in TOOLS for name in tool.input_schema["properties"]})
         ),
         st.none()
         | st.text()
