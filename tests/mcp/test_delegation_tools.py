@@ -20,7 +20,6 @@ from interlock.hooks.hook_result import HookEvent
 from interlock.store.failures import StoreUnusable
 from tests.mcp.agent import Agent
 
-pytestmark = pytest.mark.both_stores
 EMPTY = ("active_agent", "compaction_history", "handoff_from", "feature_reviews", "passed_handoffs")
 """The fields that other tests fill."""
 
@@ -166,68 +165,12 @@ def test_names_are_found_however_they_are_written_and_sentences_stay_whole(
     assert invocation.output.artifacts == ("a.md", "b.md")
 
 
-def test_a_session_of_another_project_is_not_written_to(
-    app: App, attended: Agent, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    other = tmp_path_factory.mktemp("other")
-    opt_in(other, "light")
-    elsewhere = gated_sessions.start(app, other)
-    assert isinstance(elsewhere, session_record.StartedSession)
-
-    problem = attended.refused(
-        "delegate", {"agent": "qa", "prompt": "Test", "sessionId": elsewhere.session}
-    )
-
-    assert problem["code"] == "not_allowed"
-    assert str(other) in problem["message"]
-
-
-def test_without_a_session_the_way_to_one_is_shown(agent: Agent, tmp_path: Path) -> None:
-    opt_in(tmp_path, "standard")
-
-    problem = agent.refused("delegate", {"agent": "qa", "prompt": "Test"})
-
-    assert problem["details"]["correctCall"] == {"tool": "session", "params": {"action": "start"}}
-
-
 def hook(app: App, project: Path, event: HookEvent, **fields: object) -> str:
     payload = {"session_id": "talk", "cwd": str(project), **fields}
     result = run_hook(claude_code.HOST, event, app.home, json.dumps(payload).encode())
     assert result.code == 0, result.err
     told: dict[str, Any] = json.loads(result.out) if result.out else {}
     return told.get("hookSpecificOutput", {}).get("additionalContext", "")
-
-
-def test_after_a_compaction_the_agent_is_told_everything_again(
-    app: App, agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opt_in(tmp_path, "standard")
-    hook(app, tmp_path, "session-start", source="startup")
-    session = session_record.announced_conversations(app)
-    monkeypatch.setenv("INTERLOCK_SESSION", next(iter(session)))
-    agent.ok("delegate", agent="analyst", prompt="Find the cause")
-    agent.ok(
-        "complete_delegation",
-        delegation="analyst",
-        summary="The cache",
-        handoffTo="architect",
-        verdict={"decision": "approve", "reasoning": "sure of it"},
-    )
-    agent.ok("delegate", agent="qa", prompt="Prove it")
-    agent.ok("record_decision", description="No cache", rationale="it lies")
-
-    told = hook(app, tmp_path, "session-start", source="compact")
-
-    for fact in (
-        "Active agent: qa",
-        "“Prove it”. When done: complete_delegation {",
-        "Hand-off from analyst to architect",
-        'To go on: delegate {"agent":"architect"',
-        "Verdict of analyst: PASS",
-        "No cache Because: it lies",
-        "analyst completed: The cache",
-    ):
-        assert fact in told
 
 
 def test_the_next_session_is_told_what_the_one_before_has_left(
@@ -316,44 +259,3 @@ def test_a_subagent_that_was_delegated_to_is_one_delegation(
 
     (invocation,) = work_of(app, session).agent_history
     assert (invocation.input.prompt, invocation.status) == ("Test it", "completed")
-
-
-def test_a_feature_is_completed_by_the_verdicts_of_its_reviewers(
-    app: App, agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opt_in(tmp_path, "standard")
-    hook(app, tmp_path, "session-start", source="startup")
-    session = next(iter(session_record.announced_conversations(app)))
-    monkeypatch.setenv("INTERLOCK_SESSION", session)
-    agent.ok("session", feature="Export")
-    agent.ok("delegate", agent="implementer", prompt="Build it")
-    stopped = agent.refused("session", {"action": "complete_feature"})
-    assert stopped["code"] == "feature_not_done"
-    assert "to implementer is open" in stopped["details"]["hint"]
-    agent.ok("complete_delegation", delegation="implementer", summary="Built")
-
-    opened = agent.ok("session", action="complete_feature", reviewers=["qa", "critic"])
-
-    assert opened["featureReview"]["awaited"] == ["qa", "critic"]
-    told = hook(app, tmp_path, "session-start", source="compact")
-    assert "Verdicts are awaited from: qa, critic; given: none." in told
-    assert '"verdict":{"decision":"<approve' in told
-    verdicts = iter(("reject", "approve", "approve", "conditional"))
-
-    def answer_all(calls: list[dict[str, Any]]) -> dict[str, Any]:
-        answers: list[dict[str, Any]] = []
-        for call in calls:
-            verdict = {"decision": next(verdicts), "reasoning": "tried it"}
-            params = {**call["params"], "summary": "Looked", "verdict": verdict}
-            answers.append(agent.ok(call["tool"], **params))
-        return answers[-1]["featureReview"]
-
-    blocked = answer_all(opened["nextCalls"])
-    assert (blocked["outcome"], blocked["isBlocking"]) == ("REJECTED", True)
-    assert blocked["reason"] == "qa: tried it"
-    assert "When that is put right: session {" in agent.ok("session")["summary"]
-    again = agent.ok("session", action="complete_feature", reviewers=["qa", "critic"])
-    assert answer_all(again["nextCalls"])["outcome"] == "WARN"
-    told = agent.ok("session")["summary"]
-    assert "is complete: WARN (critic: tried it). If nothing else is to be done: session" in told
-    assert work_of(app, session).workflow_phase == "complete"

@@ -1,30 +1,21 @@
 """The `session` tool, and refusals that are rarer than those of every day."""
 
-import json
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
-from interlock.app.callers import session_record
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.runs import approvals
 from interlock.cli import commands
-from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.approve import ApprovalVerdict
-from interlock.core.session.state import SessionState
-from tests.app.runs.test_approvals import Hands, at_approval
+from tests.app.callers.conversations import begun, project
 from tests.mcp.agent import Agent
-from tests.mcp.test_language import STEP, Run, write
+from tests.mcp.test_language import APPROVED, STEP, Run, write
 from tests.mcp.test_refusals import mend
-from tests.sessions import begin_recorded
-
-pytestmark = pytest.mark.both_stores
 
 NAMED = {"mode": "coding", "task": "T-1"}
-APPROVED = {**STEP, "requireConfirmation": {"kind": "human_approval", "question": "Well?"}}
 
 
 @pytest.fixture
@@ -144,25 +135,6 @@ def test_an_approval_that_is_not_answered_yet_is_told_to_the_agent(
     assert agent.ok(better, **given)["pending"]["stepId"] == "two"
 
 
-def test_answers_to_approvals_that_do_not_wait_are_refused_in_the_terminal(
-    app: App, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    long_ago = msgspec.structs.replace(app, clock=Hands())
-    answer = at_approval(long_ago, tmp_path, timeoutMinutes=1).answer
-    assert answer.approval is not None
-
-    def refused(*words: str) -> dict[str, Any]:
-        assert commands.run_cli(["approvals", *words, "--json"]) == 1
-        return json.loads(capsys.readouterr().out)
-
-    assert refused("grant", "apr_none")["code"] == "unknown_approval"
-    late = refused("grant", answer.approval.id)
-    assert late["code"] == "approval_answered"
-    assert "was denied already, by timeout" in late["error"]
-    again = refused("grant", answer.approval.id)
-    assert again == late, "it is told again how it was answered"
-
-
 def test_a_workflow_that_cannot_begin_says_that_its_file_is_wrong(
     agent: Agent, tmp_path: Path
 ) -> None:
@@ -179,22 +151,26 @@ def test_a_workflow_that_cannot_begin_says_that_its_file_is_wrong(
     assert "the workflow file must be changed" in problem["details"]["hint"]
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("session", {"action": "set", "mode": "planning", "task": "hijack"}),
+        ("session", {"action": "complete_feature", "feature": "hijack"}),
+        ("session", {"action": "end"}),
+        ("delegate", {"agent": "qa", "prompt": "hijack"}),
+    ],
+)
 def test_a_session_of_another_project_is_not_changed(
-    attended: Agent, app: App, tmp_path: Path
+    attended: Agent, app: App, tmp_path: Path, tool: str, arguments: dict[str, Any]
 ) -> None:
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    opt_in(elsewhere, "standard")
-    session = begin_recorded(app, elsewhere, Conversation("claude-code", "another")).session
+    session = begun(app, project(tmp_path / "elsewhere"), "another")
+    before = app.reader.stats().events
 
-    problem = attended.refused(
-        "session", {"sessionId": session, "mode": "coding", "task": "hijack", "action": "set"}
-    )
+    problem = attended.refused(tool, {**arguments, "sessionId": session})
 
     assert problem["code"] == "not_allowed"
-    state = session_record.state_of(app, session)
-    assert isinstance(state, SessionState)
-    assert (state.current_mode, state.active_task) == ("analysis", None)
+    assert str(tmp_path / "elsewhere") in problem["message"]
+    assert app.reader.stats().events == before
 
 
 def test_where_the_mode_is_refused_nothing_else_is_changed(attended: Agent) -> None:

@@ -84,8 +84,12 @@ def test_a_day_is_told_again_after_a_break_and_handed_over_to_the_next(
         assert told in after_break, after_break
     assert "Look for leaks" not in resumed, "it was not cut since, and knows"
 
+    completing = {"action": "complete_feature", "sessionId": session}
+    stopped = agent.refused("session", completing)
+    assert stopped["code"] == "feature_not_done"
+    assert "to security is open" in stopped["details"]["hint"]
     agent.ok("complete_delegation", delegation="security", summary="None", sessionId=session)
-    review = agent.ok("session", action="complete_feature", sessionId=session)
+    review = agent.ok("session", **completing)
     verdict = {"decision": "approve", "confidence": 90, "reasoning": "good"}
     *_, answered = [
         agent.ok(
@@ -101,6 +105,7 @@ def test_a_day_is_told_again_after_a_break_and_handed_over_to_the_next(
     second = begin_day(app, tmp_path, DAYS[1])
     assert "architect" in second, second
     assert "it needs a design" in second
+    assert f"{session}: decided by architect: No cache for exports" in second
     taken = agent.ok(
         "delegate", agent="architect", prompt="Design it", sessionId=session_named(second)
     )
