@@ -13,17 +13,14 @@ from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
 from interlock.core.gate.state import GateRow
-from interlock.core.ids import SessionId
-from interlock.core.protocol.gated_session import Conversation
 from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
 from interlock.mcp.unknown_caller import SESSION_PLACEHOLDER
 from interlock.store import gate_rows
-from tests.app.callers.conversations import in_client
+from tests.app.callers.conversations import begun, in_client
 from tests.mcp import playing_client
 from tests.mcp.agent import Agent
 from tests.scenes import install, linear
-from tests.sessions import begin_recorded
 
 pytestmark = pytest.mark.slow
 
@@ -111,108 +108,9 @@ def test_each_of_two_clients_finds_its_own_session(launch: Launch) -> None:
     assert "planning" in first.command("mode", "planning")
     assert first.call("session")["mode"] == "planning"
     assert second.call("session")["mode"] == "analysis"
-
-
-def test_a_client_without_hooks_beside_them_is_told_which_sessions_there_are(
-    launch: Launch,
-) -> None:
-    first, second, without = launch(), launch(), launch()
-    sessions = {first.hook("one"), second.hook("two")}
-
-    problem = without.call("session", task="T-1")
-
-    assert problem["code"] == "several_sessions"
-    calls = problem["details"]["nextCalls"]
-    assert {call["params"]["sessionId"] for call in calls} == sessions
-    assert all(call["params"]["task"] == "T-1" for call in calls)
-    assert problem["details"]["correctCall"]["params"] == {
-        "sessionId": SESSION_PLACEHOLDER,
-        "task": "T-1",
-    }
-    chosen = without.call(calls[0]["tool"], **calls[0]["params"])
-    assert (chosen["session"], chosen["task"]) == (calls[0]["params"]["sessionId"], "T-1")
-    run = without.call("start_workflow", workflowId="line", goal="of nobody here")
-    assert run["introduction"]["session"] not in sessions
-    assert without.call("session", continueToken=run["continueToken"])["status"] == "ungated"
-    begun = without.call("session", action="start")
-    assert begun["session"] not in sessions
-    shown = without.command("session", "get-state")
-    assert json.loads(shown)["code"] == "several_sessions"
-    for command in json.loads(shown)["commands"]:
-        words = command.split()[1:]
-        assert json.loads(without.command(*words))["sessionId"] == words[-1]
-
-
-def test_a_conversation_that_is_cleared_goes_on_in_its_session_though_others_are_there(
-    launch: Launch,
-) -> None:
-    first, second = launch(), launch()
-    mine = first.hook("one")
-    yours = second.hook("two")
-
     assert first.hook("another name", "clear") == mine
-    assert second.hook("two", "compact") == yours
-    assert first.call("session")["session"] == mine
+    assert second.hook("two", "resume") == yours
     assert second.hook("new") not in (mine, yours), "a start is a new session"
-
-
-def test_a_conversation_that_is_resumed_goes_on_in_its_session_if_that_is_known(
-    launch: Launch,
-) -> None:
-    first = launch()
-    mine = first.hook("one")
-    later = launch()
-
-    assert later.hook("one", "resume") == mine
-    assert later.call("session")["session"] == mine
-    assert later.hook("from before there were hooks", "resume") != mine
-
-
-def test_to_resume_an_older_session_moves_the_conversation_there(launch: Launch, app: App) -> None:
-    first = launch()
-    old = first.hook("one")
-    first.call("session", task="T-1", mode="planning")
-    run = first.call("start_workflow", workflowId="line", goal="Paint the fence")
-    later = launch()
-    new = later.hook("two")
-
-    (found,) = later.call("resume_session", query="paint fence")["candidates"]
-    assert found["nextCall"] == {
-        "tool": "resume_session",
-        "params": {"runId": run["introduction"]["run"]},
-    }
-    assert later.call("session")["session"] == new, "to look moves nothing"
-    named = later.call("resume_session", **found["nextCall"]["params"])
-    assert f"now part of {old} (mode planning)" in named["hint"]
-    (there,) = named["candidates"]
-    assert there["nextCall"]["tool"] == "continue_workflow"
-
-    shown = later.call("continue_workflow", **there["nextCall"]["params"])
-    assert shown["pending"] == run["pending"]
-    assert later.call("session")["session"] == old
-    assert app.reader.session_of_conversation("claude-code", "two") == old
-    assert app.reader.session_of_conversation("claude-code", "one") == old
-    assert [found["nextCall"]["tool"] for found in later.call("resume_session")["candidates"]] == [
-        "continue_workflow"
-    ], "there is nowhere to move any more"
-
-
-def test_where_an_agent_may_not_follow_it_is_told_and_gets_its_token_all_the_same(
-    launch: Launch, app: App
-) -> None:
-    first = launch()
-    old = first.hook("one")
-    run = first.call("start_workflow", workflowId="line", goal="Paint the fence")
-    gated_sessions.change_mode(app, SessionId(old), "disabled", by="user")
-    later = launch()
-    new = later.hook("two")
-
-    named = later.call("resume_session", sessionId=old)
-
-    assert "switching the gate off is the user's" in named["hint"]
-    assert later.call("session")["session"] == new
-    call = named["candidates"][0]["nextCall"]
-    assert later.call(call["tool"], **call["params"])["pending"] == run["pending"]
 
 
 def test_a_client_that_another_one_starts_works_for_it_and_does_not_move_it(
@@ -231,6 +129,83 @@ def test_a_client_that_another_one_starts_works_for_it_and_does_not_move_it(
     assert first.call("session")["session"] == mine
 
 
+@pytest.fixture
+def run(app: App, project: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """A run in the session of another conversation."""
+    monkeypatch.chdir(project)
+    session = begun(app, project, "one", "planning")
+    agent = Agent(McpProtocol(app, TOOLS))
+    return agent.ok("start_workflow", workflowId="line", goal="Paint", sessionId=session)
+
+
+def test_to_resume_an_older_session_moves_the_conversation_there(
+    app: App, project: Path, child: int, run: dict[str, Any]
+) -> None:
+    old, new = run["introduction"]["session"], begun(app, project, "two")
+    later = Agent(McpProtocol(in_client(app, child, "two"), TOOLS))
+
+    (found,) = later.ok("resume_session", query="paint")["candidates"]
+    assert found["nextCall"] == {
+        "tool": "resume_session",
+        "params": {"runId": run["introduction"]["run"]},
+    }
+    assert later.ok("session")["session"] == new, "to look moves nothing"
+    named = later.ok("resume_session", **found["nextCall"]["params"])
+    assert f"now part of {old} (mode planning)" in named["hint"]
+    (there,) = named["candidates"]
+    assert there["nextCall"]["tool"] == "continue_workflow"
+
+    shown = later.ok("continue_workflow", **there["nextCall"]["params"])
+    assert shown["pending"] == run["pending"]
+    assert later.ok("session")["session"] == old
+    assert app.reader.session_of_conversation("claude-code", "two") == old
+    assert app.reader.session_of_conversation("claude-code", "one") == old
+    assert [found["nextCall"]["tool"] for found in later.ok("resume_session")["candidates"]] == [
+        "continue_workflow"
+    ], "there is nowhere to move any more"
+
+
+def test_where_an_agent_may_not_follow_it_is_told_and_gets_its_token_all_the_same(
+    app: App, project: Path, child: int, run: dict[str, Any]
+) -> None:
+    old, new = run["introduction"]["session"], begun(app, project, "two")
+    gated_sessions.change_mode(app, old, "disabled", by="user")
+    later = Agent(McpProtocol(in_client(app, child, "two"), TOOLS))
+
+    named = later.ok("resume_session", sessionId=old)
+
+    assert "switching the gate off is the user's" in named["hint"]
+    assert later.ok("session")["session"] == new
+    call = named["candidates"][0]["nextCall"]
+    assert later.ok(call["tool"], **call["params"])["pending"] == run["pending"]
+
+
+def test_where_several_sessions_may_be_meant_each_has_its_call(
+    app: App, project: Path, run: dict[str, Any]
+) -> None:
+    """A client without hooks, beside two with them."""
+    agent = Agent(McpProtocol(app, TOOLS))
+    named = run["introduction"]["session"]
+    sessions = {named, begun(app, project, "two")}
+
+    problem = agent.refused("session", {"task": "T-1"})
+
+    assert problem["code"] == "several_sessions"
+    calls = problem["details"]["nextCalls"]
+    assert {call["params"]["sessionId"] for call in calls} == sessions
+    assert all(call["params"]["task"] == "T-1" for call in calls)
+    correct = {"sessionId": SESSION_PLACEHOLDER, "task": "T-1"}
+    assert problem["details"]["correctCall"]["params"] == correct
+    chosen = agent.ok(calls[0]["tool"], **calls[0]["params"])
+    assert (chosen["session"], chosen["task"]) == (calls[0]["params"]["sessionId"], "T-1")
+    assert agent.ok("session", token=f"`{run['continueToken']}`")["session"] == named
+    assert agent.refused("session", {"token": "ct1oops"})["code"] == "token_mangled"
+    other = agent.ok("start_workflow", workflowId="line", goal="of nobody here")
+    assert other["introduction"]["session"] not in sessions
+    assert agent.ok("session", continueToken=other["continueToken"])["status"] == "ungated"
+    assert agent.ok("session", action="start")["session"] not in sessions
+
+
 def test_a_server_whose_client_has_no_session_any_more_is_not_lost(
     app: App, project: Path, child: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -244,18 +219,6 @@ def test_a_server_whose_client_has_no_session_any_more_is_not_lost(
     begun = agent.ok("session", action="start")
     assert agent.ok("session")["session"] == begun["session"]
     assert app.reader.session_of_conversation("claude-code", "gone") == begun["session"]
-
-
-def test_a_run_says_whose_session_is_meant(agent: Agent, app: App) -> None:
-    root = Path.cwd()
-    opt_in(root, "standard")
-    for name in ("one", "two"):
-        begin_recorded(app, root, Conversation("claude-code", name))
-    wanted = begin_recorded(app, root, Conversation("claude-code", "three")).session
-    run = agent.ok("start_workflow", workflowId="line", goal="Named", sessionId=wanted)
-
-    assert agent.ok("session", token=f"`{run['continueToken']}`")["session"] == wanted
-    assert agent.refused("session", {"token": "ct1oops"})["code"] == "token_mangled"
 
 
 def test_a_directory_that_is_not_there_is_refused(agent: Agent) -> None:

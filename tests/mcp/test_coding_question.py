@@ -1,6 +1,5 @@
 """Going on to coding: the hook has the client ask the user, and only then the tool changes it."""
 
-import json
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,13 +12,10 @@ from interlock.app.gate.opt_in import opt_in
 from interlock.cli import commands
 from interlock.core.ids import SessionId
 from interlock.core.session.events import ModeChanged, decode_envelope
-from interlock.hooks import fast
 from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
 from tests.hooks.desk import Desk
 from tests.mcp.agent import Agent
-
-pytestmark = pytest.mark.both_stores
 
 TOOL = "mcp__interlock__session"
 CODING = {"mode": "coding"}
@@ -120,22 +116,3 @@ def test_a_question_is_used_once_and_not_by_a_command(
     assert agent.ok("session", **CODING)["mode"] == "coding"
 
     assert not question.exists()
-
-
-@pytest.mark.parametrize(
-    ("given", "settled"),
-    [({}, "fast"), ({"mode": "planning"}, "full"), (CODING, "full"), ({"Mode": "CODING"}, "full")],
-)
-def test_the_fast_hook_leaves_the_question_to_the_full_one(
-    desk: Desk, given: dict[str, str], settled: str
-) -> None:
-    payload = {
-        "session_id": desk.session,
-        "cwd": str(desk.project),
-        "tool_name": TOOL,
-        "tool_input": given,
-    }
-
-    found = fast.run("claude-code", "pre-tool", str(desk.home), json.dumps(payload).encode())
-
-    assert found == (settled == "fast")

@@ -10,7 +10,6 @@ from interlock.app.context import App
 from interlock.core.workflow.compiler import Compilation, compile_content
 from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
-from interlock.workspace.projects.catalogue import BUNDLED_DIRECTORY
 from tests.blanks import fill
 from tests.core.workflow.test_foreign_schema import KNOWN, ForeignFile
 from tests.core.workflow.workflow_samples import encoded
@@ -62,14 +61,6 @@ def assert_ended(answer: dict[str, Any]) -> None:
     if "approval" not in answer:
         progress = answer["progress"]
         assert progress["done"] + progress["skipped"] == progress["of"]
-
-
-@pytest.mark.parametrize("name", sorted(path.stem for path in BUNDLED_DIRECTORY.glob("*.json")))
-def test_bundled_workflows(agent: Agent, name: str) -> None:
-    answer, shown, _ = go_through(agent, name)
-
-    assert_ended(answer)
-    assert shown
 
 
 @pytest.mark.parametrize("path", sorted(FOREIGN.glob("*.json")), ids=lambda path: path.stem)
