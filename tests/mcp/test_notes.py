@@ -11,6 +11,7 @@ from interlock.app.context import App
 from interlock.mcp.tools import TOOLSETS
 from tests.effort import scale
 from tests.mcp.agent import Agent
+from tests.mcp.dry_run import suggested_calls
 
 
 @pytest.fixture(autouse=True)
@@ -56,6 +57,7 @@ def test_a_note_is_written_found_read_and_edited(agent: Agent, folder: Path) -> 
         ("edit_note", {"note": "A note", "operation": "Append", "text": "more"}),
         ("move_note", {"identifier": "A note", "destination_folder": "elsewhere/"}),
         ("write_note", {"title": "B", "body": "text", "directory": "d", "note_type": "note"}),
+        ("write_note", {"name": "Called", "content": "text"}),
     ],
 )
 def test_what_agents_call_things_is_understood(agent: Agent, tool: str, sent: Any) -> None:
@@ -65,61 +67,6 @@ def test_what_agents_call_things_is_understood(agent: Agent, tool: str, sent: An
 
     assert not result["isError"], result["content"][0]["text"]
     assert "warnings" not in result["structuredContent"]
-
-
-def test_the_second_of_two_writers_is_shown_what_the_first_wrote(
-    agent: Agent, folder: Path
-) -> None:
-    made = agent.ok("write_note", title="Shared", content="begin")
-    first = agent.ok(
-        "write_note", title="Shared", content="mine", overwrite=True, version=made["version"]
-    )
-
-    refused = agent.refused(
-        "write_note",
-        {"title": "Shared", "content": "yours", "overwrite": True, "version": made["version"]},
-    )
-
-    assert refused["code"] == "note_changed"
-    assert "-mine" in refused["message"]
-    assert "+yours" in refused["message"]
-    assert first["version"] in refused["details"]["hint"]
-    call = refused["details"]["correctCall"]
-    seen = agent.ok(call["tool"], **call["params"])
-    agent.ok(
-        "write_note",
-        title="Shared",
-        content="mine and yours",
-        overwrite=True,
-        version=seen["version"],
-    )
-    assert (folder / "Shared.md").read_text().endswith("mine and yours\n")
-
-
-def test_a_name_that_is_nearly_right_leads_to_calls_that_work(agent: Agent) -> None:
-    agent.ok("write_note", title="Event log", content="text", folder="one")
-    agent.ok("write_note", title="Event log", content="other", folder="two", separate=True)
-
-    missing = agent.refused("read_note", {"identifier": "the event logs"})
-    several = agent.refused("read_note", {"identifier": "event log"})
-
-    assert missing["code"] == "unknown_note"
-    assert several["code"] == "several_notes"
-    for refusal in (missing, several):
-        for call in refusal["details"]["nextCalls"]:
-            assert agent.ok(call["tool"], **call["params"])["title"] == "Event log"
-
-
-def test_a_note_of_nearly_the_same_title_is_named_before_a_second_one_is_made(
-    agent: Agent,
-) -> None:
-    agent.ok("write_note", title="Use SQLite", content="text")
-
-    refused = agent.refused("write_note", {"title": "Use SQLite!", "content": "again"})
-
-    assert refused["code"] == "note_exists"
-    (separate,) = refused["details"]["nextCalls"]
-    assert agent.ok(separate["tool"], **separate["params"])["result"] == "created"
 
 
 def test_an_append_whose_answer_was_lost_is_made_once(agent: Agent, folder: Path) -> None:
@@ -134,28 +81,6 @@ def test_an_append_whose_answer_was_lost_is_made_once(agent: Agent, folder: Path
     assert (first, named[0]) == (again, named[1])
     assert reused["code"] == "request_reused"
     assert (folder / "A note.md").read_text().endswith("text\nline\nline\n")
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"operation": "find_replace", "findText": "nowhere", "content": "x"}, "does not contain"),
-        ({"operation": "find_replace", "findText": "a", "content": "x"}, "3 times"),
-        ({"operation": "insert_after_section", "section": "Nix", "content": "x"}, "no section"),
-        ({"operation": "replace_section", "section": "One", "content": "x"}, "needs the version"),
-        ({}, "names neither"),
-    ],
-)
-def test_an_edit_that_does_not_fit_says_why_and_changes_nothing(
-    agent: Agent, folder: Path, change: dict[str, Any], said: str
-) -> None:
-    folder.mkdir(parents=True)
-    (folder / "n.md").write_text("# N\n\na a a\n\n## One\n\ntext\n")
-
-    refused = agent.refused("edit_note", {"identifier": "n", **change})
-
-    assert said in refused["message"]
-    assert (folder / "n.md").read_text() == "# N\n\na a a\n\n## One\n\ntext\n"
 
 
 def test_frontmatter_is_set_and_a_key_removed_and_the_rest_is_as_it_was(
@@ -205,36 +130,6 @@ def test_without_a_project_the_agent_is_told_what_makes_one(agent: Agent, tmp_pa
     assert "interlock init" in refused["details"]["hint"]
 
 
-def test_a_span_of_time_that_is_none_is_answered_with_one_that_is(agent: Agent) -> None:
-    refused = agent.refused("recent_activity", {"timeframe": "soonish"})
-
-    call = refused["details"]["correctCall"]
-    assert agent.ok(call["tool"], **call["params"])
-
-
-def test_links_that_are_left_out_of_a_context_are_counted(agent: Agent, folder: Path) -> None:
-    folder.mkdir(parents=True)
-    (folder / "a.md").write_text("".join(f"[[n{number}]]\n" for number in range(53)))
-
-    result = agent.call("build_context", {"identifier": "a"})
-
-    assert result["structuredContent"]["notes"][0]["linksLeftOut"] == 3
-    assert "3 more links" in result["content"][0]["text"]
-
-
-@pytest.mark.parametrize(
-    ("tool", "name"),
-    [("search_notes", "types"), ("search_notes", "tags"), ("recent_activity", "types")],
-)
-def test_thousands_of_kinds_are_too_many_and_no_broken_disk(
-    agent: Agent, tool: str, name: str
-) -> None:
-    refused = agent.refused(tool, {name: [f"t{number}" for number in range(5_000)]})
-
-    assert refused["code"] == "invalid_arguments"
-    assert f"5000 {name}" in refused["message"]
-
-
 JUNK = st.one_of(
     st.none(),
     st.booleans(),
@@ -251,7 +146,7 @@ JUNK = st.one_of(
 @pytest.mark.parametrize("tool", TOOLSETS["notes"], ids=lambda tool: tool.name)
 @settings(max_examples=scale(80), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_whatever_is_sent_is_answered_and_is_never_a_bug(
+def test_whatever_is_sent_is_answered_and_a_refusal_leads_to_a_call_that_is_understood(
     agent: Agent, folder: Path, tool: Any, data: st.DataObject
 ) -> None:
     folder.mkdir(parents=True, exist_ok=True)
@@ -263,18 +158,19 @@ def test_whatever_is_sent_is_answered_and_is_never_a_bug(
 
     result = agent.plain(tool.name, sent)
 
-    assert result["structuredContent"].get("code") != "internal_error", result["content"]
+    answer = result["structuredContent"]
+    assert answer.get("code") != "internal_error", result["content"]
+    refused = [answer]
+    for _ in range(4):  # of several mistakes, each refusal may name one
+        again = [
+            agent.plain(call["tool"], call["params"])["structuredContent"]
+            for problem in refused
+            for call in suggested_calls(problem)
+        ]
+        refused = [problem for problem in again if problem.get("code") == "invalid_arguments"]
+    assert refused == []
     outside = {path for path in Path.cwd().rglob("*.md") if folder.resolve() not in path.parents}
     assert not outside
-
-
-def test_a_search_without_hits_does_not_speak_of_any(agent: Agent) -> None:
-    agent.ok("write_note", title="A note", content="word")
-
-    text = agent.call("search_notes", {"query": "kestrel heron"})["content"][0]["text"]
-
-    assert "Nothing was found" in text
-    assert "these have some" not in text
 
 
 @pytest.mark.parametrize(
