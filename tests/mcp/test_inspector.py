@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from interlock.mcp.tools import TOOLSETS, USUAL_TOOLSETS
+
 INSPECTOR = Path(__file__).parents[1] / "inspector" / "node_modules" / ".bin" / "mcp-inspector"
 
 pytestmark = [
@@ -37,27 +39,8 @@ def test_it_lists_the_tools(home: Path) -> None:
     code, listed = inspect(home, "--method", "tools/list")
 
     assert code == 0
-    assert [tool["name"] for tool in listed["tools"]] == [
-        "list_workflows",
-        "inspect_workflow",
-        "start_workflow",
-        "continue_workflow",
-        "checkpoint_workflow",
-        "resume_session",
-        "session",
-        "request_approval",
-        "delegate",
-        "complete_delegation",
-        "record_decision",
-        "search_notes",
-        "read_note",
-        "write_note",
-        "edit_note",
-        "build_context",
-        "recent_activity",
-        "move_note",
-        "delete_note",
-    ]
+    usual = [tool.name for toolset in USUAL_TOOLSETS for tool in TOOLSETS[toolset]]
+    assert [tool["name"] for tool in listed["tools"]] == usual
 
 
 def test_it_calls_a_tool(home: Path) -> None:
