@@ -102,22 +102,13 @@ def test_every_path_ends_and_together_they_visit_every_step(
         assert "gaps" not in end, f"{way}: who does all that is asked leaves nothing open"
         visited |= driver.visited
         for prompt in driver.prompts:
+            assert "(not set" not in prompt
+            assert ARGUMENT.findall(prompt) == [], "the routine was not given it"
             asked |= {key: list(values) for key, values in offered(prompt).items()}
 
     steps = [step.id for step, _ in workflow.steps_with_loops()]
     assert [step for step in steps if step not in visited] == [], "no path leads there"
     assert asked == enums_of(workflow), "the prompts offer just what the schema takes"
-
-
-@each
-def test_what_is_asked_is_whole(app: App, agent: Agent, name: str) -> None:
-    entry = entry_of(app, name)
-    for way in ways_of(entry.pinned.workflow):
-        driver = driver_of(app, agent, name, way)
-        driver.finish(driver.start(name))
-        for prompt in driver.prompts:
-            assert "(not set" not in prompt
-            assert ARGUMENT.findall(prompt) == [], "the routine was not given it"
 
 
 @each
