@@ -83,6 +83,7 @@ def test_a_session_that_starts_is_told_where_it_stands(client: Client) -> None:
     assert "Mode: analysis" in text
     what = "the user is asked about each" if client.host.asks else "none may be run"
     assert f"before coding, {what} that does not surely read" in text
+    assert "Shell commands are not confined" in text
 
 
 @each(*STARTING)
