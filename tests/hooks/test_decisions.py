@@ -9,10 +9,11 @@ import pytest
 
 from interlock.agents.hosts.registry import NAMES, host_named
 from interlock.app.context import App
+from interlock.app.gate import gate_journal
 from interlock.core.gate.state import MODES, Mode
 from interlock.hooks.full_hook import run_hook
 from interlock.hooks.hook_result import BLOCKING_EXIT_CODE, HookResult
-from tests.hooks.clients import ASKING, TOOLS, Client, attend
+from tests.hooks.clients import ASKING, TOOLS, Client, attend, read_decision
 
 SILENCE = HookResult()
 KINDS = ("read", "own", "edit", "shell")
@@ -103,23 +104,6 @@ def test_what_is_allowed_is_allowed_in_silence(client: Client, mode: Mode) -> No
     assert client.send("pre-tool", **reading) == SILENCE
 
 
-@pytest.mark.parametrize("host", ["codex", "opencode", "cursor"])
-def test_a_host_that_cannot_ask_is_never_told_to(
-    app: App, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str
-) -> None:
-    assert host not in ASKING
-    client = Client(app, home, tmp_path, host)
-    attend(monkeypatch, client.host)
-    foreign: dict[str, Any] = {"tool_name": "mcp__other__thing", "tool_input": {}}
-    for mode in MODES:
-        client.begin(mode)
-        for kind in KINDS:
-            outcome = client.send("pre-tool", **client.tool(kind))
-            assert b'"ask"' not in outcome.out
-            assert b'"allow"' not in outcome.out
-        assert b'"ask"' not in client.send("pre-tool", **foreign).out
-
-
 def test_a_client_that_an_agent_started_asks_nobody(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,19 +122,19 @@ def test_a_conversation_that_nobody_knows_only_reads(client: Client) -> None:
         assert client.call(kind).answer == expected, kind
 
 
-@pytest.mark.usefixtures("is_attended")
-def test_a_tool_that_nobody_knows_is_asked_about_or_denied(client: Client) -> None:
+@pytest.mark.parametrize("tool", ["brand_new_tool", "mcp__other__thing"])
+def test_a_tool_that_nobody_knows_is_asked_about_where_somebody_can_be_asked(
+    client: Client, tool: str, *, is_attended: bool
+) -> None:
     client.begin("planning")
 
-    raw = client.told("pre-tool", tool_name="brand_new_tool", tool_input={"a": 1})
+    said = read_decision(
+        client.host.name, client.told("pre-tool", tool_name=tool, tool_input={"a": 1})
+    )
 
-    assert raw
-    assert raw in (FORMS[client.host.name](a, _reason(raw)) for a in ("ask", "deny"))
-
-
-def _reason(raw: dict[str, Any]) -> str:
-    texts = (*raw.values(), *raw.get("hookSpecificOutput", {}).values())
-    return next(text for text in texts if isinstance(text, str) and "(tool.unlisted," in text)
+    answer = "ask" if is_attended and client.host.name in ASKING else "deny"
+    assert said.raw == FORMS[client.host.name](answer, said.reason)
+    assert "(tool.unlisted," in said.reason
 
 
 def test_a_path_that_holds_our_rules_is_denied_in_every_mode(client: Client) -> None:
@@ -197,6 +181,8 @@ def test_what_a_rule_only_advises_against_passes_with_a_word_where_the_host_has_
     assert raw == ADVICE[client.host.name](told)
     assert not client.host.is_denial(raw)
     assert client.host.name == "cursor" or "a rule here advises against it" in told
+    (line,) = gate_journal.journal_lines(client.home)
+    assert (line.answer, line.opened) == ("allow", "advisory")
 
 
 @pytest.mark.parametrize("host", NAMES)

@@ -64,48 +64,38 @@ def test_a_bound_conversation_keeps_its_gate_wherever_it_is(
     assert answer(scene, tool, given, session_id="of nobody") is None
 
 
-def test_a_file_in_a_stricter_project_is_under_its_policy_too(scene: Scene) -> None:
+@pytest.mark.parametrize("place", ["other", "project/inner"])
+def test_a_file_in_a_stricter_project_is_under_its_policy_too(scene: Scene, place: str) -> None:
     scene.goes_to("coding")
-    other = scene.base / "other"
+    other = scene.base / place
     (other / ".interlock").mkdir(parents=True)
     (other / ".interlock" / "config.toml").write_text('[gate]\nprotected = ["kept.py"]\n')
     (scene.project / "link.py").symlink_to(other / "kept.py")
+    (scene.project / "link").symlink_to(other)
 
     assert answer(scene, "Write", {"file_path": str(other / "free.py")}) is None
     assert answer(scene, "Write", {"file_path": str(other / "kept.py")}) == "deny"
-    assert answer(scene, "Write", {"file_path": "<PROJECT>/link.py"}) == "deny"
+    for name in ("link.py", "link/kept.py"):
+        assert answer(scene, "Write", {"file_path": f"<PROJECT>/{name}"}) == "deny"
 
 
 @pytest.mark.parametrize("key", ["workspacePath", "workspace", "workspace_path"])
-def test_notes_of_another_project_are_files_like_any(scene: Scene, key: str) -> None:
+def test_notes_of_another_project_are_files_like_any(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
     other, tool = scene.base / "other", "mcp__interlock__write_note"
     other.mkdir()
+    (scene.project / "link").symlink_to(scene.base)
+    monkeypatch.chdir(scene.project)  # the server's own directory is another
     note = {"title": "T", "content": "x"}
 
     assert answer(scene, tool, note) is None
     assert answer(scene, tool, {**note, key: "<PROJECT>"}) is None
-    assert answer(scene, tool, {**note, key: str(other)}) == "deny"
+    for place in (str(other), "/proc/self/cwd", "<PROJECT>/link"):
+        assert answer(scene, tool, {**note, key: place}) == "deny", place
     assert answer(scene, "mcp__interlock__read_note", {**note, key: str(other)}) is None
     scene.goes_to("coding")
     assert answer(scene, tool, {**note, key: str(other)}) is None
-
-
-def test_the_clients_own_plan_is_no_edit(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its native mode for plans writes a file outside of the project, and must work."""
-    config = scene.base / "config"
-    (config / "plans").mkdir(parents=True)
-    (config / "plans" / "link.md").symlink_to(config / "settings.json")
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(config))
-
-    for mode in ("analysis", "coding"):
-        scene.goes_to(mode)
-        plan = {"file_path": str(config / "plans" / "a.md")}
-        assert answer(scene, "Write", plan, permission_mode="plan") is None
-        for name in ("settings.json", "plans/../settings.json", "plans/link.md"):
-            given = {"file_path": str(config / name)}
-            assert answer(scene, "Write", given, permission_mode="plan") == "deny"
-        assert answer(scene, "Write", WRITE, permission_mode="plan") == "deny"
-    assert answer(scene, "Write", WRITE) is None, "the mode itself is still coding"
 
 
 CONFINED = {"AI_AGENT": "claude-code_2-1-325_harness"}

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from interlock.app.clock import SystemClock
-from interlock.app.gate import bypasses, gate_journal, policy, trust
+from interlock.app.gate import bypasses, policy, trust
 from interlock.app.gate.opt_in import opt_in
-from interlock.core.gate.rules import Bypass
 from interlock.workspace.machine import grants
 from tests.hooks.desk import Desk
 
@@ -115,18 +114,6 @@ def test_a_checkout_is_the_same_through_a_link(desk: Desk) -> None:
     assert "Mode: coding" in told["hookSpecificOutput"]["additionalContext"]
 
 
-def test_trust_can_be_taken_back(desk: Desk) -> None:
-    trusted(desk)
-    desk.begin()
-    desk.mode("analysis")
-
-    assert trust.revoke(desk.home, desk.project)
-
-    assert desk.tool("mcp__docs__search").answer == "ask"
-    assert not trust.revoke(desk.home, desk.project)
-    assert not (desk.home / grants.TRUSTED_FILE).exists()
-
-
 @pytest.mark.parametrize("harm", ["{", '{"v": 2}', '{"v": 1, "trusted": [{"root": 1}]}', "\0"])
 def test_without_the_list_of_what_is_trusted_nothing_is(desk: Desk, harm: str) -> None:
     trusted(desk)
@@ -176,56 +163,12 @@ def test_what_a_stranger_wrote_is_not_told_to_the_model(desk: Desk) -> None:
     assert "ignore" not in str(desk.begin())
 
 
-def opened_up(desk: Desk, rule: str, **changes: object) -> Bypass:
-    wanted: dict[str, object] = {
-        "root": None,
-        "days": None,
-        "at_ms": SystemClock().now_ms(),
-        **changes,
-    }
-    made = bypasses.add(desk.home, rule, "a good reason", **wanted)  # pyright: ignore[reportArgumentType]
-    assert isinstance(made, Bypass)
-    return made
-
-
 @pytest.fixture
 def plain(home: Path, tmp_path: Path) -> Desk:
     opt_in(tmp_path, "standard")
     found = Desk(home, tmp_path)
     found.begin()
     return found
-
-
-def test_a_bypass_lets_pass_and_each_time_is_kept_with_its_name(plain: Desk) -> None:
-    assert plain.tool("Write", file_path="a").answer == "deny"
-
-    made = opened_up(plain, "mode.analysis")
-
-    assert plain.tool("Write", file_path="a") == ("allow", "")
-    assert plain.tool("Read", file_path="a").answer == "allow"
-    denied, let_through = gate_journal.journal_lines(plain.home)
-    assert (denied.answer, denied.opened) == ("deny", "")
-    assert (let_through.answer, let_through.rule) == ("allow", "mode.analysis")
-    assert let_through.opened == f"{made.id}: a good reason"
-    assert bypasses.remove(plain.home, made.id) == made
-    assert plain.tool("Write", file_path="a").answer == "deny"
-    assert not (plain.home / grants.BYPASSES_FILE).exists()
-
-
-def test_a_bypass_holds_in_its_project_and_for_its_time(plain: Desk, tmp_path: Path) -> None:
-    elsewhere = tmp_path / "elsewhere"
-    opened_up(plain, "mode.analysis", root=elsewhere)
-    long_ago = SystemClock().now_ms() - 2 * DAY_MS
-    opened_up(plain, "mode.analysis", days=1, at_ms=long_ago)
-    assert plain.tool("Write", file_path="a").answer == "deny"
-
-    here = opened_up(plain, "mode.analysis", root=plain.project, days=1)
-
-    assert plain.tool("Write", file_path="a").answer == "allow"
-    assert {known.project for known in bypasses.all_bypasses(plain.home)} == {
-        str(elsewhere),
-        here.project,
-    }, "what was over is gone"
 
 
 @pytest.mark.parametrize(
@@ -245,7 +188,8 @@ def test_a_bypass_holds_in_its_project_and_for_its_time(plain: Desk, tmp_path: P
 def test_what_is_broken_of_the_users_opens_nothing_and_is_told(
     plain: Desk, name: str, harm: str
 ) -> None:
-    opened_up(plain, "mode.analysis")
+    added_ms = SystemClock().now_ms()
+    bypasses.add(plain.home, "mode.analysis", "x", root=None, days=None, at_ms=added_ms)
     assert plain.tool("Write", file_path="a").answer == "allow"
 
     (plain.home / name).write_text(harm)
@@ -256,18 +200,6 @@ def test_what_is_broken_of_the_users_opens_nothing_and_is_told(
     assert remark.startswith(f"`{plain.home / name}` cannot be used: ")
     assert remark.endswith("nothing counts that the user has opened.")
     assert remark in plain.begin()["systemMessage"]
-
-
-def test_a_rule_that_the_user_made_advisory_tells_and_is_kept(plain: Desk) -> None:
-    (plain.home / "config.toml").write_text('[gate.rules]\n"mode.analysis" = "advisory"\n')
-
-    written = plain.tool("Write", file_path="a")
-
-    assert written.answer == "allow"
-    assert "in which nothing is edited (`Write`)" in written.text
-    (line,) = gate_journal.journal_lines(plain.home)
-    assert (line.answer, line.opened) == ("allow", "advisory")
-    assert line.id in written.text
 
 
 def test_other_sections_of_the_users_config_are_left_to_others(plain: Desk) -> None:

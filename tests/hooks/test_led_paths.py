@@ -15,7 +15,6 @@ from interlock.core.gate.state import Mode
 from interlock.sandbox.real_path import real_path
 from tests.effort import scale
 from tests.hooks.scene import Scene
-from tests.hooks.test_fast_process import fast_command, outcome
 from tests.unprivileged import nobody
 
 
@@ -298,28 +297,6 @@ def test_a_data_home_behind_a_link_is_kept_by_both_of_its_names(
     assert answer(kept, "Write", {"file_path": f"{own}/a.py"}) == "allow"
 
 
-def test_a_project_inside_another_is_under_its_own_policy(kept: Scene) -> None:
-    kept.goes_to("coding")
-    inner = kept.project / "inner"
-    (inner / ".interlock").mkdir(parents=True)
-    (inner / ".interlock/config.toml").write_text('[gate]\nprotected = ["kept.py"]\n')
-
-    assert answer(kept, "Write", {"file_path": f"{inner}/kept.py"}) == "deny"
-    assert answer(kept, "Write", {"file_path": f"{link(kept, inner)}/kept.py"}) == "deny"
-    assert answer(kept, "Write", {"file_path": f"{inner}/free.py"}) == "allow"
-
-
-@pytest.mark.parametrize("workspace", ["/proc/self/cwd", "<PROJECT>/link"])
-def test_notes_go_where_links_lead(
-    kept: Scene, workspace: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(kept.project)  # the server's own directory is another
-    link(kept, kept.base)
-    note = {"title": "T", "content": "x", "workspacePath": workspace}
-
-    assert answer(kept, "mcp__interlock__write_note", note) == "deny"
-
-
 def test_a_link_in_place_of_the_clients_own_directory_opens_nothing(
     kept: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -335,6 +312,30 @@ def test_a_link_in_place_of_the_clients_own_directory_opens_nothing(
     assert answer(kept, "Write", plan) == "deny"
 
 
+@pytest.mark.parametrize("mode", ["planning", "coding"])
+def test_names_count_from_the_directory_that_a_call_gives(scene: Scene, mode: Mode) -> None:
+    scene.goes_to(mode)
+    (scene.home / "secret").write_text("x")
+    folder = os.path.relpath(scene.home, scene.project)
+    above, name = os.path.split(folder)
+
+    for key in ("workdir", "working_directory", "dir_path", "directory", "cwd"):
+        for where in (folder, str(scene.home), str(link(scene, scene.home, f"{mode}-{key}"))):
+            assert answer(scene, "Bash", {"command": "cat secret", key: where}) == "deny", key
+            write = {"command": "echo x > config.toml", key: where}
+            assert answer(scene, "Bash", write) != "allow", key
+    for pattern in ("s*", "*", "secre?", "[s]ecret"):
+        read = f"cat {mode}-cwd/{pattern}"
+        assert answer(scene, "Bash", {"command": read}) == "deny", read
+    assert answer(scene, "Bash", {"command": f"rm {mode}-cwd/*"}) != "allow"
+    for fields in (
+        {"path": above, "glob": f"{name}/secret"},
+        {"base": above, "x": f"{name}/secret"},
+    ):
+        assert answer(scene, "Grep", {"pattern": ".", **fields}) == "deny"
+    assert answer(scene, "Bash", {"command": "cat a.py", "workdir": "."}) == "allow"
+
+
 HOST_READS = {
     "claude-code": "Read",
     "codex": "view_image",
@@ -343,7 +344,7 @@ HOST_READS = {
 }
 
 
-def test_the_processes_of_every_host_keep_the_secret(host_scene: Scene) -> None:
+def test_every_host_keeps_the_secret(host_scene: Scene) -> None:
     (host_scene.home / "secret").write_text("x")
     link(host_scene, host_scene.home / "secret")
     tool = HOST_READS[host_scene.host.name]
@@ -354,10 +355,9 @@ def test_the_processes_of_every_host_keep_the_secret(host_scene: Scene) -> None:
         ("filePath", "/dev/fd/0"),
     ):
         content = host_scene.payload(tool, {key: path})
-        done = outcome(fast_command(host_scene), content)
-        assert host_scene.host.is_denial(json.loads(done.out)), path
-    harmless = host_scene.payload(tool, {"file_path": "/proc/cpuinfo"})
-    assert outcome(fast_command(host_scene), harmless).out == b""
+        assert not host_scene.is_fast(content)
+        assert host_scene.host.is_denial(json.loads(host_scene.full(content).out)), path
+    assert host_scene.agrees(host_scene.payload(tool, {"file_path": "/proc/cpuinfo"}))
 
 
 PARTS = st.sampled_from(

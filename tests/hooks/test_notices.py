@@ -65,14 +65,6 @@ def test_what_was_asked_or_let_through_is_no_denial(desk: Desk) -> None:
     assert not any(line.notice for line in gate_journal.journal_lines(desk.home))
 
 
-def test_what_is_long_ago_does_not_count_and_a_notice_is_said_again_later(desk: Desk) -> None:
-    now = SystemClock().now_ms()
-    for second in range(4):
-        denied(desk, now - 11 * MINUTE + second, notice=NOTICE)
-    assert not any(tried(desk, 4))
-    assert tried(desk, 2) == [True, False]
-
-
 def test_the_user_chooses_when(desk: Desk) -> None:
     (desk.home / "config.toml").write_text("[gate]\nnotice_after = 2\nnotice_minutes = 30\n")
     denied(desk, SystemClock().now_ms() - 29 * MINUTE)
