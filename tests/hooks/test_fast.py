@@ -304,10 +304,6 @@ def test_the_tables_are_those_of_the_core(host_scene: Scene) -> None:
         assert any(first.startswith(marker) for marker in fast.MARKERS.split()), end
 
 
-def test_the_hosts_with_plain_payloads_are_those_that_were_looked_at() -> None:
-    assert PLAIN_HOSTS == ("claude-code", "codex", "gemini", "opencode")
-
-
 def test_hosts_with_other_payloads_are_for_the_full_hook(scene: Scene) -> None:
     scene.goes_to("disabled")
 

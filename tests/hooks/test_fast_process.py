@@ -66,7 +66,9 @@ def test_it_answers_as_the_full_hook(scene: Scene, mode: Mode, call: str) -> Non
     scene.goes_to(mode)
     content = CALLS[call](scene)
 
-    assert outcome(fast_command(scene), content) == outcome(full_command(scene), content)
+    full = scene.full(content)
+    printed = full._replace(err=f"{full.err}\n" if full.err else "")
+    assert outcome(fast_command(scene), content) == printed
 
 
 @pytest.mark.slow
@@ -79,7 +81,7 @@ def test_it_answers_as_the_full_hook_in_every_host(host_scene: Scene, mode: Mode
 
         told = outcome(fast_command(host_scene), content)
 
-        assert told == outcome(full_command(host_scene), content)
+        assert told == host_scene.full(content)
         assert bool(told.out) == (kind == "edit" and mode == "analysis")
 
 
@@ -136,15 +138,6 @@ def test_a_crash_denies(scene: Scene, copied: Path, harm: str) -> None:
     for event in NOTED:
         told = outcome(fast_command(scene, event, hooks=copied), content)
         assert (told.code, told.out) == (0, b"")
-
-
-def test_a_crash_names_the_client_in_what_it_advises(host_scene: Scene, copied: Path) -> None:
-    HARM["it crashes"](copied)
-
-    denied = outcome(fast_command(host_scene, hooks=copied), host_scene.payload("Read"))
-
-    assert f"`interlock doctor {host_scene.host.name}`" in denied.err
-    assert f"`interlock install {host_scene.host.name}`" in denied.err
 
 
 def test_a_file_that_is_gone_denies(scene: Scene, copied: Path) -> None:
@@ -208,8 +201,7 @@ before = set(sys.modules)
 {prelude}
 from interlock.hooks.fast import main
 code = main(*sys.argv[1:])
-names = (name for name in set(sys.modules) - before if not name.startswith("interlock"))
-print(*sorted(names), file=sys.stderr)
+print(*sorted(set(sys.modules) - before), file=sys.stderr)
 sys.exit(code)
 """
 
@@ -222,21 +214,31 @@ def watched(
     return outcome([*words, event, str(scene.home), *FLAGS], content)
 
 
+def foreign_imports(done: HookResult) -> list[str]:
+    """The modules of others that were imported; ours must be compiled by an install."""
+    assert done.out == b""
+    names = set(done.err.split())
+    own = {name for name in names if name.startswith("interlock")}
+    files = (f"interlock/{name}".removesuffix("/__init__.py") for name in STANDALONE)
+    assert own <= {file.removesuffix(".py").replace("/", ".") for file in files}
+    return sorted(names - own)
+
+
 def test_no_more_is_imported_than_is_needed(host_scene: Scene) -> None:
     host_scene.goes_to("coding")
     tools, given = host_scene.host.tools, inputs_of(host_scene.host.name)
     read, edit, shell = (tools[kind].split()[0] for kind in ("read", "edit", "shell"))
 
-    assert watched(host_scene, host_scene.payload(read)).err.split() == ["_json"]
+    assert foreign_imports(watched(host_scene, host_scene.payload(read))) == ["_json"]
     run = watched(host_scene, host_scene.payload(shell, given["shell"]))
-    assert run.err.split() == ["_json", "_sqlite3"]
+    assert foreign_imports(run) == ["_json", "_sqlite3"]
     command = host_scene.payload(shell, given["shell"], tool_response={"exit": 0})
     host_scene.full(command, "post-tool")
     noted = watched(host_scene, command, event="post-tool")
-    assert noted.err.split() == ["_json", "_sqlite3"]
+    assert foreign_imports(noted) == ["_json", "_sqlite3"]
     if host_scene.host.name != "codex":  # a patch is for the full hook
         written = watched(host_scene, host_scene.payload(edit, given["edit"]))
-        assert written.err.split() == ["_json", "_sqlite3"]
+        assert foreign_imports(written) == ["_json", "_sqlite3"]
 
 
 def test_where_there_is_no_memory_file_the_payload_goes_through_a_file_that_is_removed(
