@@ -22,7 +22,7 @@ TELLING = ("claude-code", "codex", "opencode")
 
 @pytest.fixture
 def client(app: App, home: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Client:
-    return Client(app, home, tmp_path, request.param)
+    return Client(app, home, tmp_path, getattr(request, "param", "claude-code"))
 
 
 @pytest.mark.parametrize("client", TELLING, indirect=True)
@@ -41,7 +41,6 @@ def test_while_a_client_plans_nothing_is_edited_whatever_our_mode(
     assert client.mode() == mode, "it is only held back"
 
 
-@pytest.mark.parametrize("client", ["claude-code"], indirect=True)
 def test_a_gate_that_is_off_is_off(client: Client) -> None:
     client.begin("disabled")
 
@@ -127,7 +126,6 @@ SUBMITTED = {"plan": "# Plan", "isAgent": True, "awaitingLeaderApproval": True, 
 """The response where an agent of a team has only sent its plan to the one that leads."""
 
 
-@pytest.mark.parametrize("client", ["claude-code"], indirect=True)
 @pytest.mark.parametrize("name", APPROVALS)
 @pytest.mark.parametrize("mode", ["analysis", "planning"])
 def test_a_plan_that_the_user_approves_leads_to_coding(
@@ -147,7 +145,6 @@ def test_a_plan_that_the_user_approves_leads_to_coding(
     assert list(spool.commands(client.home)) == []
 
 
-@pytest.mark.parametrize("client", ["claude-code"], indirect=True)
 @pytest.mark.parametrize("mode", ["coding", "disabled"])
 def test_where_all_is_allowed_already_an_approval_changes_nothing(
     client: Client, mode: Mode
@@ -158,7 +155,6 @@ def test_where_all_is_allowed_already_an_approval_changes_nothing(
     assert client.mode() == mode
 
 
-@pytest.mark.parametrize("client", ["claude-code"], indirect=True)
 def test_a_project_in_which_only_the_user_goes_on_to_coding_is_not_overruled(
     client: Client,
 ) -> None:
@@ -172,44 +168,33 @@ def test_a_project_in_which_only_the_user_goes_on_to_coding_is_not_overruled(
     assert client.mode() == "analysis"
 
 
-@pytest.mark.parametrize("client", ["claude-code"], indirect=True)
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"agent_id": "a598a326280c0ce1a", "agent_type": "general-purpose"},
-        {"tool_response": SUBMITTED},
-    ],
-    ids=["of a subagent", "sent to an agent"],
-)
+UNSEEN: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
+    "of a subagent": ({"agent_id": "a598a326280c0ce1a", "agent_type": "general-purpose"}, {}),
+    "sent to an agent": ({"tool_response": SUBMITTED}, {}),
+    "unattended": ({}, {"CLAUDE_CODE_SESSION_ATTENDED": "0"}),
+    "run by an agent": ({}, {"AI_AGENT": "claude-code_2_agent"}),
+}
+
+
+@pytest.mark.parametrize(("changes", "variables"), UNSEEN.values(), ids=UNSEEN)
 def test_a_plan_that_no_user_has_seen_leads_nowhere(
-    client: Client, changes: dict[str, Any]
+    client: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    changes: dict[str, Any],
+    variables: dict[str, str],
 ) -> None:
     client.begin("analysis")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
 
     approve(client, APPROVALS[0], **changes)
 
     assert client.mode() == "analysis"
 
 
-@pytest.mark.parametrize("client", ["claude-code"], indirect=True)
-@pytest.mark.parametrize(
-    "variable", [("CLAUDE_CODE_SESSION_ATTENDED", "0"), ("AI_AGENT", "claude-code_2_agent")]
-)
-def test_where_nobody_is_there_no_plan_was_approved(
-    client: Client, monkeypatch: pytest.MonkeyPatch, variable: tuple[str, str]
-) -> None:
+def test_the_question_about_a_plan_is_the_clients_and_passes(client: Client) -> None:
     client.begin("analysis")
-    monkeypatch.setenv(*variable)
-
-    approve(client, APPROVALS[0])
-
-    assert client.mode() == "analysis"
-
-
-@pytest.mark.parametrize("client", ["claude-code"], indirect=True)
-@pytest.mark.parametrize("name", ["claude-PreToolUse-ExitPlanMode"])
-def test_the_question_about_a_plan_is_the_clients_and_passes(client: Client, name: str) -> None:
-    client.begin("analysis")
+    name = "claude-PreToolUse-ExitPlanMode"
     payload = recorded(name, client.project, session_id=client.conversation)
     payload.pop("cwd")
 

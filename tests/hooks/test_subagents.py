@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from interlock.agents.hosts.registry import NAMES
 from interlock.app.clock import SystemClock
 from interlock.app.context import App
 from interlock.hooks.full_hook import run_hook
@@ -74,17 +75,12 @@ def test_the_conversation_itself_is_asked_where_somebody_is_there(client: Client
     assert coding_questions.consume(*question, now_ms=SystemClock().now_ms())
 
 
-@each("codex", "opencode", "cursor")
-def test_a_host_that_cannot_ask_leaves_it_to_the_tool(client: Client) -> None:
-    assert_left_to_the_tool(client)
-
-
-@each(*ASKING, attended=(False,))
-def test_where_nobody_is_there_it_is_left_to_the_tool(client: Client) -> None:
-    assert_left_to_the_tool(client)
-
-
-def assert_left_to_the_tool(client: Client) -> None:
+@pytest.mark.parametrize(
+    "client",
+    [*((host, True) for host in NAMES if host not in ASKING), *((host, False) for host in ASKING)],
+    indirect=True,
+)
+def test_where_nobody_can_be_asked_it_is_left_to_the_tool(client: Client) -> None:
     """Which refuses, and says what the user can do."""
     client.begin("analysis")
 

@@ -172,19 +172,6 @@ def test_where_nobody_types_the_mode_is_not_widened_but_narrowed(
     assert client.mode() == "planning"
 
 
-@pytest.mark.parametrize("client", NAMES, indirect=True)
-def test_a_command_of_an_agent_does_not_type(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client.begin("analysis")
-    monkeypatch.setenv("AI_AGENT", "claude-code_2-1-325_agent")
-
-    text = told_text(client.told("prompt-submit", prompt=TYPED[client.host.name][0]))
-
-    assert "a command of an agent runs this hook" in text
-    assert client.mode() == "analysis"
-
-
 ORDINARY = """
 import sys
 from pathlib import Path
@@ -197,10 +184,12 @@ assert "interlock.hooks.context_messages" not in sys.modules
 """
 
 
-@pytest.mark.parametrize("host", ["claude-code", "codex"])
 @pytest.mark.parametrize(
-    ("event", "more"),
-    [("prompt-submit", {"prompt": "Mend the parser"}), ("stop", {"stop_hook_active": True})],
+    ("host", "event", "more"),
+    [
+        ("claude-code", "prompt-submit", {"prompt": "Fix the parser"}),
+        ("codex", "stop", {"stop_hook_active": True}),
+    ],
 )
 def test_an_ordinary_prompt_and_a_second_stop_do_not_wait_for_the_store(
     home: Path, tmp_path: Path, host: str, event: str, more: dict[str, Any]
