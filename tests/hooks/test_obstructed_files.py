@@ -2,17 +2,18 @@
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from interlock.agents.hosts.claude_code import HOST
+from interlock.cli import commands
+from interlock.hooks.full_hook import run_hook
+from interlock.hooks.hook_result import HookEvent
 from tests.hooks.desk import Desk
 
-DEADLINE_SECONDS = 20  # the busiest machine needs less, and a pipe would need for ever
-HOOK = "hook --host claude-code --event pre-tool"
+pytestmark = pytest.mark.timeout(20)  # the busiest machine needs less, and a pipe never ends
 LOOSE = '[gate]\nreading_tools = ["x"]\n'
 
 
@@ -43,24 +44,16 @@ HOME_FILES = {
 """With a command that reads the file too."""
 
 
+NOTED: tuple[HookEvent, ...] = ("post-tool", "session-start", "prompt-submit")
+
+
 @pytest.fixture
-def desk(home: Path, tmp_path: Path) -> Desk:
+def desk(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    monkeypatch.chdir(tmp_path)
     made = Desk(home, tmp_path)
     made.config(LOOSE)
     made.begin()
     return made
-
-
-def run(desk: Desk, words: str) -> subprocess.CompletedProcess[bytes]:
-    payload = {"session_id": desk.session, "cwd": str(desk.project), "tool_name": "Write"}
-    return subprocess.run(
-        [sys.executable, "-m", "interlock", *words.split()],
-        input=json.dumps({**payload, "tool_input": {"file_path": "a"}}).encode(),
-        capture_output=True,
-        cwd=desk.project,
-        timeout=DEADLINE_SECONDS,
-        check=False,
-    )
 
 
 @pytest.mark.parametrize("obstruction", OBSTRUCTIONS)
@@ -71,14 +64,13 @@ def test_a_config_that_is_no_file_denies_at_once_and_stops_no_command(
     path.unlink()
     OBSTRUCTIONS[obstruction](path)
 
-    denied = run(desk, HOOK)
+    denied = desk.tool("Write", file_path="a")
 
     reason = "it has more than 256 KB" if obstruction == "endless" else "it is not a file"
-    answer = json.loads(denied.stdout)["hookSpecificOutput"]
-    assert answer["permissionDecision"] == "deny"
-    assert reason in answer["permissionDecisionReason"]
-    assert run(desk, "trust --show").returncode == 1
-    assert run(desk, "workflow list").returncode == 1
+    assert denied.answer == "deny"
+    assert reason in denied.text
+    assert commands.run_cli(["trust", "--show"]) == 1
+    assert commands.run_cli(["workflow", "list"]) == 1
 
 
 @pytest.mark.parametrize("name", HOME_FILES)
@@ -87,11 +79,9 @@ def test_a_pipe_in_the_data_home_keeps_nobody_waiting(desk: Desk, name: str) -> 
     path.parent.mkdir(exist_ok=True)
     path.unlink(missing_ok=True)
     os.mkfifo(path)
+    payload = json.dumps({"session_id": desk.session, "tool_name": "Write"}).encode()
 
-    denied = run(desk, HOOK)
-
-    assert json.loads(denied.stdout)["hookSpecificOutput"]["permissionDecision"] == "deny"
-    assert run(desk, "hook --host claude-code --event post-tool").returncode == 0
-    for event in ("session-start", "prompt-submit"):
-        assert run(desk, f"hook --host claude-code --event {event}").returncode == 0
-    assert run(desk, HOME_FILES[name]).returncode in (0, 1)
+    assert desk.tool("Write", file_path="a").answer == "deny"
+    for event in NOTED:
+        assert run_hook(HOST, event, desk.home, payload).code == 0
+    assert commands.run_cli(HOME_FILES[name].split()) in (0, 1)

@@ -1,7 +1,6 @@
 """OpenCode's plugin under node: the payloads that it sends, and how it obeys the answers."""
 
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from interlock.core.protocol.gated_session import Conversation
 from interlock.workspace.machine import spool
 from tests.hooks.opencode_runs import (
     COMMANDED,
-    COMPACTED,
     DELETED,
     MAIN,
     PARENT,
@@ -192,14 +190,12 @@ def test_a_hook_that_fails_blocks_a_call_and_nothing_else(bench: Workbench, fail
 
 @pytest.mark.slow
 def test_a_hook_that_takes_too_long_blocks_the_call(bench: Workbench) -> None:
-    bench.do("pre-tool", "exec sleep 30")
-    before = time.monotonic()
+    bench.do("pre-tool", "exec sleep 300")
 
     (thrown,) = bench.run("tool.execute.before-write").thrown
 
     assert thrown
     assert thrown.endswith("so it may not: it took too long")
-    assert time.monotonic() - before < 25
 
 
 @pytest.mark.parametrize("is_guarded", [True, False])
@@ -268,13 +264,6 @@ def test_a_subagent_is_told_its_own_context(bench: Workbench) -> None:
 
     assert run.outputs[1]["system"][1:] == ["you work for another"]
     assert run.outputs[2]["system"][1:] == ["you are the main one"]
-
-
-def test_the_summary_of_a_session_makes_it_forget(bench: Workbench) -> None:
-    (sent,) = bench.run("experimental.session.compacting").sent
-
-    assert sent[0] == "pre-compact"
-    assert sent[1]["session_id"] == COMPACTED
 
 
 @pytest.fixture
