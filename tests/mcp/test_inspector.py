@@ -52,10 +52,3 @@ def test_it_calls_a_tool(home: Path) -> None:
     assert code == 0
     assert result["structuredContent"]["pending"]["stepId"] == "look-around"
     assert (home / ".local" / "share" / "interlock" / "interlock.db").exists()
-
-
-def test_an_unknown_tool_is_an_error_there_too(home: Path) -> None:
-    code, result = inspect(home, "--method", "tools/call", "--tool-name", "no_such_tool")
-
-    assert code != 0
-    assert "no_such_tool" in json.dumps(result)

@@ -291,9 +291,7 @@ class LossyAgent(RuleBasedStateMachine):
 )
 @pytest.mark.invariant("replay-is-identical")
 @pytest.mark.invariant("rewind-branches")
-def test_the_graph_is_what_a_lossy_agent_made(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
-) -> None:
+def test_the_graph_is_what_a_lossy_agent_made(tmp_path: Path, kind: str) -> None:
     world = World(tmp_path, kind)
     try:
         run_state_machine_as_test(
@@ -309,10 +307,5 @@ def test_the_graph_is_what_a_lossy_agent_made(
         world.close()
     counted = world.counted
     again = counted["repeats"] + counted["rewinds"]
-    with capsys.disabled():
-        print(
-            f"\nlossy agent: {counted['operations']} operations, {again} repeats or rewinds,"
-            f" {counted['kills']} servers killed, {counted['races']} races"
-        )
     assert counted["operations"] >= 25 * EXAMPLES
     assert again >= 0.3 * counted["operations"]

@@ -1,4 +1,4 @@
-"""An agent that knows nothing and fills in only blanks gets through every workflow there is."""
+"""An agent that knows nothing and fills in only blanks gets through any foreign workflow."""
 
 from itertools import count
 from pathlib import Path
@@ -11,12 +11,11 @@ from interlock.core.workflow.compiler import Compilation, compile_content
 from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
 from tests.blanks import fill
-from tests.core.workflow.test_foreign_schema import KNOWN, ForeignFile
+from tests.core.workflow.test_foreign_schema import ForeignFile
 from tests.core.workflow.workflow_samples import encoded
 from tests.effort import scale
 from tests.mcp.agent import Agent, prefer
 
-FOREIGN = Path(__file__).parents[1] / "foreign"
 CALLS_MAX = 1_500
 _numbers = count(1)
 
@@ -34,8 +33,8 @@ def put(workflow: bytes, name: str) -> None:
     (directory / f"{name}.json").write_bytes(workflow)
 
 
-def go_through(agent: Agent, workflow: str) -> tuple[dict[str, Any], set[str], set[str]]:
-    """The last answer of a run, the steps that were shown, and the parts that were skipped."""
+def go_through(agent: Agent, workflow: str) -> dict[str, Any]:
+    """Return the last answer of a run."""
     start = {"workflowId": workflow, "goal": f"Try it {next(_numbers)}"}
     result = agent.call("start_workflow", start)
     for _ in range(3):
@@ -45,39 +44,12 @@ def go_through(agent: Agent, workflow: str) -> tuple[dict[str, Any], set[str], s
         result = agent.call(call["tool"], fill(call["params"]))
     assert not result["isError"], result["content"][0]["text"]
     answer: dict[str, Any] = result["structuredContent"]
-    shown: set[str] = set()
-    skipped: set[str] = set()
     for _ in range(CALLS_MAX):
-        skipped |= {part["stepId"] for part in answer.get("skipped", ())}
         if answer["isComplete"] or "approval" in answer:
-            return answer, shown, skipped
-        shown.add(answer["pending"]["stepId"])
+            return answer
         call = answer["nextCall"]
         answer = agent.ok(call["tool"], **fill(call["params"]))
     raise AssertionError(f"{workflow} does not come to an end")
-
-
-def assert_ended(answer: dict[str, Any]) -> None:
-    if "approval" not in answer:
-        progress = answer["progress"]
-        assert progress["done"] + progress["skipped"] == progress["of"]
-
-
-@pytest.mark.parametrize("path", sorted(FOREIGN.glob("*.json")), ids=lambda path: path.stem)
-def test_workflows_of_another_engine(agent: Agent, path: Path) -> None:
-    content = path.read_bytes()
-    compiled = compile_content(content, KNOWN)
-    if not isinstance(compiled, Compilation):
-        pytest.skip("it has defects of its own")
-    put(content, path.stem)
-    compiled_workflow = compiled.pinned.workflow
-
-    answer, shown, skipped = go_through(agent, compiled_workflow.id)
-
-    assert_ended(answer)
-    for step, loops in compiled_workflow.steps_with_loops():
-        names = {step.id, *(loop.id for loop in loops)}
-        assert step.id in shown or names & skipped or "approval" in answer, step.id
 
 
 def test_workflows_over_the_whole_foreign_schema(agent: Agent) -> None:
@@ -88,6 +60,8 @@ def test_workflows_over_the_whole_foreign_schema(agent: Agent) -> None:
         document["id"] = f"wr.made-{seed}"
         put(encoded(document), f"made-{seed}")
 
-        answer, _, _ = go_through(agent, f"wr.made-{seed}")
+        answer = go_through(agent, f"wr.made-{seed}")
 
-        assert_ended(answer)
+        if "approval" not in answer:
+            progress = answer["progress"]
+            assert progress["done"] + progress["skipped"] == progress["of"]

@@ -75,10 +75,6 @@ def test_a_future_version_is_refused_with_those_that_are_spoken(ask: Ask) -> Non
     assert error["data"] == {"supported": list(MODERN_VERSIONS), "requested": "2031-01-01"}
 
 
-def test_a_ping_is_answered(ask: Ask) -> None:
-    assert ask("ping")["result"] == {}
-
-
 def test_a_method_that_does_not_exist_is_an_error_of_the_protocol(ask: Ask) -> None:
     assert ask("resources/list")["error"] == {
         "code": -32601,

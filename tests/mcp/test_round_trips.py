@@ -20,20 +20,33 @@ class Agent:
     """A client whose server has its store behind a proxy."""
 
     def __init__(self, proxy: CountingProxy, home: Path, project: Path) -> None:
-        self._proxy = proxy
+        self._proxy, self.trips = proxy, 0
         self.client = StdioClient(home, workspace=project)
         self.client.initialize()
 
-    def call(self, tool: str, **arguments: Any) -> tuple[dict[str, Any], int]:
-        """The answer, and the round trips that it took."""
+    def call(self, tool: str, *, trips_max: int, **arguments: Any) -> Any:
+        """The answer, which may take so many round trips."""
         self._proxy.take_count()
         result = self.client.call(tool, **arguments)
         assert not result["isError"], result
-        return result["structuredContent"], self._proxy.take_count()
+        self.trips = self._proxy.take_count()
+        assert self.trips <= trips_max, (tool, arguments)
+        return result["structuredContent"]
 
-    def hand_in(self, answer: dict[str, Any], notes: str, *artifacts: Any) -> Any:
+    def begin(self, goal: str, trips_max: int = 10) -> Any:
+        """To look around, to register, and to ask for the time takes several."""
+        return self.call("start_workflow", trips_max=trips_max, workflowId="trips", goal=goal)
+
+    def submit(
+        self, answer: dict[str, Any], notes: str, *artifacts: Any, trips_max: int = 4
+    ) -> Any:
         output = {"notesMarkdown": notes, "artifacts": list(artifacts)}
-        return self.call("continue_workflow", continueToken=answer["continueToken"], output=output)
+        return self.call(
+            "continue_workflow",
+            trips_max=trips_max,
+            continueToken=answer["continueToken"],
+            output=output,
+        )
 
 
 @pytest.fixture
@@ -61,83 +74,60 @@ def project(tmp_path: Path) -> Path:
 @pytest.fixture
 def agent(proxy: CountingProxy, home: Path, project: Path) -> Iterator[Agent]:
     connected = Agent(proxy, home, project)
-    connected.call("resume_session")
+    connected.call("resume_session", trips_max=20)
     yield connected
     connected.client.close()
 
 
-def begin(agent: Agent, goal: str) -> Any:
-    return agent.call("start_workflow", workflowId="trips", goal=goal)
-
-
 def test_an_advance_is_one_read_and_one_append(agent: Agent) -> None:
-    started, trips = begin(agent, "Count")
-    assert trips <= 10, "it looks around, registers, and asks for the time"
-    begin(agent, "Count something else")
-    agent.call("continue_workflow", continueToken=started["continueToken"])
+    started = agent.begin("Count")
+    agent.begin("Count something else", trips_max=24)
+    agent.call("continue_workflow", trips_max=4, continueToken=started["continueToken"])
 
-    second, trips = agent.hand_in(started, "The plan", GAP, {"kind": "note", "text": "x"})
-    assert trips == 3, "a read, an append, and a look whether there is news"
-    third, trips = agent.hand_in(second, "Built", GAP)
-    assert trips <= 4, "notes that are quoted, and gaps, are read as well"
-    again, trips = agent.hand_in(second, "Built", GAP)
-    assert (again, trips) == (third, 2)
-    _, trips = agent.hand_in(second, "Built otherwise")
-    assert trips <= 4, "a branch is told of the other one"
-    blocked, trips = agent.hand_in(third, "")
-    assert trips <= 4
-    _, trips = agent.hand_in(blocked, "Tested")
-    assert trips <= 4
+    note = {"kind": "note", "text": "x"}
+    second = agent.submit(started, "The plan", GAP, note)
+    assert agent.trips == 3, "a read, an append, and a look whether there is news"
+    # Notes that are quoted, gaps and other branches are read as well.
+    third = agent.submit(second, "Built", GAP)
+    assert (agent.submit(second, "Built", GAP), agent.trips) == (third, 2)
+    agent.submit(second, "Built otherwise")
+    blocked = agent.submit(third, "")
+    agent.submit(blocked, "Tested")
 
 
 def test_showing_marking_and_finding_again_take_few_round_trips(agent: Agent) -> None:
-    started, _ = begin(agent, "Count")
-    second, _ = agent.hand_in(started, "The plan", {"kind": "note", "text": "x" * 3_000})
+    started = agent.begin("Count")
+    second = agent.submit(started, "The plan", {"kind": "note", "text": "x" * 3_000})
 
     for token in (started["continueToken"], second["continueToken"]):
-        _, trips = agent.call("continue_workflow", continueToken=token)
-        assert trips <= 4
-    _, trips = agent.call(
-        "checkpoint_workflow", continueToken=second["continueToken"], notesMarkdown="So far"
-    )
-    assert trips <= 4
-    _, trips = agent.call(
-        "checkpoint_workflow", continueToken=second["continueToken"], notesMarkdown="So far"
-    )
-    assert trips <= 4, "the same again"
-    for arguments in ({}, {"query": "plan"}, {"query": "nothing of the kind"}):
-        _, trips = agent.call("resume_session", **arguments)
-        assert trips <= 5
+        agent.call("continue_workflow", trips_max=4, continueToken=token)
+    mark = {"continueToken": second["continueToken"], "notesMarkdown": "So far"}
+    for _ in range(2):
+        agent.call("checkpoint_workflow", trips_max=4, **mark)
     run = started["introduction"]["run"]
-    _, trips = agent.call("resume_session", runId=run)
-    assert trips <= 5
+    for arguments in ({}, {"query": "plan"}, {"query": "nothing of the kind"}, {"runId": run}):
+        agent.call("resume_session", trips_max=5, **arguments)
 
 
 def test_a_run_that_waits_for_an_approval_takes_few_round_trips(agent: Agent) -> None:
-    answer, _ = begin(agent, "Count")
-    for notes in ("The plan", "Built", "Tested"):
-        answer, _ = agent.hand_in(answer, notes)
-    waits, trips = agent.hand_in(answer, "Checked")
-    assert waits["approval"]
-    assert trips <= 4
+    answer = agent.begin("Count")
+    for notes in ("The plan", "Built", "Tested", "Checked"):
+        answer = agent.submit(answer, notes)
+    assert answer["approval"]
 
-    _, trips = agent.call("continue_workflow", continueToken=waits["continueToken"])
-
-    assert trips <= 5, "whether the deadline has passed is asked as well"
+    # Whether the deadline has passed is asked as well.
+    agent.call("continue_workflow", trips_max=5, continueToken=answer["continueToken"])
 
 
-def test_a_server_that_was_started_anew_goes_on_with_few_round_trips(
+def test_a_restarted_server_continues_with_few_round_trips(
     agent: Agent, proxy: CountingProxy, home: Path, project: Path
 ) -> None:
-    started, _ = begin(agent, "Count")
-    second, _ = agent.hand_in(started, "The plan")
-    fresh = Agent(proxy, home, project)
+    second = agent.submit(agent.begin("Count"), "The plan")
+    fresh, other = (Agent(proxy, home, project) for _ in range(2))
 
-    _, trips = fresh.hand_in(second, "Built")
-
-    assert trips <= CONNECT + 8, "an advance, and once for a process who is here and what is new"
-    other = Agent(proxy, home, project)
-    _, trips = other.call("continue_workflow", continueToken=second["continueToken"])
-    assert trips <= CONNECT + 8
+    # An advance, and once for a process who is here and what is new.
+    fresh.submit(second, "Built", trips_max=CONNECT + 8)
+    token = second["continueToken"]
+    other.call("continue_workflow", trips_max=CONNECT + 8, continueToken=token)
     fresh.client.close()
     other.client.close()

@@ -2,7 +2,6 @@
 
 import json
 
-from interlock.core.workflow.examples import NOTES_BLANK
 from tests.mcp.agent import Agent
 
 
@@ -28,18 +27,6 @@ def test_a_workflow_can_be_looked_at_in_four_ways(agent: Agent) -> None:
     assert json.loads(views["source"]["content"])["name"] == "A line"
     assert json.loads(views["compiled"]["content"])["compilerVersion"] == 2
     assert agent.ok("inspect_workflow", workflowId="line") == views["preview"]
-
-
-def test_a_workflow_is_played_to_its_end(agent: Agent) -> None:
-    answer = agent.start()
-    while answer["nextCall"]:
-        assert answer["nextIntent"] == "perform_pending_then_continue"
-        params = answer["nextCall"]["params"]
-        assert params["output"]["notesMarkdown"] == NOTES_BLANK
-        params["output"]["notesMarkdown"] = f"did {answer['pending']['stepId']}"
-        answer = agent.ok(answer["nextCall"]["tool"], **params)
-
-    assert (answer["isComplete"], answer["nextIntent"]) == (True, "complete")
 
 
 def test_an_answer_to_an_advance_is_short_beyond_its_prompt(agent: Agent) -> None:
