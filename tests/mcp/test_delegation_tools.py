@@ -50,6 +50,7 @@ def test_every_field_of_the_state_is_reached_through_the_tools(app: App, attende
         requestId="r-1",
     )
     assert started["nextCall"]["tool"] == "complete_delegation"
+    assert "earlierContext" not in started
     attended.ok(
         "complete_delegation",
         delegation=started["id"],
@@ -90,19 +91,8 @@ def test_every_field_of_the_state_is_reached_through_the_tools(app: App, attende
     assert (over["context"], over["preservedContext"]) == ("It is the cache", {"seen": 3})
     work = work_of(app, started["session"])
     assert (work.active_agent, work.agent_history[-1].handoff_from) == ("architect", "analyst")
-
-
-def test_a_specialist_goes_on_from_what_it_found(attended: Agent) -> None:
-    first = attended.ok("delegate", agent="analyst", prompt="Look")
-    assert "earlierContext" not in first
-    attended.ok("complete_delegation", delegation="analyst", summary="Half of it")
-    for number in range(11):
-        attended.ok("delegate", agent="qa", prompt=f"Part {number}")
-        attended.ok("complete_delegation", delegation="qa", summary=f"Good {number}")
-
     again = attended.ok("delegate", agent="analyst", prompt="Look again")
-
-    assert again["earlierContext"]["summary"] == "Half of it"
+    assert again["earlierContext"]["summary"] == "It is the cache"
 
 
 @pytest.mark.parametrize(
@@ -173,30 +163,20 @@ def hook(app: App, project: Path, event: HookEvent, **fields: object) -> str:
     return told.get("hookSpecificOutput", {}).get("additionalContext", "")
 
 
-def test_the_next_session_is_told_what_the_one_before_has_left(
+def test_the_next_session_is_told_what_the_one_before_did_not_finish(
     app: App, agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opt_in(tmp_path, "standard")
     hook(app, tmp_path, "session-start", source="startup")
     session = next(iter(session_record.announced_conversations(app)))
     monkeypatch.setenv("INTERLOCK_SESSION", session)
-    agent.ok("delegate", agent="analyst", prompt="Find the cause")
-    agent.ok(
-        "complete_delegation", delegation="analyst", summary="The cache", handoffTo="architect"
-    )
     agent.ok("delegate", agent="qa", prompt="Prove it")
-    agent.ok("record_decision", description="No cache", rationale="it lies")
     gated_sessions.change_status(app, session, "ended", "for today")
     monkeypatch.delenv("INTERLOCK_SESSION")
 
     told = hook(app, tmp_path, "session-start", source="startup", session_id="next day")
 
-    for fact in (
-        f"{session}: not finished: qa, “Prove it”.",
-        f"{session}: Hand-off from analyst to architect",
-        f"{session}: decided by orchestrator: No cache",
-    ):
-        assert fact in told
+    assert f"{session}: not finished: qa, “Prove it”." in told
 
 
 def test_subagents_of_a_host_are_delegations_without_anybody_typing_it(

@@ -37,6 +37,24 @@ def hand_round(agent: Agent, times: int) -> None:
         agent.ok("complete_delegation", delegation="implementer", summary=f"Built {number}")
 
 
+def complete_feature(agent: Agent, session: str) -> None:
+    """Complete the open delegation and have the feature reviewed, which waits for it."""
+    completing = {"action": "complete_feature", "sessionId": session}
+    stopped = agent.refused("session", completing)
+    assert stopped["code"] == "feature_not_done"
+    assert "to security is open" in stopped["details"]["hint"]
+    agent.ok("complete_delegation", delegation="security", summary="None", sessionId=session)
+    review = agent.ok("session", **completing)
+    verdict = {"decision": "approve", "confidence": 90, "reasoning": "good"}
+    *_, answered = [
+        agent.ok(
+            "complete_delegation", **{**call["params"], "summary": "Reviewed", "verdict": verdict}
+        )
+        for call in review["nextCalls"]
+    ]
+    assert answered["featureReview"]["outcome"] == "PASS"
+
+
 def test_a_day_is_told_again_after_a_break_and_handed_over_to_the_next(
     app: App, agent: Agent, tmp_path: Path
 ) -> None:
@@ -84,21 +102,7 @@ def test_a_day_is_told_again_after_a_break_and_handed_over_to_the_next(
         assert told in after_break, after_break
     assert "Look for leaks" not in resumed, "it was not cut since, and knows"
 
-    completing = {"action": "complete_feature", "sessionId": session}
-    stopped = agent.refused("session", completing)
-    assert stopped["code"] == "feature_not_done"
-    assert "to security is open" in stopped["details"]["hint"]
-    agent.ok("complete_delegation", delegation="security", summary="None", sessionId=session)
-    review = agent.ok("session", **completing)
-    verdict = {"decision": "approve", "confidence": 90, "reasoning": "good"}
-    *_, answered = [
-        agent.ok(
-            "complete_delegation", **{**call["params"], "summary": "Reviewed", "verdict": verdict}
-        )
-        for call in review["nextCalls"]
-    ]
-    assert answered["featureReview"]["outcome"] == "PASS"
-
+    complete_feature(agent, session)
     ended = agent.ok("session", action="end", sessionId=session)
 
     assert ended["status"] == "ended", ended
