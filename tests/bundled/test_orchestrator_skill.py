@@ -114,19 +114,15 @@ def test_preflight_finds_conflicts_of_each_kind(agent: Agent, team: Team) -> Non
     team.reserve("Ana", "src/**")
     item = team.claim("Ana", team.add("Write it").id).id
 
-    free = agent.run("preflight", "detect", "--files", "docs/**", "lib", "--beads", "il-none")
     words = ("--files", "src/a.py", "--track", "checkout", "--files", "docs/**", "--beads", item)
     found = agent.run("preflight", "detect", *words)
 
-    assert free.code == 0
     assert found.code == 4
     conflicts = found.answer["conflicts"]
     assert conflicts["track_conflicts"][0]["track"] == "checkout"
     assert conflicts["file_conflicts"][0]["overlap"] == "src/a.py"
     assert conflicts["bead_conflicts"][0]["bead_id"] == item
     assert [one["about"] for one in found.answer["questions"]] == [ana.id] * 3
-    shown = agent.run("session_identity", "show", ana.id)
-    assert shown.answer["files_reserved"] == ["src/**"]
     assert "`Bo-1` is not here" in agent.refused(1, "session_identity", "show", "Bo-1")
 
 
@@ -141,24 +137,12 @@ def test_a_stale_session_is_ignored_or_taken_over_once(agent: Agent, team: Team)
     assert (stale["count"], stale["stale_sessions"][0]["stale_minutes"]) == (1, 12)
     assert (asked.code, asked.answer["about"], ignored.code) == (4, ana, 0)
     assert "was seen" in agent.refused(1, "session_cleanup", "takeover", bo)
-    taken = agent.run("session_cleanup", "takeover", ana, "--why", "it is silent")
+    words = ("--why", "it is silent", "--without-snapshot")
+    taken = agent.run("session_cleanup", "takeover", ana, *words)
     assert (taken.code, taken.answer["released"]) == (0, ["src/**"])
     assert agent.run("session_cleanup", "find-stale").answer["count"] == 0
     agent.refused(1, "session_cleanup", "takeover", ana)
     assert "it is silent" in str(team.events())
-
-
-def test_a_takeover_that_cannot_save_the_work_needs_a_second_answer(
-    agent: Agent, team: Team
-) -> None:
-    ana = stale_colleague(team)
-    (team.root / "a.py").write_text("not committed\n")
-    (team.root / ".git" / "index").write_bytes(b"broken")
-
-    agent.refused(4, "session_cleanup", "takeover", ana)
-    taken = agent.run("session_cleanup", "takeover", ana, "--without-snapshot")
-
-    assert (taken.code, taken.answer["identity"]) == (0, ana)
 
 
 @pytest.mark.parametrize("text", ["$(touch x); `touch x` | 'touch' \"x\"", "--help", "-- --json"])
@@ -182,9 +166,6 @@ def test_a_halt_keeps_its_exit_code(agent: Agent, home: Path) -> None:
 def test_misuse_has_its_own_exit_code_pf8(agent: Agent, script: str) -> None:
     assert agent.run(script).code == 2
     assert agent.run(script, "unknown").code == 2
-
-
-def test_an_argument_that_interlock_cannot_read_is_misuse(agent: Agent) -> None:
     assert "not UTF-8" in agent.refused(2, "preflight", "detect", b"--track=\xff")
 
 
