@@ -162,6 +162,13 @@ def read_decision(host: str, answer: dict[str, Any]) -> Decision:
     return Decision(found.get(names[0], "allow"), found.get(names[1], ""), answer)
 
 
+def text_of(answer: dict[str, Any]) -> str:
+    """The words to the model in an answer, or those to the user where there are no others."""
+    nested = answer.get("hookSpecificOutput", {})
+    found = [answer.get(key) for key in ("context", "additional_context", "user_message")]
+    return next(filter(None, (nested.get("additionalContext"), *found)), "")
+
+
 def attend(patch: pytest.MonkeyPatch, host: Host, *words: str, has_terminal: bool = True) -> None:
     """A client of this host runs the hooks, at a terminal or not, with these arguments."""
     patch.delenv("CLAUDE_CODE_SESSION_ATTENDED", raising=False)

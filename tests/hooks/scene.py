@@ -16,6 +16,7 @@ from interlock.core.protocol.gated_session import Conversation
 from interlock.hooks import fast
 from interlock.hooks.full_hook import run_hook
 from interlock.hooks.hook_result import HookEvent, HookResult
+from tests.hooks.clients import TOOLS
 from tests.sessions import begin_recorded
 
 HOST = "claude-code"
@@ -30,18 +31,11 @@ UNLISTED = (
 )
 NOTED: tuple[HookEvent, ...] = ("post-tool", "tool-failed", "session-end")
 """The events of which only a line is left."""
-EDITS: dict[str, dict[str, Any]] = {
-    "claude-code": {"file_path": "<PROJECT>/a.py", "content": "x"},
-    "codex": {"command": "*** Begin Patch\n*** Add File: a.py\n+x\n*** End Patch\n"},
-    "gemini": {"file_path": "<PROJECT>/a.py", "content": "x"},
-    "opencode": {"filePath": "<PROJECT>/a.py", "content": "x"},
-}
-"""An edit as each host writes it."""
 
 
 def inputs_of(host: str) -> dict[str, dict[str, Any]]:
     """The usual input of a tool of a host, by its class."""
-    return {"edit": EDITS[host], "shell": {"command": "ls src"}}
+    return {"edit": TOOLS[host]["edit"][1], "shell": {"command": "ls src"}}
 
 
 INPUTS = inputs_of(HOST)

@@ -13,8 +13,7 @@ from interlock.core.session.approve import ApprovalVerdict
 from interlock.hooks.typed_commands import TypedAnswer, parse_typed_command
 from interlock.store.open_store import STORE_FILE
 from interlock.workspace.machine.user_name import user_name
-from tests.hooks.clients import ASKING, Client, attend
-from tests.hooks.test_typed_modes import told_text
+from tests.hooks.clients import ASKING, Client, attend, text_of
 
 MUTE = tuple(name for name in NAMES if name not in ASKING)
 ID = re.compile(r"apr_[0-9a-f]{10}")
@@ -42,7 +41,7 @@ def denied(client: Client, command: str = "make") -> str:
 
 
 def typed(client: Client, prompt: str) -> str:
-    return told_text(client.told("prompt-submit", prompt=prompt))
+    return text_of(client.told("prompt-submit", prompt=prompt))
 
 
 @pytest.mark.parametrize("client", MUTE, indirect=True)

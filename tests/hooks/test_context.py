@@ -14,7 +14,7 @@ from interlock.app.runs.start import StartRequest, start
 from interlock.core.ids import SessionId, WorkflowId
 from interlock.core.session.answer import RenderedAnswer
 from interlock.hooks.hook_result import HookEvent, HookResult
-from tests.hooks.clients import Client
+from tests.hooks.clients import Client, text_of
 from tests.scenes import install, linear
 
 SILENCE = HookResult()
@@ -61,13 +61,6 @@ STOP_FORMS: dict[str, Callable[[str], dict[str, Any]]] = {
     "cursor": lambda reason: {"followup_message": reason},
     "copilot": lambda reason: {"decision": "block", "reason": reason},
 }
-
-
-def text_of(answer: dict[str, Any]) -> str:
-    """The context in an answer, whatever the host."""
-    nested = answer.get("hookSpecificOutput", {})
-    found = [answer.get(key) for key in ("context", "additional_context")]
-    return next(filter(None, (nested.get("additionalContext"), *found)), "")
 
 
 def begun(client: Client, source: str = "startup") -> dict[str, Any]:

@@ -16,6 +16,7 @@ from interlock.core.gate.tools import OWN_PREFIXES, OWN_TOOLS
 from interlock.hooks import fast
 from interlock.hooks.hook_result import HookResult
 from tests.effort import EFFORT
+from tests.hooks.clients import TOOLS
 from tests.hooks.scene import HOST, INPUTS, PLAIN_HOSTS, UNLISTED, Scene, inputs_of, tools_of
 
 FULL_HOOK_PREFIXES = ("MCP:", "interlock-")
@@ -218,20 +219,13 @@ def test_where_all_is_well_the_fast_hook_is_enough(
         assert is_fast == (kind in fast_kinds and not is_patch), tool
 
 
-READING = {
-    "claude-code": ("Read", "Grep", "mcp__interlock__session"),
-    "codex": ("view_image", "mcp__interlock__session"),
-    "gemini": ("read_file", "grep_search", "mcp_interlock_session"),
-    "opencode": ("read", "grep", "interlock_session"),
-}
-
-
 def test_reading_needs_no_state(host_scene: Scene) -> None:
     (host_scene.home / "gate.db").unlink()
 
-    for tool in READING[host_scene.host.name]:
+    read, web = (host_scene.host.tools[kind].split()[0] for kind in ("read", "web"))
+    for tool in (read, TOOLS[host_scene.host.name]["own"][0]):
         assert host_scene.agrees(host_scene.payload(tool))
-    assert not host_scene.is_fast(host_scene.payload(host_scene.host.tools["web"].split()[0]))
+    assert not host_scene.is_fast(host_scene.payload(web))
 
 
 @pytest.mark.parametrize("is_bound", [False, True])
@@ -276,14 +270,11 @@ def test_a_config_that_was_changed_counts_when_the_gate_was_told(scene: Scene) -
     assert scene.agrees(write)
 
 
-def test_what_names_a_secret_is_for_the_full_hook_and_nothing_else_is(scene: Scene) -> None:
+def test_what_only_sounds_like_a_secret_is_not_handed_over(scene: Scene) -> None:
     scene.goes_to("coding")
-    secret = ({"path": f"{scene.home}/secret"}, {"path": str(scene.home)}, {"x": "keyring"})
     alike = ("<PROJECT>/secrets.py", "/work/client-secret/x", "<PROJECT>/docs/keyring.md")
 
     for tool in ("Read", "Grep", "mcp__files__read", "Brandnew"):
-        for given in secret:
-            assert not scene.is_fast(scene.payload(tool, given)), tool
         for path in alike:
             given = {"path": path, "pattern": "secret: .*[a-z]"}
             assert scene.agrees(scene.payload(tool, given)), tool

@@ -64,25 +64,16 @@ COMMANDS: tuple[dict[str, Any], ...] = (
 @pytest.mark.parametrize("event", ["post-tool", "tool-failed"])
 def test_a_command_is_recorded_as_the_full_hook_would(host_scene: Scene, event: HookEvent) -> None:
     tool = host_scene.host.tools["shell"].split()[0]
-    for response in RESPONSES:
-        content = host_scene.payload(tool, {"command": "make"}, tool_response=response)
+    calls = [*(({"command": "make"}, one) for one in RESPONSES), *((one, {}) for one in COMMANDS)]
+    for given, response in calls:
+        content = host_scene.payload(tool, given, tool_response=response)
 
         line = assert_same_lines(host_scene, content, event)
 
-        assert (line.tool, line.detail, line.cwd) == (tool, "make", str(host_scene.project))
+        detail = given["command"][: fast.COMMAND_CHARS_MAX]
+        assert (line.tool, line.detail, line.cwd) == (tool, detail, str(host_scene.project))
         assert line.outcome in ("success", "failure", "unknown")
         shutil.rmtree(host_scene.home / "spool")
-
-
-@pytest.mark.parametrize("given", COMMANDS, ids=range(len(COMMANDS)))
-def test_any_command_is_recorded_as_the_full_hook_would(
-    host_scene: Scene, given: dict[str, Any]
-) -> None:
-    tool = host_scene.host.tools["shell"].split()[0]
-
-    line = assert_same_lines(host_scene, host_scene.payload(tool, given), "post-tool")
-
-    assert line.detail == given["command"][: fast.COMMAND_CHARS_MAX]
 
 
 @pytest.mark.parametrize(

@@ -24,9 +24,9 @@ from interlock.hooks.hook_result import HookEvent, HookResult
 from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
 from interlock.store import gate_reservations
-from tests.hooks.clients import Client
+from tests.hooks.clients import Client, text_of
 from tests.hooks.scene import Scene
-from tests.hooks.test_context import START_FORMS, claude_form, copilot_form, text_of
+from tests.hooks.test_context import START_FORMS, claude_form, copilot_form
 from tests.mcp.agent import Agent
 
 SILENCE = HookResult()

@@ -14,7 +14,7 @@ from interlock.agents.hosts.host import MODE_COMMAND, OwnFile
 from interlock.agents.hosts.registry import NAMES, host_named
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
-from tests.hooks.clients import Client, attend
+from tests.hooks.clients import Client, attend, text_of
 
 
 def expanded(typed: str) -> str:
@@ -72,12 +72,6 @@ def client(
     return made
 
 
-def told_text(answer: dict[str, Any]) -> str:
-    nested = answer.get("hookSpecificOutput", {})
-    found = (answer.get("context"), answer.get("user_message"), nested.get("additionalContext"))
-    return next(filter(None, found), "")
-
-
 @pytest.mark.parametrize(("client", "prompt"), ROWS, indirect=["client"])
 def test_what_a_person_types_changes_the_mode_and_is_confirmed(client: Client, prompt: str) -> None:
     client.begin("analysis")
@@ -105,24 +99,14 @@ def test_a_conversation_without_a_session_gets_one_in_the_mode_that_is_typed(
 
 
 @pytest.mark.parametrize("client", NAMES, indirect=True)
-def test_the_command_alone_tells_the_mode(client: Client) -> None:
+def test_the_command_alone_tells_the_mode_and_an_unknown_one_is_named(client: Client) -> None:
     client.begin("planning")
-    typed = {"codex": "$mode", "gemini": expanded("/mode")}.get(client.host.name, "/mode")
 
-    text = told_text(client.told("prompt-submit", prompt=typed))
-
-    assert text.startswith("The mode is planning (")
-    assert client.mode() == "planning"
-
-
-@pytest.mark.parametrize("client", NAMES, indirect=True)
-def test_a_mode_that_there_is_not_is_named(client: Client) -> None:
-    client.begin("analysis")
-    typed = "/mode yolo"
-    typed = expanded(typed) if client.host.name == "gemini" else typed
-
-    assert "`yolo` is not a mode." in told_text(client.told("prompt-submit", prompt=typed))
-    assert client.mode() == "analysis"
+    for words, expected in (("mode", "The mode is planning ("), ("mode yolo", "`yolo` is not a")):
+        typed = f"${words}" if client.host.name == "codex" else f"/{words}"
+        typed = expanded(typed) if client.host.name == "gemini" else typed
+        assert expected in text_of(client.told("prompt-submit", prompt=typed))
+        assert client.mode() == "planning"
 
 
 UNTYPED = (
@@ -162,7 +146,7 @@ def test_where_nobody_types_the_mode_is_not_widened_but_narrowed(
     client.begin("analysis")
     attend(monkeypatch, client.host, client.host.unattended_words[0])
 
-    text = told_text(client.told("prompt-submit", prompt=TYPED[client.host.name][0]))
+    text = text_of(client.told("prompt-submit", prompt=TYPED[client.host.name][0]))
 
     assert text.startswith("The mode was not changed.")
     assert "nobody attends this client" in text
