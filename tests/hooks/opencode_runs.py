@@ -36,9 +36,6 @@ class Run(NamedTuple):
     """The message of the error that each hook threw, if it did."""
     outputs: list[Any]
     """The second argument of each hook, as the hook has left it."""
-    hooks: list[str]
-    asked: list[str]
-    """The sessions that OpenCode was asked about."""
 
 
 class Workbench:
@@ -48,6 +45,7 @@ class Workbench:
         self.base, self.project = base, base / "project"
         self.project.mkdir()
         self.launcher, self.record = base / "launch", base / "record"
+        self.milliseconds = "10_000"
         self.answers = base / "answers"
         self.answers.mkdir()
         self.launcher.write_text(
@@ -75,7 +73,11 @@ class Workbench:
         assert isinstance(part, OwnFile)
         path = self.base / "interlock.mjs"  # node takes it for a module by its name
         assert isinstance(part.content, str)
-        path.write_text(part.content)
+        patience = "const MILLISECONDS = {}\n"
+        assert patience.format("10_000") in part.content
+        path.write_text(
+            part.content.replace(patience.format("10_000"), patience.format(self.milliseconds))
+        )
         return path
 
     def run(self, *calls: dict[str, Any] | str, launcher: str | None = None) -> Run:
@@ -102,7 +104,7 @@ class Workbench:
         sent = [(line.partition("\t")[0], json.loads(line.partition("\t")[2])) for line in lines]
         thrown = [each["thrown"] for each in told["results"]]
         outputs = [each["output"] for each in told["results"]]
-        return Run(sent, thrown, outputs, told["hooks"], told["asked"])
+        return Run(sent, thrown, outputs)
 
     def call(self, name: str, **changes: Any) -> dict[str, Any]:
         """A call of a hook as OpenCode was seen to make it; its input can be changed."""

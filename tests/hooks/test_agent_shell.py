@@ -139,20 +139,12 @@ def test_nothing_is_confined_where_no_gate_is(shell: Shell) -> None:
         ("git ls-remote origin", "network"),
         ("git ls-remote origin > a", "inside"),
         ("git ls-remote origin; touch a", "inside"),
-        ("interlock session list > a", "inside"),
-        ("interlock session list; touch a", "inside"),
         ("interlock session export ses_1 -o a", "inside"),
-        ("interlock session handoff --to a", "inside"),
         ("interlock session delete ses_1", "inside"),
         ("interlock session --session list delete ses_1", "inside"),
         ("interlock --json trust", "inside"),
-        ("interlock workflow new name", "inside"),
         ("interlock sandbox run --level workspace -- touch a", "inside"),
         ("interlock sandbox run --level workspace -- interlock status", "inside"),
-        ("interlock mcp", "inside"),
-        ("interlock up", "inside"),
-        ("interlock demo", "inside"),
-        ("interlock hook --host claude-code --event pre-tool", "inside"),
         ("./interlock status", "inside"),
         ("PATH=. interlock status", "inside"),
         ("eval interlock status", "inside"),
@@ -216,6 +208,8 @@ def test_where_nobody_attends_a_command_is_confined_to_the_worktree_in_every_mod
     assert (shell.project / "made").exists() == writes
     for refused in (f"cat {beside}", f"echo x > {beside}", f"ls {shell.home}", "interlock status"):
         assert run(refused).returncode != 0, refused
+    overrides.start_override(shell.home)
+    assert "only the worktree" in run(f"echo x > {beside}").stderr, "also where the gate is off"
     assert beside.read_text() == "hidden\n"
     seen = run("env; echo $INTERLOCK_SANDBOX; echo x > ~/cache && echo kept; cd .git").stdout
     assert not any(name in seen for name in secrets)
@@ -224,17 +218,6 @@ def test_where_nobody_attends_a_command_is_confined_to_the_worktree_in_every_mod
     with socket.create_server(("127.0.0.1", 0)) as server:
         connect = f"exec 3<>/dev/tcp/127.0.0.1/{server.getsockname()[1]}"
         assert "Permission denied" in run(connect).stderr
-
-
-@needs_sandbox
-def test_a_gate_that_is_switched_off_does_not_free_who_is_unattended(shell: Shell) -> None:
-    shell.begin("coding")
-    overrides.start_override(shell.home)
-
-    ran = shell.run("touch ../made", **{WORKTREE_VARIABLE: str(shell.project)})
-
-    assert "only the worktree" in ran.stderr
-    assert not (shell.project.parent / "made").exists()
 
 
 @pytest.mark.parametrize("lost", ["launch", "python"])

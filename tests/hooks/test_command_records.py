@@ -73,10 +73,6 @@ def test_a_command_is_recorded_with_its_outcome_and_no_other_call_is(
         assert list(spool.lines(home)) == [], "it is no decision"
 
 
-def test_every_command_that_was_recorded_is_tried() -> None:
-    assert set(RECORDED) <= {name for _, name in CALLED}
-
-
 def gemini(text: str, **more: Any) -> dict[str, Any]:
     content = f"<untrusted_context>\n{text}\n</untrusted_context>"
     return {"llmContent": content, "returnDisplay": "", **more}

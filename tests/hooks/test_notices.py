@@ -78,7 +78,7 @@ def test_a_project_cannot_silence_them(desk: Desk) -> None:
     assert "unknown field" in desk.tool("Write", file_path="a").text
 
 
-def test_the_next_start_tells_the_user(desk: Desk) -> None:
+def test_the_next_start_in_the_same_project_tells_the_user(desk: Desk) -> None:
     tried(desk, 5)
     (line,) = [line for line in gate_journal.journal_lines(desk.home) if line.notice]
 
@@ -90,15 +90,10 @@ def test_the_next_start_tells_the_user(desk: Desk) -> None:
     )
     assert told["systemMessage"] == f"Interlock: {wanted}"
     assert wanted in told["hookSpecificOutput"]["additionalContext"]
-
-
-def test_the_start_of_another_project_does_not(desk: Desk) -> None:
-    tried(desk, 5)
     elsewhere = desk.home.parent / "elsewhere"
     elsewhere.mkdir()
     opt_in(elsewhere, "standard")
-
-    assert "systemMessage" not in Desk(desk.home, elsewhere, "host-2").begin()
+    assert "systemMessage" not in Desk(desk.home, elsewhere, "host-3").begin()
 
 
 def test_only_the_end_of_a_long_spool_is_read(desk: Desk) -> None:

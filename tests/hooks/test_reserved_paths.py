@@ -15,9 +15,8 @@ from interlock.app.coordination import holdings
 from interlock.app.coordination.holdings import ReservedPaths, ReserveRequest
 from interlock.app.coordination.participants import Participant
 from interlock.app.coordination.project_desk import open_desk
-from interlock.app.gate import bypasses, gate_journal
+from interlock.app.gate import gate_journal
 from interlock.app.gate.opt_in import opt_in
-from interlock.core.gate.rules import Bypass
 from interlock.core.protocol.gated_session import Conversation
 from interlock.hooks.hook_result import HookResult
 from tests.hooks.scene import HOST, Scene
@@ -216,24 +215,6 @@ def test_a_project_below_the_top_of_its_repository_counts_from_there(scene: Scen
     reserve(scene, "project/src/api")
 
     assert asked(scene, EDIT)[0] == "deny"
-
-
-def test_a_bypass_opens_it_and_each_time_is_kept(scene: Scene) -> None:
-    scene.asks(ENFORCED)
-    reserve(scene)
-    added_ms = SystemClock().now_ms()
-    made = bypasses.add(
-        scene.home, "path.reserved", "we sit together", root=None, days=None, at_ms=added_ms
-    )
-    assert isinstance(made, Bypass)
-
-    assert asked(scene, EDIT) == ("allow", "")
-
-    (line,) = gate_journal.journal_lines(scene.home)
-    assert (line.rule, line.answer, line.opened) == (
-        *("path.reserved", "allow"),
-        f"{made.id}: we sit together",
-    )
 
 
 @pytest.mark.slow

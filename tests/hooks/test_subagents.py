@@ -55,15 +55,6 @@ def test_a_subagent_that_widens_the_mode_is_denied(client: Client, wanted: dict[
     assert (line.rule, line.answer, line.mode) == ("subagent.mode", "deny", "analysis")
 
 
-@each(*TELLING, attended=(True,))
-def test_a_subagent_that_widens_it_by_a_command_is_denied(client: Client) -> None:
-    client.begin("analysis")
-
-    said = client.call("shell", {"command": "interlock mode coding"}, **SUBAGENT)
-
-    assert (said.answer, "(subagent.mode, " in said.reason) == ("deny", True)
-
-
 @each(*ASKING, attended=(True,))
 def test_the_conversation_itself_is_asked_where_somebody_is_there(client: Client) -> None:
     client.begin("analysis")
