@@ -83,7 +83,7 @@ def test_any_change_of_the_file_asks_again(desk: Desk, more: str) -> None:
 
     desk.config(LOOSE + more)
 
-    assert desk.tool("mcp__docs__search").answer != "allow"
+    assert desk.tool("mcp__docs__search").answer == "deny"
     desk.config(LOOSE)
     assert desk.tool("mcp__docs__search").answer == "allow", "what was trusted still is"
 
