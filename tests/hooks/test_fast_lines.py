@@ -64,7 +64,8 @@ COMMANDS: tuple[dict[str, Any], ...] = (
 @pytest.mark.parametrize("event", ["post-tool", "tool-failed"])
 def test_a_command_is_recorded_as_the_full_hook_would(host_scene: Scene, event: HookEvent) -> None:
     tool = host_scene.host.tools["shell"].split()[0]
-    calls = [*(({"command": "make"}, one) for one in RESPONSES), *((one, {}) for one in COMMANDS)]
+    calls: list[tuple[dict[str, Any], Any]] = [({"command": "make"}, one) for one in RESPONSES]
+    calls += [(one, {}) for one in COMMANDS]
     for given, response in calls:
         content = host_scene.payload(tool, given, tool_response=response)
 
