@@ -9,6 +9,7 @@ from interlock.app.context import App, open_app
 from interlock.app.failures import StoreFailure
 from interlock.app.jobs.executor_role import JOBS_FILE
 from interlock.app.jobs.job_counts import JobCounts, count_jobs
+from interlock.durable import catalogue
 from interlock.durable.executor import Executor
 from interlock.durable.job import Job, JobContext, JobStep, StepResult
 from interlock.durable.job_records import (
@@ -21,6 +22,7 @@ from interlock.durable.job_records import (
     show_job,
 )
 from tests.durable.traced_executor import NAME, announce, until
+from tests.stores import place_of
 
 SECONDS = 60
 
@@ -30,12 +32,17 @@ class Worked:
 
     def __init__(self) -> None:
         self.problem: Exception | None = None
+        self.failures = 1_000
+        """How many tries of the second step fail at most."""
         self.done: list[str] = []
         self.on_second: Callable[[], object] = bool
 
-    def jobs(self, *, attempts_max: int) -> dict[str, Job]:
-        second = JobStep("second", self._second, attempts_max)
-        return {NAME: Job(NAME, (JobStep("first", self._first), second))}
+        self.reasons: list[tuple[str, str, str]] = []
+        """The jobs and announcements that were given up, and why."""
+
+    def jobs(self, **limits: int) -> dict[str, Job]:
+        second = JobStep("second", self._second, **limits)
+        return {NAME: Job(NAME, (JobStep("first", self._first), second), self._give_up)}
 
     def _first(self, _: App, __: JobContext) -> StepResult:
         self.done.append("first")
@@ -44,9 +51,13 @@ class Worked:
     def _second(self, _: App, context: JobContext) -> StepResult:
         self.done.append("second")
         self.on_second()
-        if self.problem:
+        if self.problem and self.failures:
+            self.failures -= 1
             raise self.problem
         return StepResult(dict(context.results))
+
+    def _give_up(self, _: App, context: JobContext, reason: str) -> None:
+        self.reasons.append((context.job, context.announcement.subject, reason))
 
 
 @pytest.fixture
@@ -55,8 +66,19 @@ def worked() -> Worked:
 
 
 @pytest.fixture
-def executor(home: Path, worked: Worked) -> Iterator[Executor]:
-    made = Executor(home, worked.jobs(attempts_max=2))
+def limits() -> dict[str, int]:
+    return {"attempts_max": 2}
+
+
+@pytest.fixture
+def executor(
+    home: Path, worked: Worked, limits: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Executor]:
+    monkeypatch.setattr("interlock.durable.runtime.FIRST_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr("interlock.durable.executor.CLOSE_SECONDS", 0)
+    jobs = worked.jobs(**limits)
+    monkeypatch.setattr(catalogue, "JOBS", jobs)
+    made = Executor(home, jobs)
     yield made
     made.close()
 
@@ -75,7 +97,7 @@ def test_a_failed_job_is_continued_where_it_failed(
     job = announce(home, "one")
     waiting = count_jobs(app)
     assert executor.run_pending(seconds=SECONDS)
-    failed, counted = shown(app, job), count_jobs(app)
+    failed, counted, cancel_failed = shown(app, job), count_jobs(app), cancel_job(app, job)
     retried = retry_job(app, job)
     worked.problem = None
     assert executor.run_pending(seconds=SECONDS)
@@ -91,15 +113,48 @@ def test_a_failed_job_is_continued_where_it_failed(
         ("second", "failed", "No route \x1b[31m<b>", 2),
     ]
     assert isinstance(retried, JobRecord)
-    assert (retried.state, [one.name for one in retried.steps]) == ("waiting", ["first"])
+    assert (retried.state, [one.state for one in retried.steps]) == ("waiting", ["done", "pending"])
     assert (done.state, done.error, done.session) == ("done", "", "ses_0")
     assert [(one.result, one.attempts) for one in done.steps] == [
         ("seen", 1),
         ({"first": "seen"}, 1),
     ]
     assert worked.done == ["first", "second", "second", "second"]
+    assert worked.reasons == [(job, "one", "No route \x1b[31m<b>")]
+    assert cancel_failed == JobNotInState(job, "failed", "cancelled")
     assert retry_job(app, job) == JobNotInState(job, "done", "retried")
     assert cancel_job(app, job) == JobNotInState(job, "done", "cancelled")
+
+
+@pytest.mark.sqlite
+@pytest.mark.parametrize(
+    ("limits", "failures", "state", "attempts"),
+    [
+        ({}, 3, "done", 4),
+        ({}, 4, "failed", 4),
+        ({"attempts_max": 2}, 1, "done", 2),
+        ({"attempts_max": 1}, 1, "failed", 1),
+    ],
+)
+def test_a_step_is_tried_as_often_as_it_may_be_and_four_times_by_default(
+    home: Path,
+    app: App,
+    executor: Executor,
+    worked: Worked,
+    *,
+    failures: int,
+    state: str,
+    attempts: int,
+) -> None:
+    worked.problem, worked.failures = OSError("Not now"), failures
+    job = announce(home, "one")
+    assert executor.run_pending(seconds=SECONDS)
+
+    record = shown(app, job)
+    assert (record.state, record.steps[-1].state) == (state, state)
+    assert record.steps[-1].attempts == worked.done.count("second") == attempts
+    assert record.error == ("Not now" if state == "failed" else "")
+    assert len(worked.reasons) == (state == "failed")
 
 
 @pytest.mark.sqlite
@@ -123,7 +178,7 @@ def test_a_job_that_is_cancelled_in_a_step_does_not_begin_its_next_try(
 
     def cancel() -> None:
         own = open_app(home)  # it is another thread
-        outcomes.append(cancel_job(own, job))
+        outcomes.extend((retry_job(own, job), cancel_job(own, job), cancel_job(own, job)))
         own.close()
 
     worked.on_second = cancel
@@ -133,9 +188,33 @@ def test_a_job_that_is_cancelled_in_a_step_does_not_begin_its_next_try(
     retry_job(app, job)
     assert executor.run_pending(seconds=SECONDS)
 
-    assert [one.state for one in outcomes if isinstance(one, JobRecord)] == ["cancelled"]
+    refused, cancelled, again = outcomes
+    assert refused == JobNotInState(job, "running", "retried")
+    assert isinstance(cancelled, JobRecord)
+    assert (cancelled.state, [one.state for one in cancelled.steps]) == (
+        "cancelled",
+        ["done", "pending"],
+    )
+    assert again == JobNotInState(job, "cancelled", "cancelled")
+    assert worked.reasons == [(job, "one", "it was cancelled")]
     assert shown(app, job).state == "done"
     assert worked.done == ["first", "second", "second"]
+
+
+@pytest.mark.both_stores
+@pytest.mark.parametrize("has_database", [True, False])
+def test_a_database_of_jobs_without_tables_has_no_jobs(
+    home: Path, app: App, *, has_database: bool
+) -> None:
+    """An executor that was killed while it made the database, or that was never started."""
+    if has_database:
+        (home / JOBS_FILE).touch()
+        if (place := place_of(home)).url:
+            place.run("CREATE SCHEMA interlock_jobs")
+
+    assert list_jobs(app) == []
+    for ask in (show_job, cancel_job, retry_job):
+        assert ask(app, "job_0123456789") == NoSuchJob("job_0123456789")
 
 
 @pytest.mark.sqlite
