@@ -6,12 +6,7 @@ from typing import get_args
 import msgspec
 import pytest
 
-from interlock.app.context import App
-from interlock.app.gate.opt_in import opt_in
-from interlock.app.protocol import delegations, gated_sessions
 from interlock.core.ids import ApprovalId, DelegationId, NodeId, SessionId, StepId
-from interlock.core.protocol.delegation import CompletionRequest, DelegationRequest
-from interlock.core.protocol.gated_session import WorkUpdate
 from interlock.core.session.announcements import Topic, decode_announcement, messages_about
 from interlock.core.session.approval_events import SessionApprovalRequested, SessionApprovalResolved
 from interlock.core.session.delivery_events import DeliveryEnded, DeliveryRequested
@@ -20,13 +15,11 @@ from interlock.core.session.events import (
     ApprovalResolved,
     Envelope,
     SessionEvent,
-    decode_envelope,
 )
 from interlock.core.session.protocol_events import ProtocolEndRequested, SessionCompleted
 from interlock.core.session.review_events import FeatureReviewRequested, RequiredReviewer
 from interlock.core.session.unattended_events import UnattendedMoved
 from interlock.core.unattended.order import Spent
-from interlock.core.views.events import kind_of
 from interlock.durable.catalogue import JOBS, jobs_for
 
 APPROVAL = ApprovalId("apr_1")
@@ -67,14 +60,6 @@ ANNOUNCED: list[tuple[SessionEvent, Topic, str]] = [
     (DeliveryRequested("job_1"), "unattended/deliver", "deliver"),
     (DeliveryEnded("job_1", "refused", "HEAD"), "unattended/undelivered", "notify"),
 ]
-READ_AS_THE_LOG_CHANGES = {
-    "session/protocol.start": "protocol_started",
-    "session/state.update": "work_changed",
-    "session/mode.changed": "mode_changed",
-    "orchestrator/agent.invoke": "agent_invoked",
-    "orchestrator/agent.complete": "agent_completed",
-}
-"""By whoever listens to the live stream: the console, and programs over REST."""
 
 
 @pytest.mark.parametrize(("event", "topic", "job"), ANNOUNCED, ids=lambda one: str(one)[:30])
@@ -102,26 +87,3 @@ def test_the_end_of_a_session_says_which_and_with_which_commit() -> None:
 
 def test_every_topic_has_an_emitter() -> None:
     assert {topic for _, topic, _ in ANNOUNCED} | {"retention/due"} == set(get_args(Topic))
-
-
-def test_every_other_event_moves_the_position_that_the_live_stream_tells(
-    app: App, tmp_path: Path
-) -> None:
-    opt_in(tmp_path, "standard")
-    started = gated_sessions.start(app, tmp_path)
-    assert not isinstance(started, tuple)
-    (session,) = [one.session for one in app.reader.attended_sessions_in(str(tmp_path))]
-    positions = [app.reader.position()]
-    for change in (
-        lambda: gated_sessions.change_work(app, session, WorkUpdate(task="T-1")),
-        lambda: gated_sessions.change_mode(app, session, "planning", by="user"),
-        lambda: delegations.delegate(app, session, DelegationRequest("qa", "Look")),
-        lambda: delegations.complete(app, session, CompletionRequest("qa", "Good")),
-    ):
-        change()
-        positions.append(app.reader.position())
-
-    kinds = {kind_of(decode_envelope(link.body).event) for link in app.reader.links(session)}
-    assert kinds >= set(READ_AS_THE_LOG_CHANGES.values())
-    assert positions == sorted(set(positions)), "each of them was told"
-    assert app.reader.outbox(limit=1) == [], "and none waits for somebody who may never come"

@@ -60,15 +60,16 @@ def test_the_facts_are_posted_once_and_name_no_secret(
 ) -> None:
     park(app, session)
     told = tmp_path / "told"
-    configure(app, f'webhook = "{receiver.url}"', f'command = ["touch", "{told}"]')
+    configure(app, f'webhook = "{receiver.url}"', f'command = ["sh", "-c", "cat > {told}"]')
 
     (hook, command) = sorted(run_jobs(app), key=lambda one: one.name == "notify")
 
-    assert (hook.name, hook.state, command.state, told.exists()) == (
-        "webhook",
-        "done",
-        "done",
-        True,
+    assert (hook.name, hook.state, command.state) == ("webhook", "done", "done")
+    facts = json.loads(told.read_text())
+    assert (facts["id"], facts["topic"], facts["subject"]) == (
+        command.id,
+        "unattended/parked",
+        "limit",
     )
     (body,) = receiver.bodies
     assert json.loads(body) == {

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import msgspec
@@ -15,9 +14,7 @@ from interlock.app.gate.opt_in import opt_in
 from interlock.app.gate.trust import trust_checkout
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.end_request import EndBlocked, SessionEnding, end_session
-from interlock.app.sessions.session_approvals import RequestStatus, request_approval
 from interlock.core.ids import SessionId
-from interlock.core.session.session_approvals import request_wish
 from tests.server.http_agent import HttpClient
 from tests.server.server_process import Server
 
@@ -96,25 +93,3 @@ def test_over_http_the_end_is_waited_for_and_nobody_else_waits(
 def _jobs() -> list[dict[str, str]]:
     command = [sys.executable, "-m", "interlock", "jobs", "list", "--json"]
     return json.loads(subprocess.run(command, check=True, capture_output=True, timeout=60).stdout)
-
-
-def test_without_a_server_the_user_is_notified_all_the_same(
-    app: App, session: SessionId, tmp_path: Path
-) -> None:
-    told = tmp_path / "told.json"
-    command = [
-        sys.executable,
-        "-c",
-        f"import sys; open({str(told)!r}, 'w').write(sys.stdin.read())",
-    ]
-    (app.home / "config.toml").write_text(f"[notify]\ncommand = {json.dumps(command)}\n")
-
-    asked = request_approval(app, session, request_wish("Ship it?", "All of it", ""))
-
-    assert isinstance(asked, RequestStatus)
-    until = time.monotonic() + 60
-    while not (told.exists() and told.read_text()):
-        assert time.monotonic() < until, "nobody was told"
-        time.sleep(0.05)
-    facts = json.loads(told.read_text())
-    assert (facts["topic"], facts["subject"]) == ("approval/requested", asked.approval)

@@ -26,8 +26,7 @@ class Receiver:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}{PATH}"
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-        self._thread.start()
+        threading.Thread(target=self._server.serve_forever, args=[0.01], daemon=True).start()
 
     def answer(self, request: BaseHTTPRequestHandler) -> None:
         self.paths.append(request.path)

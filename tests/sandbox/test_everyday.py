@@ -174,14 +174,6 @@ def trials(project: EverydayProject, tmp_path_factory: pytest.TempPathFactory) -
     return trials
 
 
-def test_the_list_is_long_and_has_many_themes() -> None:
-    texts = [entry.run for entry in LOCAL] + REMOTE
-
-    assert len(set(texts)) == len(texts)
-    assert len(LOCAL) >= 200
-    assert len(THEMES) >= 10
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_everyday_commands_do_the_same_inside_as_outside(trials: list[Trial]) -> None:

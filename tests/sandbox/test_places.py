@@ -34,14 +34,10 @@ def test_the_level_workspace_writes_the_worktree_and_reads_little_of_the_home(
 ) -> None:
     place = Place(tmp_path)
     user = home.parent
-    for name in (".ssh", "project"):
-        (user / name).mkdir()
+    (user / ".ssh").mkdir()
     (user / ".ssh" / "id").write_text("secret")
-    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "one"]):
-        subprocess.run([*GIT, *words], cwd=user / "project", check=True)
-    subprocess.run([*GIT, "worktree", "add", "-q", "../linked"], cwd=user / "project", check=True)
 
-    for worktree in (user / "project", user / "linked"):
+    for worktree in _project_with_worktree(user, "linked"):
         text = (
             "echo x > new && chmod 700 new && git add new"
             " && git -c user.name=a -c user.email=a@b commit -qm two"
