@@ -17,7 +17,7 @@ from interlock.core.coordination.refusals import WorkHeld
 from interlock.core.coordination.work_items import WorkDraft, WorkItemUpdate
 from interlock.workspace.outside.agent_mail import MailServer, exchange
 from tests.app.coordination.team import Team, expect, who
-from tests.workspace.outside.test_agent_mail import FakeMail
+from tests.workspace.outside.fake_agent_mail import FakeMail
 
 STRANGER = "GreenCastle-1735689601"
 FAKE_BD = Path(__file__).parents[2] / "workspace" / "outside" / "fake_bd.py"
@@ -25,12 +25,9 @@ FAKE_BD = Path(__file__).parents[2] / "workspace" / "outside" / "fake_bd.py"
 
 @pytest.fixture
 def mail(home: Path) -> Iterator[FakeMail]:
-    server = FakeMail()
-    config = home / "config.toml"
-    config.write_text(f'[coordination]\nmail_url = "{server.url}"\n')
-    yield server
-    if server.process.poll() is None:
-        server.stop()
+    with FakeMail() as server:
+        (home / "config.toml").write_text(f'[coordination]\nmail_url = "{server.url}"\n')
+        yield server
 
 
 def test_the_mail_server_learns_who_works_and_what_it_holds(team: Team, mail: FakeMail) -> None:
@@ -42,7 +39,7 @@ def test_the_mail_server_learns_who_works_and_what_it_holds(team: Team, mail: Fa
 
     assert report.mode == "normal"
     assert any(STRANGER in warning for warning in report.warnings), "it says who overlaps there"
-    assert "file_reservation_paths" in mail.calls()
+    assert "file_reservation_paths" in mail.called
 
 
 def test_who_is_on_the_mail_server_is_shown_and_its_messages_are_told_once(
@@ -53,9 +50,8 @@ def test_who_is_on_the_mail_server_is_shown_and_its_messages_are_told_once(
     assert ana
     _exchange_as_stranger(team, mail)
     place = {"project_key": str(team.root)}
-    mail.tool("set_contact_policy", agent_name=ana.id, policy="open", **place)
     letter = {"subject": "[HEARTBEAT] Track docs", "body_md": "- **Track**: docs"}
-    mail.tool("send_message", sender_name=STRANGER, to=[ana.id], **letter, **place)
+    mail.mailbox.send_message(sender_name=STRANGER, to=[ana.id], **letter, **place)
 
     reports = [team.preflight("Ana") for _ in range(2)]
 

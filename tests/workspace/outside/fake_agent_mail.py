@@ -1,10 +1,8 @@
-"""A stand-in for an MCP Agent Mail server: a process with its documented tools and refusals.
+"""A stand-in for an MCP Agent Mail server: its documented tools and refusals, over HTTP.
 
-It prints its port. `POST /control` with `{"mode": ..., "tool": ...}` makes it fail as real servers
-do, from then on, at every tool or at one. `POST /calls` returns the names of the tools called.
+`FakeMail.control` makes it fail as real servers do, at every tool or at one.
 """
 
-import argparse
 import fnmatch
 import json
 import secrets
@@ -30,7 +28,6 @@ class Mailbox:
         self.messages: list[dict[str, Any]] = []
         self.reservations: list[dict[str, Any]] = []
         self.projects: set[str] = set()
-        self.lock = threading.Lock()
 
     def unknown_tool(self, **_: Any) -> Any:
         raise ToolRefusal("Unknown tool")
@@ -61,16 +58,11 @@ class Mailbox:
             "program": program,
             "model": model,
             "task_description": task_description,
-            "contact_policy": known["contact_policy"] if known else "auto",
             "registration_token": known["registration_token"] if known else secrets.token_hex(8),
             "last_active_ts": _written_time(),
         }
         self.agents[project_key, name.lower()] = agent
         return agent
-
-    def set_contact_policy(self, project_key: str, agent_name: str, policy: str) -> Any:
-        self._agent(project_key, agent_name)["contact_policy"] = policy
-        return {"policy": policy}
 
     def send_message(
         self,
@@ -81,39 +73,22 @@ class Mailbox:
         subject: str,
         body_md: str,
         thread_id: str = "",
-        broadcast: bool = False,
-    ) -> Any:
-        self._agent(project_key, sender_name)
-        if any(name.lower() in ("broadcast", "all", "*") for name in to):
-            raise ToolRefusal(f"'{to[0]}' is not a recipient: no broadcasting")
-        others = [
-            agent["name"]
-            for (project, key), agent in self.agents.items()
-            if project == project_key and key != sender_name.lower()
-        ]
-        recipients = others if broadcast else to
-        strangers = [
-            name
-            for name in recipients
-            if self._agent(project_key, name)["contact_policy"] != "open"
-        ]
-        if strangers:
-            raise ToolRefusal(f"Contact approval required for recipients: {', '.join(strangers)}")
-        message = {
-            "id": len(self.messages) + 1,
-            "project": project_key,
-            "to": recipients,
-            "from": sender_name,
-            "subject": subject,
-            "body_md": body_md,
-            "thread_id": thread_id or None,
-            "created_ts": _written_time(),
-            "importance": "normal",
-            "ack_required": False,
-            "kind": "to",
-        }
-        self.messages.append(message)
-        return {"deliveries": [message], "count": 1}
+    ) -> None:
+        self.messages.append(
+            {
+                "id": len(self.messages) + 1,
+                "project": project_key,
+                "to": to,
+                "from": sender_name,
+                "subject": subject,
+                "body_md": body_md,
+                "thread_id": thread_id or None,
+                "created_ts": _written_time(),
+                "importance": "normal",
+                "ack_required": False,
+                "kind": "to",
+            }
+        )
 
     def fetch_inbox(
         self,
@@ -204,24 +179,42 @@ def _time_of(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-class MailHandler(BaseHTTPRequestHandler):
-    """One connection. The server's own state hangs on the class."""
+class FakeMail(ThreadingHTTPServer):
+    """The server, in a thread of the tests."""
 
+    daemon_threads = True
+
+    def __init__(self, *, port: int = 0, token: str = "") -> None:
+        super().__init__(("127.0.0.1", port), _MailHandler)
+        self.mailbox, self.token = Mailbox(), token
+        self.mode, self.failing_tool, self.delay_ms = "", "", 0
+        self.called: list[str] = []
+        """The names of the tools that were called."""
+        self.port = self.server_port
+        self.url = f"http://127.0.0.1:{self.port}/api/"
+        threading.Thread(target=self.serve_forever, args=[0.01], daemon=True).start()
+
+    def control(self, mode: str, *, tool: str = "", delay_ms: int = 0) -> None:
+        """Fail in this way from now on, at every tool or at one."""
+        self.mode, self.failing_tool, self.delay_ms = mode, tool, delay_ms
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        self.shutdown()
+        self.server_close()
+
+
+class _MailHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    mailbox = Mailbox()
-    control: dict[str, Any] = {}  # noqa: RUF012 (there is one server in a process)
-    calls: list[str] = []  # noqa: RUF012
-    token = ""
+    server: FakeMail  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        if self.path == "/control":
-            type(self).control = json.loads(body)
-            self._send(b"{}")
-        elif self.path == "/calls":
-            self._send(json.dumps(self.calls).encode())
-        elif self.token and self.headers.get("Authorization") != f"Bearer {self.token}":
+        token = self.server.token
+        if token and self.headers.get("Authorization") != f"Bearer {token}":
             self._send(b'{"detail": "Unauthorized"}', status=401)
         else:
             with suppress(ConnectionError):
@@ -229,10 +222,8 @@ class MailHandler(BaseHTTPRequestHandler):
 
     def _answer(self, request: dict[str, Any]) -> None:
         name = request["params"]["name"]
-        self.calls.append(name)
-        mode = self.control.get("mode", "")
-        if self.control.get("tool", name) != name:
-            mode = ""
+        self.server.called.append(name)
+        mode = self.server.mode if self.server.failing_tool in ("", name) else ""
         if mode == "missing_tool":
             name = "unknown_tool"
         if mode == "rename":
@@ -240,7 +231,7 @@ class MailHandler(BaseHTTPRequestHandler):
             arguments["name"] = arguments["name"].replace("-", "")
         answer = json.dumps(self._result(request, name)).encode()
         if mode == "delay":
-            time.sleep(self.control["delay_ms"] / 1000)
+            time.sleep(self.server.delay_ms / 1000)
         if mode == "hang_mid_body":
             self._begin(len(answer))
             self.wfile.write(answer[:10])
@@ -267,12 +258,9 @@ class MailHandler(BaseHTTPRequestHandler):
             self._send(answer)
 
     def _result(self, request: dict[str, Any], name: str) -> dict[str, Any]:
-        is_error = False
+        mailbox, is_error = self.server.mailbox, False
         try:
-            with self.mailbox.lock:
-                value = getattr(self.mailbox, name, self.mailbox.unknown_tool)(
-                    **request["params"]["arguments"]
-                )
+            value = getattr(mailbox, name, mailbox.unknown_tool)(**request["params"]["arguments"])
         except (ToolRefusal, TypeError) as refusal:
             is_error, value = True, str(refusal)
         text = value if is_error else json.dumps(value)
@@ -316,19 +304,3 @@ class MailHandler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 (its name there)
         """Says nothing."""
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--token", default="")
-    options = parser.parse_args()
-    MailHandler.token = options.token
-    server = ThreadingHTTPServer(("127.0.0.1", options.port), MailHandler)
-    server.daemon_threads = True
-    print(server.server_address[1], flush=True)
-    server.serve_forever()
-
-
-if __name__ == "__main__":
-    main()

@@ -1,12 +1,7 @@
-"""The exchange with an Agent Mail server, with a real process on the other side."""
+"""The exchange with an Agent Mail server, over real connections."""
 
-import json
 import socket
-import subprocess
-import sys
-import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,53 +12,15 @@ from interlock.workspace.outside.agent_mail import (
     OutsideMessage,
     exchange,
 )
-from interlock.workspace.outside.deadline_http import DeadlineHttp
+from tests.workspace.outside.fake_agent_mail import FakeMail
 
-FAKE = Path(__file__).with_name("fake_agent_mail.py")
 PROJECT, ANA, BO = "/work/shop", "BlueLake-1735689600", "GreenCastle-1735689601"
-
-
-class FakeMail:
-    """The stand-in, as a process."""
-
-    def __init__(self, *, port: int = 0, token: str = "") -> None:
-        command = [sys.executable, str(FAKE), f"--port={port}", f"--token={token}"]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert self.process.stdout is not None
-        self.port = int(self.process.stdout.readline())
-        self.url = f"http://127.0.0.1:{self.port}/api/"
-
-    def stop(self) -> None:
-        self.process.kill()
-        self.process.communicate()
-
-    def control(self, mode: str, **more: Any) -> None:
-        self._post("/control", {"mode": mode, **more})
-
-    def calls(self) -> list[str]:
-        return self._post("/calls", {})
-
-    def tool(self, name: str, **arguments: Any) -> Any:
-        """Call a tool as another agent would, and return the whole result."""
-        http = DeadlineHttp(self.url, "", 10.0)
-        try:
-            answer = http.call("tools/call", {"name": name, "arguments": arguments})
-        finally:
-            http.close()
-        return answer["result"]
-
-    def _post(self, path: str, content: Any) -> Any:
-        url = f"http://127.0.0.1:{self.port}{path}"
-        request = urllib.request.Request(url, json.dumps(content).encode(), method="POST")
-        with urllib.request.urlopen(request, timeout=10) as response:
-            return json.load(response)
 
 
 @pytest.fixture
 def mail() -> Iterator[FakeMail]:
-    server = FakeMail()
-    yield server
-    server.stop()
+    with FakeMail() as server:
+        yield server
 
 
 def exchange_as(
@@ -80,22 +37,14 @@ def exchange_as(
     )
 
 
-def test_an_agent_is_registered_with_its_own_id_and_finds_an_empty_inbox(mail: FakeMail) -> None:
-    outcome = exchange_as(ANA, mail.url)
+def test_an_agent_registers_with_its_own_id_and_comes_back_with_the_token(mail: FakeMail) -> None:
+    first = exchange_as(ANA, mail.url)
+    token = first.registration_token
+    second = exchange_as(ANA, mail.url, registration_token=token)
 
-    assert outcome == MailExchange(
-        is_used=True, registration_token=outcome.registration_token, agent_name=ANA
-    )
-    assert outcome.registration_token
-    assert mail.calls() == ["ensure_project", "register_agent", "fetch_inbox"]
-
-
-def test_the_token_of_the_registration_lets_the_agent_come_back(mail: FakeMail) -> None:
-    token = exchange_as(ANA, mail.url).registration_token
-
-    outcome = exchange_as(ANA, mail.url, registration_token=token)
-
-    assert outcome == MailExchange(is_used=True, registration_token=token, agent_name=ANA)
+    assert token
+    assert first == second == MailExchange(is_used=True, registration_token=token, agent_name=ANA)
+    assert mail.called == ["ensure_project", "register_agent", "fetch_inbox"] * 2
 
 
 def test_a_name_that_another_has_is_a_warning_and_nothing_is_reserved_in_it(mail: FakeMail) -> None:
@@ -108,8 +57,8 @@ def test_a_name_that_another_has_is_a_warning_and_nothing_is_reserved_in_it(mail
         "The Agent Mail server did not do `register_agent`: Agent 'BlueLake-1735689600' already"
         " exists: registration_token required",
     )
-    assert "file_reservation_paths" not in mail.calls()
-    assert "release_file_reservations" not in mail.calls()
+    assert "file_reservation_paths" not in mail.called
+    assert "release_file_reservations" not in mail.called
 
 
 def test_reservations_are_published_and_those_of_others_are_reported(mail: FakeMail) -> None:
@@ -134,9 +83,7 @@ def test_what_is_released_is_in_nobodys_way_any_more(mail: FakeMail) -> None:
 def test_messages_are_read_and_only_those_since_the_moment_asked_for(mail: FakeMail) -> None:
     token = exchange_as(ANA, mail.url).registration_token
     exchange_as(BO, mail.url)
-    mail.tool("set_contact_policy", project_key=PROJECT, agent_name=ANA, policy="open")
-    mail.tool(
-        "send_message",
+    mail.mailbox.send_message(
         project_key=PROJECT,
         sender_name=BO,
         to=[ANA],
@@ -157,20 +104,6 @@ def test_messages_are_read_and_only_those_since_the_moment_asked_for(mail: FakeM
     assert later.messages == ()
 
 
-def test_the_stand_in_refuses_broadcasts_and_strangers_as_the_real_one_does(mail: FakeMail) -> None:
-    exchange_as(ANA, mail.url)
-    exchange_as(BO, mail.url)
-    letter = {"project_key": PROJECT, "sender_name": ANA, "subject": "[HEARTBEAT]", "body_md": ""}
-
-    by_name = mail.tool("send_message", to=["Broadcast"], **letter)
-    to_stranger = mail.tool("send_message", to=[BO], **letter)
-    to_all = mail.tool("send_message", to=[], broadcast=True, **letter)
-
-    assert "no broadcasting" in by_name["content"][0]["text"]
-    assert to_stranger["content"][0]["text"] == f"Contact approval required for recipients: {BO}"
-    assert to_all == to_stranger
-
-
 def test_an_answer_in_a_stream_of_events_is_read_though_the_stream_stays_open(
     mail: FakeMail,
 ) -> None:
@@ -183,6 +116,7 @@ def test_an_answer_in_a_stream_of_events_is_read_though_the_stream_stays_open(
 
 def test_an_answer_a_millisecond_after_the_deadline_is_not_used(mail: FakeMail) -> None:
     """DG1. The server begins to wait after the client does, so this cannot be in time."""
+    assert MailServer("").timeout_ms == 3_000, "DG1 names this default"
     mail.control("delay", delay_ms=301, tool="ensure_project")
 
     outcome = exchange_as(ANA, mail.url, timeout_ms=300)
@@ -202,23 +136,7 @@ def test_the_deadline_is_for_all_calls_together(mail: FakeMail) -> None:
 
     assert not outcome.is_used
     assert outcome.warnings == ("The Agent Mail server did not answer within 0.7 s.",)
-    assert "file_reservation_paths" not in mail.calls()
-
-
-def test_an_answer_before_the_deadline_is_used(mail: FakeMail) -> None:
-    mail.control("delay", delay_ms=290, tool="ensure_project")
-
-    assert exchange_as(ANA, mail.url, timeout_ms=10_000).is_used
-
-
-@pytest.mark.slow
-def test_with_the_defaults_three_seconds_are_too_late(mail: FakeMail) -> None:
-    """DG1, with its own figures."""
-    mail.control("delay", delay_ms=3001, tool="ensure_project")
-
-    outcome = exchange_as(ANA, mail.url, timeout_ms=MailServer("").timeout_ms)
-
-    assert outcome.warnings == ("The Agent Mail server did not answer within 3 s.",)
+    assert "file_reservation_paths" not in mail.called
 
 
 @pytest.mark.parametrize(
@@ -264,11 +182,8 @@ def test_a_server_that_is_not_there_is_a_warning_and_is_used_when_it_comes_back(
         port = listener.getsockname()[1]
         refused = exchange_as(ANA, f"http://127.0.0.1:{port}/api/")
 
-    server = FakeMail(port=port)
-    try:
+    with FakeMail(port=port) as server:
         outcome = exchange_as(ANA, server.url)
-    finally:
-        server.stop()
 
     assert refused.warnings == ("The Agent Mail server refuses connections.",)
     assert (refused.is_used, outcome.is_used) == (False, True)
@@ -289,12 +204,9 @@ def test_a_server_that_takes_no_connection_is_given_up_at_the_deadline() -> None
 
 
 def test_the_bearer_token_is_sent_and_a_wrong_one_is_a_warning() -> None:
-    server = FakeMail(token="s3cret")
-    try:
+    with FakeMail(token="s3cret") as server:
         right = exchange_as(ANA, server.url, token="s3cret")
         wrong = exchange_as(BO, server.url, token="guess")
-    finally:
-        server.stop()
 
     assert right.is_used
     assert wrong.warnings == (
