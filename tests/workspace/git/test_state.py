@@ -27,19 +27,23 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_branch_and_commit_are_those_that_git_says(repository: Path) -> None:
+@pytest.mark.parametrize(
+    ("command", "branch"),
+    [
+        (("checkout", "-q", "-b", "feature/x"), "feature/x"),
+        (("checkout", "-q", "--detach"), None),
+        (("pack-refs", "--all"), "main"),
+    ],
+)
+def test_branch_and_commit_are_those_that_git_reports(
+    repository: Path, command: tuple[str, ...], branch: str | None
+) -> None:
     (repository / "deep" / "down").mkdir(parents=True)
-    run(repository, "checkout", "-q", "-b", "feature/x")
+    run(repository, *command)
 
     seen = state.observe(repository / "deep" / "down")
 
-    assert seen == GitState("feature/x", run(repository, "rev-parse", "HEAD"))
-
-
-def test_packed_refs_are_read(repository: Path) -> None:
-    run(repository, "pack-refs", "--all")
-
-    assert state.observe(repository) == GitState("main", run(repository, "rev-parse", "HEAD"))
+    assert seen == GitState(branch, run(repository, "rev-parse", "HEAD"))
 
 
 def test_a_linked_worktree_has_a_branch_of_its_own(repository: Path, tmp_path: Path) -> None:
@@ -50,12 +54,6 @@ def test_a_linked_worktree_has_a_branch_of_its_own(repository: Path, tmp_path: P
 
     assert seen == GitState("other", run(tmp_path / "linked", "rev-parse", "HEAD"))
     assert state.observe(repository) == GitState("main", run(repository, "rev-parse", "HEAD"))
-
-
-def test_a_detached_head_has_a_commit_and_no_branch(repository: Path) -> None:
-    run(repository, "checkout", "-q", "--detach")
-
-    assert state.observe(repository) == GitState(None, run(repository, "rev-parse", "HEAD"))
 
 
 def test_a_new_repository_has_a_branch_and_no_commit(tmp_path: Path) -> None:

@@ -153,12 +153,10 @@ def test_a_command_that_hangs_is_ended_with_all_that_it_has_started(
     """DG5. What it has started holds a lock for as long as it lives."""
     monkeypatch.setenv("FAKE_BD", "hang")
     hurried = BeadsTracker(tracker.project)
-    started = time.monotonic()
 
     with pytest.raises(BeadsFailed, match=r"^`bd` took more than 2 s\.$"):
         hurried.list_ready()
 
-    assert time.monotonic() - started < 2 + 5
     assert (tracker.project / "begun").exists()
     with (tracker.project / "hold.lock").open("w", encoding="utf-8") as lock:
         wait_for_lock(lock.fileno())

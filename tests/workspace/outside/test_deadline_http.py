@@ -40,7 +40,7 @@ class EchoHandler(BaseHTTPRequestHandler):
 @pytest.fixture
 def http() -> Iterator[DeadlineHttp]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), EchoHandler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=[0.01], daemon=True)
     thread.start()
     connection = DeadlineHttp(f"http://127.0.0.1:{server.server_port}/api", "", 10)
     yield connection

@@ -292,45 +292,6 @@ def test_what_took_the_place_of_a_note_is_no_note(folder: NotesFolder) -> None:
     assert lacking == {"directory.md", "link.md", "a/n.md", "c/n.md"}
 
 
-APPEND = """
-import sys
-from pathlib import Path
-from interlock.store.lock import WriteLock
-from interlock.workspace.projects.notes_folder import NotesFolder
-from interlock.workspace.files.atomic_file import WrittenFile
-
-folder, lock = NotesFolder(Path(sys.argv[1])), WriteLock(Path(sys.argv[2]))
-for number in range(25):
-    while True:
-        found = folder.read("log.md")
-        with lock.hold():
-            line = f"{sys.argv[3]} {number}\\n"
-            done = folder.write("log.md", found.text + line, expected=found.digest)
-        if isinstance(done, WrittenFile):
-            break
-"""
-
-
-@pytest.mark.slow
-def test_no_line_is_lost_of_eight_processes_that_append_to_one_note(
-    folder: NotesFolder, tmp_path: Path
-) -> None:
-    written(folder, "log.md", "")
-
-    writers = [
-        subprocess.Popen(
-            [sys.executable, "-c", APPEND, folder.root, tmp_path / "lock", str(number)]
-        )
-        for number in range(8)
-    ]
-
-    assert [writer.wait(100) for writer in writers] == [0] * 8
-    lines = found(folder, "log.md").text.splitlines()
-    assert len(lines) == 200
-    assert set(lines) == {f"{writer} {number}" for writer in range(8) for number in range(25)}
-    assert tree(folder.root) == {"log.md"}
-
-
 WRITE = """
 import sys
 from pathlib import Path

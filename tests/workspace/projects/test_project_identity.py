@@ -1,4 +1,4 @@
-"""Projects: the same for worktrees and clones, as their config names them; and their rules."""
+"""Projects: the same for worktrees and clones, as their config names them; and their settings."""
 
 from pathlib import Path
 
@@ -8,6 +8,7 @@ from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.projects.coordination_rules import coordination_rules_in
 from interlock.workspace.projects.project import CONFIG
 from interlock.workspace.projects.project_identity import locate_project, normalise_address
+from interlock.workspace.projects.settings import OutsideServices, outside_services_in
 from tests.app.coordination.team import git
 
 
@@ -63,3 +64,26 @@ def test_a_project_has_rules_of_its_own_and_wrong_ones_are_refused(tmp_path: Pat
         path.write_text(f"[coordination]\n{wrong}\n")
         with pytest.raises(SettingsBroken):
             coordination_rules_in(path)
+
+
+def test_outside_services_are_off_unless_the_settings_name_them(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    off = OutsideServices("", "", "warn", beads=False, beads_command="bd")
+    assert outside_services_in(config) == off
+    config.write_text("""
+[coordination]
+enforce = true
+stale_minutes = 10
+mail_url = "http://127.0.0.1:8765/api/"
+mail_token = "s3cret"
+mail_down = "halt"
+beads = true
+beads_command = "/opt/bd"
+""")
+
+    assert outside_services_in(config) == OutsideServices(
+        "http://127.0.0.1:8765/api/", "s3cret", "halt", beads=True, beads_command="/opt/bd"
+    )
+    config.write_text('[coordination]\nmail_down = "ignore"\n')
+    with pytest.raises(SettingsBroken, match="mail_down"):
+        outside_services_in(config)

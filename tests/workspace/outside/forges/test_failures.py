@@ -1,6 +1,5 @@
 """What a forge that fails comes to: tried again or not, after how long, and without the token."""
 
-import pickle
 import ssl
 import subprocess
 from pathlib import Path
@@ -161,14 +160,13 @@ def test_the_public_forges_need_no_address(kind: ForgeKind) -> None:
         "team/%2e%2e",
     ],
 )
-def test_what_is_no_path_of_a_repository_is_not_asked_for(
-    stub: StubForge, forge: Forge, repository: str
-) -> None:
+def test_what_is_no_path_of_a_repository_is_not_asked_for(kind: ForgeKind, repository: str) -> None:
+    forge = forge_of(kind, "http://127.0.0.1:9", "t0ken")
+
     with pytest.raises(ForgeFailed, match="is not the path of a repository") as failure:
         forge.default_branch(repository)
 
     assert failure.value.is_final
-    assert stub.log == []
 
 
 def test_groups_are_in_groups_on_gitlab_alone() -> None:
@@ -206,14 +204,6 @@ def test_a_forge_is_left_alone_for_as_long_as_it_asks(
     headers: dict[str, str], seconds: int
 ) -> None:
     assert wait_seconds(headers) == seconds
-
-
-def test_a_failure_is_the_same_after_it_was_stored() -> None:
-    failure = ForgeFailed("GitHub is away", is_final=True, wait_seconds=7, status=429)
-
-    stored = pickle.loads(pickle.dumps(failure))
-
-    assert (str(stored), vars(stored)) == (str(failure), vars(failure))
 
 
 def test_a_forge_proves_by_a_certificate_that_it_is_the_one(

@@ -19,21 +19,9 @@ def address(stub: StubForge, number: int) -> str:
 
 
 def as_forge_request(stub: StubForge, request: StubRequest) -> ForgeRequest:
+    fields = {name for name in ForgeRequest.__struct_fields__ if name != "url"}
     return ForgeRequest(
-        number=request.number,
-        url=address(stub, request.number),
-        state=request.state,
-        title=request.title,
-        author=request.author,
-        labels=request.labels,
-        assignees=request.assignees,
-        head=request.head,
-        source_branch=request.source_branch,
-        target_branch=request.target_branch,
-        body=request.body,
-        is_draft=request.is_draft,
-        updated_at=request.updated_at,
-        is_fork=request.is_fork,
+        url=address(stub, request.number), **{name: getattr(request, name) for name in fields}
     )
 
 
