@@ -22,8 +22,7 @@ TEXTS = st.text(st.sampled_from(LETTERS), max_size=12)
 
 
 @pytest.fixture(scope="module")
-def log(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresLog]:
-    assert tmp_path_factory
+def log(cluster: Cluster) -> Iterator[PostgresLog]:
     url = cluster.fresh()
     opened = PostgresLog(parse_address(url))
     yield opened

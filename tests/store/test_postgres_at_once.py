@@ -1,6 +1,7 @@
 """PostgreSQL with several at once: lost connections, locks, positions, notices, shared content."""
 # pyright: reportPrivateUsage=false
 
+import math
 import os
 import signal
 import threading
@@ -20,6 +21,7 @@ from interlock.store.postgres.failures import ConnectionLost
 from interlock.store.postgres.writer import PostgresLog
 from tests.postgres import Cluster, connected
 from tests.scenes import RUN, SESSION, after, noting, opening, random_session, run_in
+from tests.store.waiting import other_marker
 
 
 @pytest.fixture
@@ -189,23 +191,14 @@ def test_looking_for_changes_asks_the_server_nothing_while_there_are_none(
     assert sent == []
 
     log.append(opening())
-    second = told_of(reader, first)
+    second = other_marker(reader, first)
     assert reader.sessions_changed_since(first) == {SESSION: second}
     with log.group_commit():
         log.append(noting(after(opening()), "one"))
         log.append(opening(random_session()))
-    third = told_of(reader, second)
+    third = other_marker(reader, second)
     log.delete(SESSION)
-    told_of(reader, third)
-
-
-def told_of(reader: PostgresLog, mark: int) -> int:
-    """Another mark than that one."""
-    deadline = time.monotonic() + 30
-    while (now := reader.change_marker()) == mark:
-        assert time.monotonic() < deadline, "a notice comes"
-        time.sleep(0.01)
-    return now
+    other_marker(reader, third)
 
 
 def deaf(_channel: str) -> bool:
@@ -219,13 +212,16 @@ def test_a_lost_notice_is_made_up_for(
     first = reader.change_marker()
     end_all(cluster)
     log.append(opening())
-    deadline = time.monotonic() + 30
-    while reader.change_marker() == first:
-        assert time.monotonic() < deadline, "who was not connected asks"
+    other_marker(reader, first)  # who was not connected asks
+
+    monkeypatch.setattr(reader.db, "_ask_at", math.inf)
+    before = reader.change_marker()
+    log.append(noting(after(opening()), "one"))
+    other_marker(reader, before)  # by a notice on the new connection
 
     monkeypatch.setattr(reader.db, "has_notification", deaf)
     second = reader.change_marker()
-    log.append(noting(after(opening()), "more"))
+    log.append(noting(after(noting(after(opening()), "one")), "more"))
     assert reader.change_marker() == second
     monkeypatch.setattr(reader.db, "_ask_at", 0.0)
     assert reader.change_marker() != second

@@ -1,7 +1,6 @@
 """Connections to PostgreSQL: given back, waited for, and led through a pooler or refused there."""
 # pyright: reportPrivateUsage=false
 
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -12,18 +11,14 @@ import pytest
 
 from interlock.mcp.client import StdioClient
 from interlock.store.failures import StoreBusy, StoreUnusable
-from interlock.store.open_store import open_store
 from interlock.store.postgres import database, pooler
 from interlock.store.postgres.address import parse_address
 from interlock.store.postgres.writer import PostgresLog
-from tests.effort import EFFORT
 from tests.pooler import MISSING, Pooler, program
 from tests.postgres import Cluster, connected
 from tests.postgres_proxy import CountingProxy
 from tests.scenes import RUN, SESSION, after, noting, opening, random_session, run_in
-
-SERVERS = 200 if EFFORT == "long" else 12
-ROLE = "crowded"
+from tests.store.waiting import wait_until
 
 
 @pytest.fixture
@@ -31,14 +26,6 @@ def log(url: str) -> Iterator[PostgresLog]:
     opened = connected(url)
     yield opened
     opened.close()
-
-
-def wait_until(condition: object, reason: str) -> None:
-    assert callable(condition)
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline, reason
-        time.sleep(0.01)
 
 
 def test_a_connection_that_nobody_uses_is_given_back(
@@ -99,23 +86,14 @@ def test_a_server_keeps_its_connection(url: str, monkeypatch: pytest.MonkeyPatch
     log.close()
 
 
-@pytest.fixture
-def crowded(cluster: Cluster, url: str) -> Iterator[str]:
-    """The store there, for somebody who has one connection for every three servers."""
-    name = url.partition("@/")[2].partition("?")[0]
-    connected(url).close()
-    cluster.run(f"CREATE ROLE {ROLE} LOGIN CONNECTION LIMIT {max(1, SERVERS // 3)}")
-    cluster.run(f"GRANT USAGE ON SCHEMA interlock TO {ROLE}", name)
-    cluster.run(f"GRANT ALL ON ALL TABLES IN SCHEMA interlock TO {ROLE}", name)
-    yield url.replace("interlock@", f"{ROLE}@")
-    cluster.run(f"DROP OWNED BY {ROLE}", name)
-    cluster.run(f"DROP ROLE {ROLE}")
-
-
 def test_where_all_connections_are_taken_one_is_waited_for(
-    cluster: Cluster, crowded: str, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster.run(f"ALTER ROLE {ROLE} CONNECTION LIMIT 1")
+    url = cluster.empty()
+    name = url.partition("@/")[2].partition("?")[0]
+    cluster.run("CREATE ROLE crowded LOGIN CONNECTION LIMIT 1")
+    cluster.run(f"ALTER DATABASE {name} OWNER TO crowded")
+    crowded = url.replace("interlock@", "crowded@")
     holder, waiter = connected(crowded), PostgresLog(parse_address(crowded))
     thread = threading.Thread(target=lambda: waiter.append(opening()))
     thread.start()
@@ -130,42 +108,6 @@ def test_where_all_connections_are_taken_one_is_waited_for(
     with pytest.raises(StoreBusy, match="no connection left"):
         connected(crowded)
     waiter.close()
-
-
-@pytest.mark.slow
-def test_more_servers_than_connections_work(
-    crowded: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("INTERLOCK_STORE", crowded)
-    failures: list[str] = []
-
-    def work(number: int) -> None:
-        client = StdioClient(home, workspace=tmp_path)
-        client.initialize()
-        answer = client.call("start_workflow", workflowId="hello", goal=f"Goal {number}")
-        for call in range(3):
-            if answer["isError"]:
-                failures.append(str(answer))
-                break
-            token = answer["structuredContent"]["continueToken"]
-            notes = f"Notes {call} of {number}"
-            answer = client.call("checkpoint_workflow", continueToken=token, notesMarkdown=notes)
-        assert client.server.stdin is not None
-        client.server.stdin.close()
-        # Two hundred processes share two cores: ending takes its turn, too.
-        client.server.wait(timeout=90)
-        client.close()
-
-    threads = [threading.Thread(target=work, args=[number]) for number in range(SERVERS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert failures == []
-    store = open_store(home, crowded, os.urandom)
-    assert len(store.reader.all_sessions()) == SERVERS
-    store.close()
 
 
 def test_an_idle_stdio_server_holds_no_connection(

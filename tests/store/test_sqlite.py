@@ -15,7 +15,7 @@ from interlock.store.sqlite import schema
 from interlock.store.sqlite.database import SqliteDatabase
 from interlock.store.sqlite.log_database import SqliteLogDatabase, open_reader
 from interlock.store.sqlite.writer import SqliteLog
-from tests.scenes import RUN, SESSION, after, noting, opening
+from tests.scenes import after, noting, opening
 
 
 @pytest.fixture
@@ -30,16 +30,6 @@ def test_a_new_file_has_the_newest_schema_and_says_whose_it_is(path: Path) -> No
     assert db.scalar("PRAGMA user_version") == schema.VERSION
     assert db.scalar("PRAGMA application_id") == schema.APPLICATION_ID
     assert db.scalar("PRAGMA journal_mode") == "wal"
-
-
-def test_opening_again_changes_nothing(path: Path) -> None:
-    log = SqliteLog(path)
-    log.append(opening())
-    log.close()
-
-    again = SqliteLog(path)
-
-    assert again.stream(SESSION, RUN) == after(opening())
 
 
 @pytest.mark.invariant("newer-store-refused")

@@ -1,8 +1,6 @@
 """An index as a file: shared by processes, thrown away when it is damaged."""
 
-import multiprocessing
 import sqlite3
-from multiprocessing.context import SpawnContext
 from pathlib import Path
 
 import msgspec
@@ -14,8 +12,7 @@ from interlock.store.lock import WriteLock
 from interlock.store.notes.index import NoteIndex
 from interlock.store.notes.rows import NoteChangeRequest
 from tests.store.notes.note_rows import opened, put
-
-SPAWN: SpawnContext = multiprocessing.get_context("spawn")
+from tests.store.processes import run_together
 
 
 def test_the_mark_moves_with_every_change_that_shows_whoever_makes_it(
@@ -153,13 +150,8 @@ def open_and_put(directory: Path, number: int) -> None:
 def test_processes_that_begin_at_once_share_one_index(tmp_path: Path) -> None:
     (tmp_path / "k.db").write_bytes(b"damaged" * 999)
 
-    writers = [SPAWN.Process(target=open_and_put, args=(tmp_path, n)) for n in range(4)]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
+    run_together(open_and_put, [(tmp_path, number) for number in range(4)])
 
-    assert [writer.exitcode for writer in writers] == [0] * 4
     index = opened(tmp_path)
     assert index.counts().notes == 81
     assert index.counts().observations == 1

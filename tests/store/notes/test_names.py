@@ -104,51 +104,39 @@ class Counted(SqliteDatabase):
         return count
 
 
-@pytest.mark.parametrize("way", ["to", "from"])
-def test_a_name_that_many_notes_have_is_looked_up_once(tmp_path: Path, way: str) -> None:
-    """The work grows with the notes, and not with their square."""
+def links_to_a_common_name(reader: NoteReader) -> object:
+    return reader.links_to("d1/index.md", limit=9)
+
+
+def links_from_a_note(reader: NoteReader) -> object:
+    return reader.links_from("d0/index.md")
+
+
+@pytest.mark.parametrize("read", [links_to_a_common_name, links_from_a_note])
+@pytest.mark.parametrize("target", ["index", "n{}"], ids=["one name", "many names"])
+def test_links_are_read_in_time_that_grows_with_their_number(
+    tmp_path: Path, read: Callable[[NoteReader], object], target: str
+) -> None:
+    """And not with its square, also where many notes have the same name."""
 
     def work(notes: int) -> int:
-        (tmp_path / str(notes)).mkdir()
-        index = opened(tmp_path / str(notes))
+        directory = tmp_path / str(notes)
+        directory.mkdir()
+        index = opened(directory)
         with index.transaction():
             for number in range(notes):
-                put(index, f"d{number}/index.md", "[[index]]\n" * (notes if not number else 1))
-        db = Counted.read_write(tmp_path / str(notes) / "k.db")
+                links = range(notes if not number else 1)
+                text = "".join(f"[[{target.format(link)}]]\n" for link in links)
+                put(index, f"d{number}/index.md", text)
+        db = Counted.read_write(directory / "k.db")
         assert isinstance(db, Counted)
         reader = NoteReader(db)
-        assert len(reader.links_to("d1/index.md", limit=9)) == 1
-        steps = db.steps(
-            lambda: (
-                reader.links_to("d1/index.md", limit=9)
-                if way == "to"
-                else reader.links_from("d0/index.md")
-            )
-        )
+        steps = db.steps(lambda: read(reader))
         reader.close()
         index.close()
         return steps
 
     assert work(400) < 3 * work(200)
-
-
-def test_a_note_with_many_links_is_read_in_time_that_grows_with_their_number(
-    tmp_path: Path,
-) -> None:
-    def work(links: int) -> int:
-        (tmp_path / str(links)).mkdir()
-        index = opened(tmp_path / str(links))
-        put(index, "n.md", "".join(f"[[n{number}]]\n" for number in range(links)))
-        db = Counted.read_write(tmp_path / str(links) / "k.db")
-        assert isinstance(db, Counted)
-        reader = NoteReader(db)
-        assert len(reader.links_from("n.md")) == links
-        steps = db.steps(lambda: reader.links_from("n.md"))
-        reader.close()
-        index.close()
-        return steps
-
-    assert work(800) < 3 * work(400)
 
 
 NUMBERED = ["ADR-001-a", "x/ADR-001-b", "ADR-001"]
