@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from interlock.app.context import App
 from interlock.core.ids import ProjectId
 from interlock.core.project_stream import find_damage
 from interlock.store.open_store import open_store
+from tests.app.coordination.team import Team
 from tests.effort import scale, seeded
 
 ROUNDS = scale(12, at_least=6)
@@ -18,13 +20,9 @@ WRITES = """
 import os, sys
 from pathlib import Path
 from interlock.core.ids import ProjectId
-from interlock.core.project_stream import (
-    LeaseCondition, OutboxMessage, ProjectPlan, RowChange, RowCondition
-)
+from interlock.core.project_stream import OutboxMessage, ProjectPlan, RowChange, RowCondition
 from interlock.store.open_store import open_store
 log = open_store(Path(sys.argv[1]), os.environ.get("INTERLOCK_STORE", ""), os.urandom).log
-lease = log.acquire_lease("writer", str(os.getpid()), ttl_ms=1)
-lease = lease if lease.holder == str(os.getpid()) else log.acquire_lease("writer", "x", ttl_ms=1)
 while True:
     seq = log.project_rows(ProjectId("shop"), ["counter"]).seq
     name = str(seq + 1)
@@ -71,3 +69,26 @@ def test_what_was_acknowledged_is_there_whole(engine: str, home: Path) -> None:
             version, end = store.reader.project_end(ProjectId("shop"))
             entries = store.reader.project_entries(ProjectId("shop"))
             assert not find_damage(entries, version=version, end=end)
+
+
+@pytest.mark.invariant("taken-over-is-fenced")
+def test_a_takeover_is_one_entry(app: App, tmp_path: Path) -> None:
+    """ST2: kill -9 at any point leaves all or nothing."""
+    (tmp_path / "shop").mkdir()
+    team = Team(app, tmp_path / "shop")
+    old = team.join("Old").id
+    team.reserve("Old", "src/**", "docs/**")
+    item = team.claim("Old", team.add("Write it").id)
+    team.later(11)
+    team.join("New")
+    before, _ = app.reader.project_end(team.desk.project)
+
+    team.take_over("New", old)
+
+    board = team.board()
+    assert app.reader.project_end(team.desk.project)[0] == before + 1
+    assert (old in board.ended, old in board.identities) == (True, False)
+    assert (board.claims_of(old), board.reservations_of(old)) == ([], [])
+    assert board.work[item.id].value.status == "open"
+    (message,) = app.reader.newest_rows(team.desk.project, ["mail/ses_Old"], limit=1)
+    assert message.seq == before + 1, "the message to it is part of the entry"
