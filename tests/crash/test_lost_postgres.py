@@ -5,11 +5,7 @@ Nothing that uses it is restarted: calls meanwhile are refused, later ones work.
 
 import os
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Generator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,24 +13,15 @@ import pytest
 
 from interlock.app.context import open_app
 from interlock.mcp.client import StdioClient
+from interlock.store.postgres.address import parse_address
+from interlock.store.postgres.writer import PostgresLog
 from tests.crash.acknowledged_steps import check, project_with_line
 from tests.crash.agents import HttpAgent, PipeAgent
 from tests.postgres import Cluster
 from tests.server.http_agent import Up
-from tests.server.live_listener import Listener
 
 LOST = ["thrown out", "stopped", "one process killed"]
 """How the connections are lost. Of the last PostgreSQL recovers by itself, as after a crash."""
-HOLD = """
-import sys
-from interlock.store.postgres.address import parse_address
-from interlock.store.postgres.writer import PostgresLog
-log = PostgresLog(parse_address(sys.argv[1]))
-with log.group_commit():
-    log.db.run("SELECT 1 FROM stream WHERE session = %s FOR UPDATE", (sys.argv[2],))
-    print(log.db.scalar("SELECT pg_backend_pid()"), flush=True)
-    sys.stdin.read()
-"""
 
 
 def throw_out(durable: Cluster, how: str) -> None:
@@ -126,80 +113,19 @@ def test_while_it_is_away_every_call_says_so_and_when_it_is_back_they_work(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["thrown out", "one process killed"])
-@pytest.mark.invariant("lost-store-comes-back")
-def test_an_open_page_is_told_again_once_it_is_back(
-    durable: Cluster, url: str, home: Path, tmp_path: Path, how: str
-) -> None:
-    """By a notice, which is asked for anew. Who only looks now and then is told after seconds."""
-    assert url
-    project_with_line(tmp_path, steps=20)
-    with Up(home, workspace=tmp_path) as up, Listener(up) as page:
-        agent = HttpAgent(up, 1)
-        assert page.wait()
-        throw_out(durable, how)
-        took: list[float] = []
-        for _ in range(5):
-            assert not agent.hand_in()["isError"]
-            begun = time.monotonic()
-            assert page.wait()
-            took.append(time.monotonic() - begun)
-
-    # Who has just connected asks twice, whatever it is told.
-    assert min(took[2:]) < 1, "a busy machine may take longer, but not each time"
-
-
-@contextmanager
-def held(url: str, session: str) -> Generator[tuple[subprocess.Popen[str], int]]:
-    """Somebody in the middle of a transaction, and the process of PostgreSQL that works for it."""
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLD, url, session],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert holder.stdout is not None
-    try:
-        yield holder, int(holder.stdout.readline())
-    finally:
-        holder.kill()
-        holder.communicate()
-
-
-def limited(url: str, monkeypatch: pytest.MonkeyPatch, *, lock_ms: int, idle_ms: int) -> str:
-    """The same store, for which nobody waits as long."""
-    options = f"-clock_timeout%3D{lock_ms}%20-cidle_in_transaction_session_timeout%3D{idle_ms}"
-    monkeypatch.setenv("INTERLOCK_STORE", f"{url}&options={options}")
-    return f"{url}&options={options}"
-
-
-@pytest.mark.slow
-def test_who_is_stopped_while_it_holds_a_session_loses_it(
-    url: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    short = limited(url, monkeypatch, lock_ms=20_000, idle_ms=500)
-    project_with_line(tmp_path, steps=9)
-    agent = PipeAgent(home, tmp_path)
-    server = agent.server()
-    with held(short, agent.session) as (holder, _):
-        holder.send_signal(signal.SIGSTOP)
-        agent.advance(server)
-
-    assert server.close() == 0
-    with closing(open_app(home)) as app:
-        check(app, agent.session, agent.acknowledged)
-
-
-@pytest.mark.slow
 def test_what_is_held_by_a_stopped_process_of_postgresql_is_not_waited_for_for_ever(
     url: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody can throw that one out. Other sessions go on beside it."""
-    short = limited(url, monkeypatch, lock_ms=500, idle_ms=60_000)
+    short = f"{url}&options=-clock_timeout%3D500%20-cidle_in_transaction_session_timeout%3D60000"
+    monkeypatch.setenv("INTERLOCK_STORE", short)
     project_with_line(tmp_path, steps=9)
     agent = PipeAgent(home, tmp_path)
     server = agent.server()
-    with held(short, agent.session) as (_, backend):
+    holder = PostgresLog(parse_address(short))
+    with holder.group_commit():
+        holder.db.run("SELECT 1 FROM stream WHERE session = %s FOR UPDATE", (agent.session,))
+        backend: int = holder.db.scalar("SELECT pg_backend_pid()")
         os.kill(backend, signal.SIGSTOP)
         try:
             refused = agent.refused(server)
@@ -210,6 +136,7 @@ def test_what_is_held_by_a_stopped_process_of_postgresql_is_not_waited_for_for_e
             assert not begun["isError"]
         finally:
             os.kill(backend, signal.SIGCONT)
+    holder.close()
 
     agent.advance(server)
     assert server.close() == 0
