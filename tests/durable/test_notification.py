@@ -30,6 +30,11 @@ def receiver() -> Iterator[Receiver]:
     made.close()
 
 
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("interlock.durable.runtime.FIRST_RETRY_SECONDS", 0.01)
+
+
 @pytest.fixture
 def session(app: App, tmp_path: Path) -> SessionId:
     return order(app, make_repository(tmp_path / "shed"))

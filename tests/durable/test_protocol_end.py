@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -15,6 +16,8 @@ from interlock.app.gate.trust import trust_checkout
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.end_request import EndBlocked, SessionEnding, end_session
 from interlock.core.ids import SessionId
+from interlock.durable.executor import run_pending_jobs
+from tests.durable.traced_executor import until
 from tests.server.http_agent import HttpClient
 from tests.server.server_process import Server
 
@@ -65,8 +68,7 @@ def test_a_job_that_fails_is_told_and_the_end_can_be_asked_for_again(
     config = project / ".interlock" / "config.toml"
     asked = end_session(msgspec.structs.replace(app, waits_for_jobs=False), session, "Done.")
     config.write_text("[protocol\n")  # after it was checked
-    command = [sys.executable, "-m", "interlock", "jobs", "run"]
-    subprocess.run(command, check=True, timeout=60)
+    assert run_pending_jobs(app.home, seconds=60)
     config.write_text(COMMIT)
     (failed,) = [one for one in _jobs() if one["state"] == "failed"]
     ended = end_session(app, session, "Done.")
@@ -80,13 +82,28 @@ def test_a_job_that_fails_is_told_and_the_end_can_be_asked_for_again(
 def test_over_http_the_end_is_waited_for_and_nobody_else_waits(
     app: App, project: Path, session: SessionId
 ) -> None:
-    with Server(app.home) as server:
-        client = HttpClient(server)
+    begun, gate = app.home / "begun", app.home / "gate"
+    hook = project / ".git" / "hooks" / "pre-commit"
+    hook.write_text(f"#!/bin/sh\ntouch {begun}\nwhile ! test -e {gate}; do sleep 0.05; done\n")
+    hook.chmod(0o755)
+    where = {"workspacePath": str(project), "sessionId": session}
+    with Server(app.home) as server, ThreadPoolExecutor(1) as pool:
+        client, other = HttpClient(server), HttpClient(server)
         client.initialize()
-        where = {"workspacePath": str(project), "sessionId": session}
-        answered = client.call("session", action="end", summary="Done.", **where)
+        other.initialize()
+        ending = pool.submit(client.call, "session", action="end", summary="Done.", **where)
+        try:
+            until(begun.exists)
+            asked = other.call("session", **where)
+            is_waited_for = not ending.done()
+        finally:
+            gate.touch()
+        answered = ending.result()
         client.hang_up()
+        other.hang_up()
 
+    assert is_waited_for
+    assert not asked["isError"], asked
     assert answered["structuredContent"]["status"] == "ended", answered
 
 

@@ -80,8 +80,8 @@ def test_nothing_is_due_before_it_expires(home: Path, app: App, clock: SettableC
     journal = home / "logs" / "crash-1.txt"
     journal.parent.mkdir(exist_ok=True)
     journal.touch()
-    written_ms = NOON_MS - 30 * DAY_MS
-    os.utime(journal, ns=(written_ms * 1_000_000,) * 2)
+    written_ns = (NOON_MS - 30 * DAY_MS) * 1_000_000
+    os.utime(journal, ns=(written_ns, written_ns))
 
     assert due_retention(timed, own_machine(app)) is None
     clock.at_ms += 1

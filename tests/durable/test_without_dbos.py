@@ -1,4 +1,4 @@
-"""Processes that somebody waits for never import DBOS, which takes 700 ms."""
+"""Processes that somebody waits for never import DBOS, which takes 700 ms, nor an unused driver."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import pytest
 from tests.server.forms import SignedIn
 from tests.server.process import Process
 
-SLOW = ("dbos", "sqlalchemy")
+SLOW = ("dbos", "sqlalchemy", "psycopg")
 pytestmark = pytest.mark.sqlite  # PostgreSQL must be asked whether there are jobs
 
 
