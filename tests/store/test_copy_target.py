@@ -1,7 +1,6 @@
 """What a store can do so that it can be copied, and copied to, whatever engine it has."""
 
 import os
-from pathlib import Path
 
 import pytest
 
@@ -73,11 +72,3 @@ def test_the_keys_of_another_store_take_the_place_of_ours(place: Place) -> None:
     for seen in (keyring, elsewhere, place.keyring()):
         assert dict(seen.keys()) == {key.id: key for key in keys}
         assert seen.current() == keys[2] != ours
-
-
-def test_a_store_is_known_again_whatever_it_is_called(place: Place, tmp_path: Path) -> None:
-    one, two = place.open(), place.open()
-
-    assert one.log.identity() == one.reader.identity() == two.log.identity()
-    other = open_target(str(tmp_path / "other"), os.urandom)
-    assert other.log.identity() != one.log.identity()

@@ -6,15 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app.context import App
-from interlock.app.gate.opt_in import opt_in
-from interlock.app.protocol import gated_sessions
 from interlock.core.gate.state import GateRow, UnknownState
-from interlock.core.protocol.gated_session import Conversation
 from interlock.store import gate_rows
 from interlock.store.failures import StoreUnusable
 from interlock.store.gate_rows import PublishedRow
-from tests.sessions import begin_recorded
 
 
 @pytest.fixture
@@ -92,24 +87,6 @@ def test_a_file_of_another_time_or_in_pieces_is_unknown_and_the_next_writer_make
     harm(place / gate_rows.FILE)
     gate_rows.withdraw_session(place, "ses_1")
     assert columns(place) == []
-
-
-@pytest.mark.parametrize("harm", [older, corrupt])
-def test_the_next_session_start_makes_it_anew(
-    app: App, home: Path, tmp_path: Path, harm: Callable[[Path], None]
-) -> None:
-    opt_in(tmp_path, "standard")
-    conversation = Conversation("claude-code", "host-1")
-    begun = begin_recorded(app, tmp_path, conversation)
-    gated_sessions.change_mode(app, begun.session, "coding", by="user")
-    harm(home / gate_rows.FILE)
-    assert isinstance(gate_rows.read_state(home, "claude-code", "host-1"), UnknownState)
-
-    begin_recorded(app, tmp_path, conversation)
-
-    found = gate_rows.read_state(home, "claude-code", "host-1")
-    assert isinstance(found, GateRow)
-    assert found.mode == "coding"
 
 
 def test_a_file_that_cannot_be_written_is_named(place: Path) -> None:

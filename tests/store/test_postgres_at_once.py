@@ -146,11 +146,9 @@ def test_a_server_that_has_stopped_is_not_waited_for_for_ever(
     log.append(opening())
     server: int = log.db.scalar("SELECT pg_backend_pid()")
     os.kill(server, signal.SIGSTOP)
-    began = time.monotonic()
     try:
         with pytest.raises(StoreBusy, match="has not answered for 1 s"):
             log.stream(SESSION)
-        assert time.monotonic() - began > 1
         assert log.stream(SESSION, RUN) == after(opening()), (
             "another connection finds another server"
         )

@@ -23,11 +23,10 @@ from interlock.store.failures import LeaseLost, RowsMoved
 from interlock.store.log import Log
 from tests.effort import scale
 from tests.scenes import RUN, SESSION, after, noting, opening, random_session
-from tests.store.processes import CONTEXT, HANG_SECONDS, run_together
+from tests.store.processes import run_together
 from tests.stores import Place
 
 PROJECT = ProjectId("shop")
-RACES = scale(30)
 WRITERS, ENTRIES = 6, scale(15, at_least=10)
 
 
@@ -318,37 +317,6 @@ def test_rows_are_read_across_projects_and_without_those_that_have_an_answer(log
     assert list(found) == [PROJECT], "the others have none of these"
     assert found[PROJECT] == log.project_rows(PROJECT, ["claim", "ack"])
     assert [(project, row.key) for project, row in unanswered] == [(PROJECT, "2"), (other, "1")]
-
-
-def claim_all(place: Place, name: str, barrier: Any) -> None:
-    """Each round, everybody has seen that nobody holds the claim."""
-    log = place.log()
-    log.acquire_lease(name, name, ttl_ms=1)
-    for race in range(RACES):
-        barrier.wait(HANG_SECONDS)
-        free = (RowCondition("claim", str(race), 0),)
-        plan = entry(f"{race} {name}", set_row(str(race), name), conditions=free)
-        try:
-            assert log.append_to_project(plan)
-        except RowsMoved:
-            continue
-    log.close()
-
-
-@pytest.mark.slow
-def test_of_two_processes_that_claim_the_same_one_wins_each_time(place: Place) -> None:
-    place.log().close()
-    barrier = CONTEXT.Barrier(2)
-
-    run_together(claim_all, [(place, name, barrier) for name in ("ana", "bo")])
-
-    log = place.log()
-    winners = held(log)
-    assert set(winners) == {str(race) for race in range(RACES)}
-    recorded = [e.key for e in log.project_entries(PROJECT)]
-    assert sorted(recorded) == sorted(f"{race} {name}" for race, (_, name) in winners.items())
-    assert is_sound(log)
-    log.close()
 
 
 def write_many(place: Place, writer: int) -> None:

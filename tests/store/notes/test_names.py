@@ -2,11 +2,10 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from interlock.store.notes.index import NoteIndex
@@ -143,6 +142,7 @@ NUMBERED = ["ADR-001-a", "x/ADR-001-b", "ADR-001"]
 NAMES = st.sampled_from(["a", "b", "x/a", "x/b", "x/y/a", "y/a", "yy/c", "c", *NUMBERED])
 
 
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.dictionaries(
         NAMES,
@@ -151,19 +151,17 @@ NAMES = st.sampled_from(["a", "b", "x/a", "x/b", "x/y/a", "y/a", "yy/c", "c", *N
     )
 )
 def test_links_lead_where_the_index_as_a_whole_says(
-    notes: dict[str, tuple[str, list[str]]],
+    index: NoteIndex, notes: dict[str, tuple[str, list[str]]]
 ) -> None:
-    with TemporaryDirectory() as directory:
-        index = opened(Path(directory))
-        for name, (permalink, targets) in notes.items():
-            front = f"---\npermalink: {permalink}\n---\n" if permalink else ""
-            put(index, f"{name}.md", front + "".join(f"[[{to}]]\n" for to in targets))
-        links = sorted(index.dump()["link"], key=lambda link: (link[0], link[6]))
+    index.remove(index.indexed_files())  # those of the example before
+    for name, (permalink, targets) in notes.items():
+        front = f"---\npermalink: {permalink}\n---\n" if permalink else ""
+        put(index, f"{name}.md", front + "".join(f"[[{to}]]\n" for to in targets))
+    links = sorted(index.dump()["link"], key=lambda link: (link[0], link[6]))
 
-        for name in notes:
-            path = f"{name}.md"
-            came = [msgspec.structs.astuple(link) for link in index.links_to(path, limit=99)]
-            went = [msgspec.structs.astuple(link) for link in index.links_from(path)]
-            assert came == [link[:6] for link in links if link[5] == path]
-            assert went == [link[:6] for link in links if link[0] == path]
-        index.close()
+    for name in notes:
+        path = f"{name}.md"
+        came = [msgspec.structs.astuple(link) for link in index.links_to(path, limit=99)]
+        went = [msgspec.structs.astuple(link) for link in index.links_from(path)]
+        assert came == [link[:6] for link in links if link[5] == path]
+        assert went == [link[:6] for link in links if link[0] == path]
