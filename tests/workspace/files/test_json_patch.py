@@ -126,7 +126,6 @@ def test_what_is_removed_is_gone_and_nothing_else_is(text: str, data: st.DataObj
     ("text", "wanted"),
     [
         ("", '{\n  "m": {\n    "x": [\n      1\n    ]\n  }\n}\n'),
-        ("\n", '{\n  "m": {\n    "x": [\n      1\n    ]\n  }\n}\n'),
         ("{}", '{\n  "m": {\n    "x": [\n      1\n    ]\n  }\n}'),
         ("{\n}\n", '{\n  "m": {\n    "x": [\n      1\n    ]\n  }\n}\n'),
         ('{"a":1}', '{"a":1,"m":{"x":[1]}}'),
@@ -151,7 +150,6 @@ def test_what_is_put_in_looks_like_what_is_around_it(text: str, wanted: str) -> 
     ("text", "what"),
     [
         ("[]", "holds an array, where an object was expected"),
-        ('"x"', "holds a text, where an object was expected"),
         ("null", "holds null, where an object was expected"),
         ("{", "is not JSON: "),
         ('{"a": 1,}', "is not JSON: "),
@@ -247,12 +245,10 @@ def test_a_document_that_came_with_us_goes_as_a_whole() -> None:
     ("doomed", "wanted"),
     [
         ([0], "[2,\n 3, 4]"),
-        ([1], "[1,\n 3, 4]"),
         ([3], "[1, 2,\n 3]"),
         ([0, 1], "[3, 4]"),
         ([1, 2], "[1, 4]"),
         ([0, 3], "[2,\n 3]"),
-        ([2, 3], "[1, 2]"),
         ([0, 1, 2, 3], "[]"),
     ],
 )

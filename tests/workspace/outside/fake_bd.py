@@ -34,7 +34,10 @@ def main() -> int:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
         beads: dict[str, Any] = json.loads(file.read() or "{}")
-        code, answer = COMMANDS[options.command](beads, options)
+        if getattr(options, "id", None) not in (None, *beads):
+            code, answer = 1, refusal(f"no issue found matching {options.id!r}")
+        else:
+            code, answer = COMMANDS[options.command](beads, options)
         file.truncate(0)
         file.write(json.dumps(beads))
     if answer is not None:
@@ -111,9 +114,7 @@ def list_beads(beads: dict[str, Any], options: argparse.Namespace) -> tuple[int,
 
 
 def show(beads: dict[str, Any], options: argparse.Namespace) -> tuple[int, Any]:
-    bead = beads.get(options.id)
-    if bead is None:
-        return 1, refusal(f"no issue found matching {options.id!r}")
+    bead = beads[options.id]
     others = [
         {**beads[link["depends_on_id"]], "dependency_type": link["type"]}
         for link in bead.get("dependencies", [])
@@ -144,9 +145,7 @@ def create(beads: dict[str, Any], options: argparse.Namespace) -> tuple[int, Any
 
 
 def update(beads: dict[str, Any], options: argparse.Namespace) -> tuple[int, Any]:
-    bead = beads.get(options.id)
-    if bead is None:
-        return 1, refusal(f"no issue found matching {options.id!r}")
+    bead = beads[options.id]
     assert options.claim, "nothing else is asked for"
     actor = "configured" if MODE == "config_actor" else options.actor
     holder = bead.get("assignee", "")
@@ -164,9 +163,7 @@ def update(beads: dict[str, Any], options: argparse.Namespace) -> tuple[int, Any
 
 
 def close(beads: dict[str, Any], options: argparse.Namespace) -> tuple[int, Any]:
-    bead = beads.get(options.id)
-    if bead is None:
-        return 1, refusal(f"no issue found matching {options.id!r}")
+    bead = beads[options.id]
     bead |= {"status": "closed", "closed_at": written_time(), "close_reason": options.reason}
     return 0, [bead]
 
