@@ -1,11 +1,8 @@
-"""The places of the sandbox: worktrees, scratch directories, the data home; servers beside it."""
+"""The places of the sandbox: worktrees, scratch directories, the data home."""
 
 import os
 import shutil
-import signal
-import socket
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -14,7 +11,6 @@ from interlock.sandbox import plain_files
 from interlock.sandbox.confinement import ABI_MIN, landlock_abi
 from interlock.sandbox.scratch import ScratchUnsafe, scratch_directory
 from interlock.sandbox.worktree import link_files, own_git_directory
-from tests.postgres import Cluster
 from tests.sandbox.sandboxed import Place
 from tests.unprivileged import NOBODY
 
@@ -49,41 +45,6 @@ def test_the_level_workspace_writes_the_worktree_and_reads_little_of_the_home(
         assert "secret" not in done.stdout
         assert list(place.outside.iterdir()) == []
         assert place.outside.stat().st_mode & 0o777 != 0o777
-
-
-def test_servers_on_this_machine_stay_unchanged(tmp_path: Path) -> None:
-    """A repository behind a git daemon, and the same one beside us in the file system."""
-    place = Place(tmp_path)
-    for words in (["init", "-q", "--bare", "served.git"], ["clone", "-q", "served.git", "mine"]):
-        subprocess.run(["git", *words], cwd=tmp_path, check=True, capture_output=True)
-    subprocess.run(
-        [*GIT, "commit", "-q", "--allow-empty", "-m", "one"], cwd=tmp_path / "mine", check=True
-    )
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    listening = ["--reuseaddr", "--listen=127.0.0.1", f"--port={port}", f"--base-path={tmp_path}"]
-    words = ["git", "daemon", "--export-all", "--enable=receive-pack", *listening]
-    daemon = subprocess.Popen(words, start_new_session=True)
-    url = f"git://127.0.0.1:{port}/served.git"
-    try:
-        for _ in range(100):
-            if (
-                subprocess.run(
-                    ["git", "ls-remote", url], capture_output=True, check=False
-                ).returncode
-                == 0
-            ):
-                break
-            time.sleep(0.05)
-        for target in (url, str(tmp_path / "served.git")):
-            pushed = place.run("git", "push", target, "HEAD:refs/heads/main", cwd=tmp_path / "mine")
-            assert pushed.returncode != 0
-            assert subprocess.check_output(["git", "ls-remote", url]) == b""
-        read = place.run("git", "ls-remote", url, cwd=tmp_path / "mine", network=True)
-        assert (read.returncode, read.stderr) == (0, "")
-    finally:
-        os.killpg(daemon.pid, signal.SIGKILL)
-        daemon.wait()
 
 
 def test_a_worktree_names_its_repository_and_nothing_else(tmp_path: Path) -> None:
@@ -249,16 +210,3 @@ def test_a_scratch_directory_of_somebody_else_is_not_used(
     os.chown(base, NOBODY, NOBODY)
     with pytest.raises(ScratchUnsafe):
         scratch_directory("session")
-
-
-def test_a_database_is_asked_only_where_a_network_was_given(
-    cluster: Cluster, tmp_path: Path
-) -> None:
-    url = cluster.empty()
-    psql = ["psql", "-X", "-At", url, "-c"]
-    subprocess.run([*psql, "create table kept (x int)"], check=True, capture_output=True)
-    place = Place(tmp_path)
-
-    assert place.run(*psql, "drop table kept").returncode == 2
-    read = place.run(*psql, "select count(*) from kept", network=True)
-    assert (read.returncode, read.stdout) == (0, "0\n")

@@ -211,24 +211,6 @@ def _running(part: str) -> list[str]:
     return [line for line in lines.stdout.splitlines() if part in line and "ps -eo" not in line]
 
 
-def test_a_static_program_gets_no_further(world: World, tmp_path: Path) -> None:
-    source = tmp_path / "write.c"
-    source.write_text(
-        "#include <fcntl.h>\n#include <sys/stat.h>\n"
-        "int main(int c, char **v) { int f = open(v[1], O_WRONLY | O_TRUNC);"
-        " return (f >= 0) | (chmod(v[1], 0777) == 0) << 1; }\n"
-    )
-    program = world.scratch / "write"
-    if subprocess.call(["gcc", "-static", "-o", str(program), str(source)]):
-        pytest.skip("there is no compiler for a static program here")
-    program.chmod(0o755)
-    before = world.look()
-
-    done = world.run(str(program), str(world.outside / "witness"))
-
-    assert (done.returncode, world.look()) == (0, before)
-
-
 def test_a_descriptor_that_was_open_before_is_closed(world: World) -> None:
     before = world.look()
     with (world.outside / "witness").open("r+") as file:
