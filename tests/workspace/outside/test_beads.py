@@ -5,7 +5,6 @@ import os
 import shutil
 import signal
 import sys
-import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -103,25 +102,6 @@ def test_a_claim_that_went_to_another_name_is_not_taken_for_ones_own(
     monkeypatch.setenv("FAKE_BD", "config_actor")
 
     assert tracker.claim(item.id, ANA) == BeadHeld(item.id, "configured")
-
-
-def test_of_two_that_claim_at_once_one_has_it(tracker: BeadsTracker) -> None:
-    item = tracker.create("one")
-    answers: dict[str, object] = {}
-
-    def claim(actor: str) -> None:
-        answers[actor] = tracker.claim(item.id, actor)
-
-    threads = [threading.Thread(target=claim, args=(actor,)) for actor in (ANA, BO)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    holder = tracker.show(item.id).assignee
-    (loser,) = {ANA, BO} - {holder}
-    assert isinstance(answers[holder], WorkItem)
-    assert answers[loser] == BeadHeld(item.id, holder)
 
 
 def test_a_missing_command_is_a_failure(

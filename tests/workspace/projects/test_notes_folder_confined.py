@@ -1,15 +1,13 @@
 """No path and no link leads out of a notes folder."""
 
-import os
 import shutil
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from interlock.workspace.failures import FolderFailure
-from interlock.workspace.files.atomic_file import FileConflict, FileContent, WrittenFile
+from interlock.workspace.files.atomic_file import FileConflict, WrittenFile
 from interlock.workspace.files.sandboxed_path import InvalidNotePath
 from interlock.workspace.projects.notes_folder import NotesFolder
 from tests.workspace.projects.note_files import found, tree, written
@@ -176,47 +174,6 @@ def test_a_link_that_is_put_there_between_the_look_and_the_use_leads_nowhere(
         except FolderFailure:
             continue
         assert done is None or done == FileConflict(None) or isinstance(done, WrittenFile), done
-    assert tree(outside) == {"n.md"}
-    assert (outside / "n.md").read_text() == SECRET
-
-
-def test_no_link_that_comes_and_goes_is_ever_followed(folder: NotesFolder, outside: Path) -> None:
-    """A directory and a link to another one change places as fast as they can."""
-    written(folder, "a/n.md", "ours")
-    digest = found(folder, "a/n.md").digest
-    (folder.root / "link").symlink_to(outside)
-    is_over = threading.Event()
-
-    def swap() -> None:
-        root = folder.root
-        while not is_over.is_set():
-            os.rename(root / "a", root / "kept")
-            os.rename(root / "link", root / "a")
-            os.rename(root / "a", root / "link")
-            os.rename(root / "kept", root / "a")
-
-    swapping = threading.Thread(target=swap)
-    swapping.start()
-    read = refused = 0
-    try:
-        for number in range(3_000):
-            try:
-                text = Trusting(folder.root).read("a/n.md")
-                if number % 10 == 0:
-                    Trusting(folder.root).write("a/n.md", "ours", expected=digest)
-            except FolderFailure:
-                refused += 1
-                continue
-            refused += not isinstance(text, FileContent)
-            if isinstance(text, FileContent):
-                read += 1
-                assert text.text == "ours"
-    finally:
-        is_over.set()
-        swapping.join()
-
-    assert read
-    assert refused
     assert tree(outside) == {"n.md"}
     assert (outside / "n.md").read_text() == SECRET
 
