@@ -2,11 +2,7 @@
 
 import os
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +13,6 @@ from interlock.workspace.failures import FolderFailure, NoteTooLarge
 from interlock.workspace.files import atomic_file, sandboxed_path
 from interlock.workspace.files.atomic_file import BYTES_MAX, FileConflict, FileContent, WrittenFile
 from interlock.workspace.projects.notes_folder import CaseCollision, DeletedFile, NotesFolder
-from tests.effort import seeded
 from tests.unprivileged import nobody
 from tests.workspace.projects.note_files import found, tree, written
 
@@ -290,49 +285,6 @@ def test_what_took_the_place_of_a_note_is_no_note(folder: NotesFolder) -> None:
     }
 
     assert lacking == {"directory.md", "link.md", "a/n.md", "c/n.md"}
-
-
-WRITE = """
-import sys
-from pathlib import Path
-from interlock.workspace.projects.notes_folder import NotesFolder
-
-folder = NotesFolder(Path(sys.argv[1]))
-digest = folder.read("n.md").digest
-print("begun", flush=True)
-while True:
-    for letter in "ab":
-        digest = folder.write("n.md", letter * 300_000, expected=digest).digest
-        new = folder.write(f"{letter}/new.md", letter * 300_000, expected=None)
-        folder.delete(f"{letter}/new.md", expected=new.digest)
-"""
-
-
-@pytest.mark.slow
-def test_kill_9_leaves_the_old_or_the_new_file_whole_and_no_litter(folder: NotesFolder) -> None:
-    _, chance = seeded()
-    written(folder, "n.md", "a" * 300_000)
-    swept = 0
-    for _ in range(15):
-        writer = subprocess.Popen(
-            [sys.executable, "-c", WRITE, folder.root], stdout=subprocess.PIPE
-        )
-        assert writer.stdout
-        assert writer.stdout.readline() == b"begun\n"
-        time.sleep(chance.uniform(0, 0.03))
-        writer.send_signal(signal.SIGKILL)
-        writer.wait()
-        writer.stdout.close()
-
-        for path in folder.scan().files:
-            text = found(folder, path).text
-            assert text in {"a" * 300_000, "b" * 300_000}, f"{path}: {len(text)} characters"
-        swept += folder.remove_dead_drafts(folder.scan().drafts)
-        for path in ("a/new.md", "b/new.md"):
-            if isinstance(left := folder.read(path), FileContent):
-                folder.delete(path, expected=left.digest)
-        assert {path for path in tree(folder.root) if "." in path} == {"n.md"}
-    assert swept, "no writer was killed in the middle of anything"
 
 
 def test_the_draft_of_a_writer_that_lives_is_left_alone(folder: NotesFolder) -> None:

@@ -55,17 +55,6 @@ def test_a_request_is_read_with_all_that_matters(stub: StubForge, forge: Forge) 
     assert forge.request("team/other", 7) is None
 
 
-@pytest.mark.parametrize("state", ["open", "closed", "merged"])
-def test_a_request_has_one_of_three_states(stub: StubForge, forge: Forge, state: str) -> None:
-    stub.open_merge_request(number=1)
-    stub.change(1, state=state)
-
-    request = forge.request(REPOSITORY, 1)
-
-    assert request is not None
-    assert request.state == state
-
-
 def test_the_default_branch_is_told(stub: StubForge, forge: Forge) -> None:
     stub.default_branch = "trunk"
 
@@ -131,6 +120,9 @@ def test_the_newest_request_of_a_branch_is_found_in_whatever_state(
 ) -> None:
     stub.open_merge_request(number=1, source_branch="interlock/door")
     stub.close(1)
+    assert forge.find_request(REPOSITORY, "interlock/door") == as_forge_request(
+        stub, stub.requests[1]
+    )
     stub.open_merge_request(number=2, source_branch="interlock/door")
     stub.merge(2)
     stub.open_merge_request(number=3, source_branch="interlock/other")
@@ -253,16 +245,6 @@ def test_a_comment_is_found_though_its_answer_was_lost(stub: StubForge, forge: F
 
     assert not failure.value.is_final
     assert forge.find_comment(REPOSITORY, 7, MARKER) == comment_address(stub, 7, 0)
-
-
-def test_what_fails_before_it_is_done_has_done_nothing(stub: StubForge, forge: Forge) -> None:
-    stub.open_merge_request(number=7)
-    stub.fail_once("POST", r"/(comments|notes)$", "before")
-
-    with pytest.raises(ForgeFailed):
-        forge.comment(REPOSITORY, 7, MARKER)
-
-    assert forge.find_comment(REPOSITORY, 7, MARKER) == ""
 
 
 @pytest.mark.parametrize("kind", ["gitlab"], indirect=True)
