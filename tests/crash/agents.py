@@ -41,12 +41,6 @@ class PipeAgent:
         self.acknowledge(server.call("continue_workflow", **self._arguments))
         self._seconds.append(time.perf_counter() - begun)
 
-    def refused(self, server: StdioClient) -> dict[str, Any]:
-        """Why the next call cannot be made now."""
-        result = server.call("continue_workflow", **self._arguments)
-        assert result["isError"], result
-        return result["structuredContent"]
-
     def post(self, server: StdioClient, chance: random.Random) -> None:
         """A call, and a moment that it is in flight.
 

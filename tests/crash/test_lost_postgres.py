@@ -1,10 +1,8 @@
-"""PostgreSQL goes away and comes back, or somebody stops while it holds something.
+"""PostgreSQL goes away and comes back: calls meanwhile are refused, later ones work.
 
-Nothing that uses it is restarted: calls meanwhile are refused, later ones work.
+Nothing that uses it is restarted.
 """
 
-import os
-import signal
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,8 +11,6 @@ import pytest
 
 from interlock.app.context import open_app
 from interlock.mcp.client import StdioClient
-from interlock.store.postgres.address import parse_address
-from interlock.store.postgres.writer import PostgresLog
 from tests.crash.acknowledged_steps import check, project_with_line
 from tests.crash.agents import HttpAgent, PipeAgent
 from tests.postgres import Cluster
@@ -110,35 +106,3 @@ def test_while_it_is_away_every_call_says_so_and_when_it_is_back_they_work(
         assert again == accepted, "recorded once"
         assert up.get("/sessions").status == 200
         assert up.get("/readyz").status == 200
-
-
-@pytest.mark.slow
-def test_what_is_held_by_a_stopped_process_of_postgresql_is_not_waited_for_for_ever(
-    url: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nobody can throw that one out. Other sessions go on beside it."""
-    short = f"{url}&options=-clock_timeout%3D500%20-cidle_in_transaction_session_timeout%3D60000"
-    monkeypatch.setenv("INTERLOCK_STORE", short)
-    project_with_line(tmp_path, steps=9)
-    agent = PipeAgent(home, tmp_path)
-    server = agent.server()
-    holder = PostgresLog(parse_address(short))
-    with holder.group_commit():
-        holder.db.run("SELECT 1 FROM stream WHERE session = %s FOR UPDATE", (agent.session,))
-        backend: int = holder.db.scalar("SELECT pg_backend_pid()")
-        os.kill(backend, signal.SIGSTOP)
-        try:
-            refused = agent.refused(server)
-            assert refused["code"] == "store_busy"
-            assert "has held" in refused["message"]
-            assert "Nothing was written" in refused["details"]["hint"]
-            begun = server.call("start_workflow", workflowId="line", goal="Beside it")
-            assert not begun["isError"]
-        finally:
-            os.kill(backend, signal.SIGCONT)
-    holder.close()
-
-    agent.advance(server)
-    assert server.close() == 0
-    with closing(open_app(home)) as app:
-        check(app, agent.session, agent.acknowledged)
