@@ -22,8 +22,6 @@ from interlock.core.ids import SessionId
 from tests.app.callers.conversations import begun
 from tests.app.coordination.team import Team, expect, who
 
-pytestmark = pytest.mark.both_stores
-
 
 def test_the_first_session_registers_and_sees_nobody(team: Team) -> None:
     """AC1, PF5, LC1: Session 1 starts → registers, shows "no active sessions"."""

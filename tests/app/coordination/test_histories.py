@@ -44,7 +44,6 @@ from tests.app.coordination.team import Team, who
 from tests.effort import scale
 from tests.scenes import random_session
 
-pytestmark = pytest.mark.both_stores
 NAMES = ("Ana", "Bo", "Cy")
 PATHS = ("src/**", "src/a.py", "docs/*.md", "docs/{a,b}.md", "**/x.py")
 MINUTES = (1, 5, 11, 16, 31, 61)

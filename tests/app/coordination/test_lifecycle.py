@@ -37,8 +37,6 @@ from tests.app.callers.conversations import begun
 from tests.app.coordination.team import Team, expect, who
 from tests.scenes import SettableClock
 
-pytestmark = pytest.mark.both_stores
-
 
 def numbers(deliveries: list[tuple[str, ...]]) -> list[int]:
     """The numbers in the subjects of delivered messages, in their order."""
@@ -296,6 +294,7 @@ def test_a_message_is_data_of_its_sender_and_a_person_writes_as_such(team: Team)
     assert again == message, "the same within a minute is the same"
 
 
+@pytest.mark.both_stores
 def test_machines_whose_clocks_differ_agree_on_who_is_stale(
     app: App, team: Team, kept_in: str
 ) -> None:

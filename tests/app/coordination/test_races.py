@@ -26,7 +26,7 @@ from tests.app.coordination.team import START_MS, Team, expect, who
 from tests.effort import scale
 from tests.scenes import SettableClock
 
-pytestmark = [pytest.mark.both_stores, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 PROCESSES: ForkServerContext = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload([__name__])  # twenty that import it all would take a minute
 RACES = scale(100)
@@ -83,6 +83,7 @@ def claim_each(app: App, desk: ProjectDesk, lane: Lane) -> Iterator[str]:
         yield own.id if isinstance(outcome, WorkItem) else f"held by {outcome.holder}"
 
 
+@pytest.mark.both_stores
 @pytest.mark.invariant("one-holder")
 @pytest.mark.parametrize(("racers", "races"), [(2, RACES), (CROWD, CROWD_RACES)])
 def test_of_those_who_claim_an_item_one_wins_and_the_others_are_told_who(

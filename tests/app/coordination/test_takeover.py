@@ -41,7 +41,6 @@ from tests.app.coordination.team import Team, expect, git, who
 from tests.mcp.agent import Agent
 from tests.scenes import install, linear
 
-pytestmark = pytest.mark.both_stores
 DRAFT = MessageDraft(("Bo",), "I am back")
 WRITES: dict[str, Callable[[Team, str], object]] = {
     "reserve": lambda t, _: reserve_paths(t.app, t.desk, who("Ana"), ReserveRequest(("lib/**",))),
@@ -194,6 +193,7 @@ def test_an_agent_without_hooks_that_takes_over_at_a_start_gets_the_mail(team: T
     assert end.by == expect(Identity, team.board().identity_of(own)).id
 
 
+@pytest.mark.both_stores
 def test_a_message_that_comes_during_a_takeover_is_passed_on(
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:

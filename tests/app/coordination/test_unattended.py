@@ -31,7 +31,6 @@ from tests.app.coordination.team import Team, expect, who
 from tests.mcp.agent import Agent
 from tests.unattended_scene import HOLDER, order, report
 
-pytestmark = pytest.mark.both_stores
 PARKED = UnattendedMoved("parked", Spent(), "limit", "200 turns")
 
 

@@ -37,7 +37,6 @@ from interlock.core.session.state import SessionState
 from interlock.core.session.verdict_outcomes import VerdictOutcome, merge_outcomes
 from tests.scenes import SettableClock
 
-pytestmark = pytest.mark.both_stores
 SPAWN: SpawnContext = multiprocessing.get_context("spawn")
 EXPORT = FeatureCompletionRequest("Export")
 
@@ -185,6 +184,7 @@ def judge_at_once(home: Path, session: SessionId, agent: str, barrier: Any) -> N
     app.close()
 
 
+@pytest.mark.both_stores
 @pytest.mark.slow
 def test_of_two_last_verdicts_at_once_exactly_one_settles_the_review(
     app: App, home: Path, tmp_path: Path

@@ -14,8 +14,6 @@ from interlock.core.session.state import SessionState
 from interlock.store import gate_rows as rows
 from tests.app.callers.conversations import begun, begun_run, in_client, project, talk
 
-pytestmark = pytest.mark.both_stores
-
 
 def mode_at_gate(home: Path, name: str) -> str:
     row = rows.read_state(home, "claude-code", name)

@@ -18,8 +18,6 @@ from interlock.core.session.state import SessionState
 from interlock.store.failures import StoreUnusable
 from tests.sessions import begin_recorded
 
-pytestmark = pytest.mark.both_stores
-
 
 def begun(app: App, root: Path, name: str) -> SessionId:
     opt_in(root, "light")
@@ -60,6 +58,7 @@ def taken_over(app: App, session: SessionId, agent: str) -> tuple[Handoff, ...]:
     return started.taken_over
 
 
+@pytest.mark.both_stores
 def test_the_next_session_takes_on_what_several_before_it_have_left(
     app: App, tmp_path: Path
 ) -> None:

@@ -158,7 +158,6 @@ def test_what_a_session_left_open_is_published_and_no_more_once_it_is_closed(
     assert "No tests" not in page(desk, session).read_text()
 
 
-@pytest.mark.both_stores
 def test_the_note_of_a_session_links_to_what_it_wrote_and_is_about(
     app: App, desk: Desk, session: SessionId
 ) -> None:

@@ -31,8 +31,6 @@ from tests.scenes import handed_in, install, linear, output, started
 from tests.sessions import begin_recorded
 from tests.stores import place_of
 
-pytestmark = pytest.mark.both_stores
-
 
 def shown(app: App, token: str) -> RenderedAnswer:
     answered = rehydrate(app.reader, app.keyring, app.pinned_workflow, token=token)
@@ -239,6 +237,7 @@ def at_once(home: Path, act: Callable[[App, int], None]) -> None:
         own.close()
 
 
+@pytest.mark.both_stores
 @pytest.mark.invariant("one-outcome-per-attempt")
 def test_one_attempt_at_the_same_moment_in_many_hands_has_one_outcome(
     app: App, home: Path, tmp_path: Path
@@ -253,6 +252,7 @@ def test_one_attempt_at_the_same_moment_in_many_hands_has_one_outcome(
     assert len(nodes_of(app, first)) == 2
 
 
+@pytest.mark.both_stores
 @pytest.mark.invariant("rewind-branches")
 def test_different_outputs_at_the_same_moment_are_all_kept(
     app: App, home: Path, tmp_path: Path

@@ -23,8 +23,6 @@ from tests.core.views.driven_runs import GAP, Driven, step
 from tests.scenes import started
 from tests.sessions import begin_recorded
 
-pytestmark = pytest.mark.both_stores
-
 LOOP = {
     "id": "rounds",
     "type": "loop",

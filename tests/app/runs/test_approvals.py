@@ -28,8 +28,6 @@ from tests.app.runs.test_advance import at_once
 from tests.mcp.agent import Agent
 from tests.scenes import handed_in, output
 
-pytestmark = pytest.mark.both_stores
-
 GRANT, DENY = (
     ApprovalVerdict("granted", "user", who="ana, in a terminal"),
     ApprovalVerdict("denied", "user", "The plan has no tests", "ana, in the console"),
@@ -211,6 +209,7 @@ def test_what_has_no_deadline_expires_when_the_user_says(
     assert listed.deadline_ms == (clock.ms + days * 24 * 3_600_000 if days else None)
 
 
+@pytest.mark.both_stores
 @pytest.mark.invariant("approval-answered-once")
 def test_of_several_answers_at_the_same_moment_one_counts(
     app: App, home: Path, tmp_path: Path

@@ -13,8 +13,6 @@ from interlock.core.ids import RunId
 from interlock.core.session.answer import RenderedAnswer
 from tests.scenes import handed_in, output, started
 
-pytestmark = pytest.mark.both_stores
-
 
 def marked(app: App, before: RenderedAnswer, notes: str) -> RenderedAnswer:
     answered = checkpoint(app, before.answer.continue_token, output(notes))

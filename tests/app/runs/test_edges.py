@@ -33,8 +33,6 @@ from interlock.store.failures import StoreUnusable
 from tests.scenes import handed_in, install, linear, output, started
 from tests.stores import place_of
 
-pytestmark = pytest.mark.both_stores
-
 
 def begun(app: App, workspace: Path, goal: str, **more: Any) -> RenderedAnswer:
     install(app, workspace, linear())
@@ -354,6 +352,7 @@ def test_an_imported_session_keeps_its_times(app: App, tmp_path: Path) -> None:
     assert times == {12_345}
 
 
+@pytest.mark.both_stores
 def test_a_session_that_is_written_to_while_it_is_checked_is_not_taken_for_damaged(
     app: App, home: Path, tmp_path: Path
 ) -> None:

@@ -26,8 +26,6 @@ from interlock.core.session.session_approvals import request_wish, tool_call_wis
 from tests.core.views.driven_runs import Driven, step
 from tests.sessions import begin_recorded
 
-pytestmark = pytest.mark.both_stores
-
 MINUTE_MS = 60_000
 ASKS = {"userOnly": {"reason": "needs_user_choice", "question": "Red or blue?"}}
 CRITICAL = {"kind": "gap", "severity": "critical", "summary": "Nobody has tried it"}
@@ -83,6 +81,7 @@ def fill(app: App, tmp_path: Path) -> None:
     soon.hand_in("The plan")
 
 
+@pytest.mark.both_stores
 def test_everything_is_in_one_queue_by_deadline_and_then_by_age(app: App, tmp_path: Path) -> None:
     app = msgspec.structs.replace(app, clock=SteppingClock(app))
     fill(app, tmp_path)

@@ -15,8 +15,6 @@ from interlock.core.ids import WorkflowId
 from interlock.core.session.answer import RenderedAnswer
 from tests.scenes import handed_in, install, linear, started
 
-pytestmark = pytest.mark.both_stores
-
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
@@ -122,6 +120,7 @@ def test_an_archived_session_is_found_by_its_id_only(app: App, tmp_path: Path) -
     assert find(app, tmp_path, session=session)[0].row.session == session
 
 
+@pytest.mark.both_stores
 def test_an_old_session_among_many_is_found(app: App, tmp_path: Path) -> None:
     oldest = begun(app, tmp_path, "The needle")
     for number in range(120):

@@ -17,8 +17,6 @@ from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.refusals import InputRefused
 from tests.scenes import SettableClock, install, linear
 
-pytestmark = pytest.mark.both_stores
-
 
 def begun(app: App, workspace: Path, **changes: object) -> RenderedAnswer:
     answered = start(app, asked(app, workspace, **changes))

@@ -15,8 +15,6 @@ from interlock.core.ids import WorkflowId
 from interlock.core.session.answer import RenderedAnswer
 from tests.app.coordination.team import Team, git
 
-pytestmark = pytest.mark.both_stores
-
 
 @pytest.fixture
 def team(app: App, root: Path) -> Team:

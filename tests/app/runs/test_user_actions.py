@@ -25,8 +25,6 @@ from interlock.store.failures import StoreUnusable
 from tests.scenes import handed_in, output, started
 from tests.sessions import begin_recorded
 
-pytestmark = pytest.mark.both_stores
-
 
 def blocked(app: App, before: RenderedAnswer, times: int) -> RenderedAnswer:
     for _ in range(times):
@@ -113,6 +111,7 @@ def test_archiving_hides_and_undoing_brings_back(app: App, tmp_path: Path) -> No
     assert check_stream(app.reader, session).state == "healthy"
 
 
+@pytest.mark.both_stores
 def test_a_deleted_session_is_gone_and_others_are_whole(app: App, tmp_path: Path) -> None:
     gone, kept = started(app, tmp_path), handed_in(app, started(app, tmp_path))
 

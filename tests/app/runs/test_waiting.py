@@ -27,8 +27,6 @@ from tests.core.views.driven_runs import GAP, Driven, step
 from tests.scenes import started
 from tests.sessions import begin_recorded
 
-pytestmark = pytest.mark.both_stores
-
 ASKS = {"userOnly": {"reason": "needs_user_choice", "question": "Red or blue?"}}
 CRITICAL = {**GAP, "severity": "critical", "summary": "Nobody has tried it"}
 
@@ -155,6 +153,7 @@ def test_a_message_to_the_overseer_waits_until_it_is_acknowledged(app: App, tmp_
     assert waiting(app).count == 0
 
 
+@pytest.mark.both_stores
 def test_every_message_to_the_overseer_is_listed_and_counted(app: App, tmp_path: Path) -> None:
     desk, ana = open_desk(app, tmp_path), Participant("person:ana", "ana")
     for number in range(201):

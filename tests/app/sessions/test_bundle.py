@@ -36,8 +36,6 @@ from tests.effort import scale
 from tests.scenes import handed_in, output, started
 from tests.sessions import begin_recorded
 
-pytestmark = pytest.mark.both_stores
-
 
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Iterator[App]:
@@ -81,6 +79,7 @@ def shape(graph: RunGraph) -> Any:
     return [of(root) for root in children[None]]
 
 
+@pytest.mark.both_stores
 @pytest.mark.invariant("bundle-is-whole")
 def test_an_imported_session_has_the_same_graph_and_the_same_prompts(
     app: App, elsewhere: App, tmp_path: Path

@@ -12,8 +12,6 @@ from interlock.core.ids import NodeId, WorkflowId
 from interlock.core.session.answer import RenderedAnswer
 from tests.scenes import handed_in, install, linear
 
-pytestmark = pytest.mark.both_stores
-
 
 def begun(app: App, workspace: Path, goal: str) -> RenderedAnswer:
     install(app, workspace, linear())
@@ -33,6 +31,7 @@ def hits(app: App, query: str, *, limit: int = 20, is_archived: bool = False) ->
     return list(search(app, query, limit=limit, is_archived=is_archived).hits)
 
 
+@pytest.mark.both_stores
 @pytest.mark.parametrize(
     ("query", "kinds"),
     [
@@ -109,6 +108,7 @@ def test_ids_are_found_whole_short_and_without_their_kind(app: App, tmp_path: Pa
     assert len(hits(app, "ses_")) == 2
 
 
+@pytest.mark.both_stores
 def test_the_best_place_comes_first_and_then_what_was_changed_last(
     app: App, tmp_path: Path
 ) -> None:

@@ -35,8 +35,6 @@ from interlock.core.session.session_approvals import (
 from tests.app.runs.test_approvals import Hands
 from tests.sessions import begin_recorded
 
-pytestmark = pytest.mark.both_stores
-
 GRANT = ApprovalVerdict("granted", "user", who="ana, in a terminal")
 DENY = ApprovalVerdict("denied", "user", "Too broad", "ana, in the console")
 PLAN = request_wish("Rewrite the parser", "1. Drop the old one", "")
@@ -225,6 +223,7 @@ def test_a_grant_and_a_denial_at_once_have_one_outcome_which_both_are_told(
     assert lost == f"ApprovalAnswered:{verdict}:{verdict} by me"
 
 
+@pytest.mark.both_stores
 @pytest.mark.invariant("grant-used-once")
 def test_of_identical_calls_at_once_one_passes_by_one_grant(
     app: App, home: Path, tmp_path: Path
