@@ -1,5 +1,9 @@
-"""Every configuration of the corpus, for every host and scope: in and out again, the same bytes."""
+"""Configurations of the corpus, for every host and scope: in and out again, the same bytes.
 
+The layout of texts is tried where texts are edited: tests/workspace/files.
+"""
+
+import json
 import tomllib
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -63,11 +67,14 @@ CODEX = host_named("codex")
 (TOML_FILE,) = [n for n, part in parts_below("codex", "user") if isinstance(part, TomlPart)]
 
 
-def named(file: ClientFile) -> str:
-    return f"{file.host}-{file.scope}-{file.name}"
+def named(file: ClientFile | str) -> str:
+    return file if isinstance(file, str) else f"{file.host}-{file.scope}-{file.name}"
 
 
 in_hook_files = pytest.mark.parametrize("file", HOOK_FILES, ids=named)
+with_settings = pytest.mark.parametrize(
+    "name", ["empty", "two spaces", "every event taken", "lookalikes"]
+)
 in_server_files = pytest.mark.parametrize("file", SERVER_FILES, ids=named)
 in_scopes = pytest.mark.parametrize("scope", SCOPES)
 
@@ -76,17 +83,23 @@ def test_every_host_has_files_in_which_others_write_too() -> None:
     assert {file.host for file in JSON_FILES} == {host for host, _ in PLACES}
 
 
-@pytest.mark.parametrize("name", sample([*SETTINGS], 10))
-@in_hook_files
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        (file, name)
+        for number, file in enumerate(HOOK_FILES)
+        for name in ([*SETTINGS] if number == 0 else sample([*SETTINGS], 5))
+    ],
+    ids=named,
+)
 def test_settings_are_the_same_after_an_install_and_an_uninstall(
     file: ClientFile, name: str, home: Path, root: Path, program: Program
 ) -> None:
-    client = host_named(file.host)
-    text = settings_for(client)[name]
+    text = settings_for(host_named(file.host))[name]
 
-    found = installed_and_taken_out(file, text, home, root, program)
+    found, added = installed_and_taken_out(file, text, home, root, program)
 
-    assert holds(found, json_part(program, client, file.scope, root, file.name).addition)
+    assert holds(found, added)
 
 
 @pytest.mark.parametrize("name", sample([*SERVERS], 3))
@@ -96,17 +109,15 @@ def test_servers_are_the_same_after_an_install_and_an_uninstall(
 ) -> None:
     text = servers_for(file.servers)[name]
 
-    found = installed_and_taken_out(file, text, home, root, program)
+    found, added = installed_and_taken_out(file, text, home, root, program)
 
-    (root / file.name).parent.mkdir(parents=True, exist_ok=True)  # some parts need it
-    part = json_part(program, host_named(file.host), file.scope, root, file.name)
-    assert found[file.servers]["interlock"] == part.addition[file.servers]["interlock"]
+    assert found[file.servers]["interlock"] == added[file.servers]["interlock"]
 
 
 def installed_and_taken_out(
     file: ClientFile, text: str, home: Path, root: Path, program: Program
-) -> Any:
-    """What the file says in between."""
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the values of the file in between, and those that the install has added."""
     client, scope, path = host_named(file.host), file.scope, write(root / file.name, text)
     before, old = tree(root), read(path)
 
@@ -115,16 +126,34 @@ def installed_and_taken_out(
     assert path in [change.path for change in done.changes]
     found, once = read(path), tree(root)
     assert holds(found, old)
+    added = json_part(program, client, scope, root, file.name).addition
+    assert found.keys() == old.keys() | added.keys()
     assert put(home, root, program, scope, client).changes == ()
     assert tree(root) == once
     done = take(home, root, scope, client)
     assert [x.what for x in done.changes if x.path == path] == ["as it was before"]
     assert tree(root) == before
     assert not (home / install_manifest.FILE).exists()
-    return found
+    return found, added
 
 
-@pytest.mark.parametrize("name", ["empty", "two spaces", "every event taken", "lookalikes"])
+@with_settings
+@in_hook_files
+def test_changes_of_the_user_stay(
+    file: ClientFile, name: str, home: Path, root: Path, program: Program
+) -> None:
+    client, scope = host_named(file.host), file.scope
+    path = write(root / file.name, settings_for(client)[name])
+    old = read(path)
+    put(home, root, program, scope, client)
+    path.write_text(path.read_text().replace("{", '{"added by hand": [1],', 1))
+
+    take(home, root, scope, client)
+
+    assert json.loads(path.read_text()) == {"added by hand": [1], **old}
+
+
+@with_settings
 @in_hook_files
 def test_without_our_notes_the_same_settings_mean_the_same_afterwards(
     file: ClientFile, name: str, home: Path, root: Path, program: Program

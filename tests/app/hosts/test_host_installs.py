@@ -30,7 +30,11 @@ def test_nothing_is_left_where_nothing_was(
 
     assert done.opts_in == (scope == "project")
     assert done.notes == ()
-    assert all(Path(part.path).is_file() for part in parts(program, host, scope, root))
+    texts = [Path(part.path).read_text() for part in parts(program, host, scope, root)]
+    assert any(str(home) in text for text in texts) == (scope == "user")
+    assert not any(program.interpreter in text for text in texts), "the launcher knows it"
+    if scope == "project":
+        assert (root / ".interlock" / LAUNCHER).read_text() == shared_launcher_text()
     assert is_installed_for_user(home, host) == (scope == "user")
     once, notes = tree(root), (home / install_manifest.FILE).read_bytes()
     assert put(home, root, program, scope, client) == InstallReport(root, ())
@@ -58,20 +62,6 @@ def test_a_dry_run_writes_nothing_and_shows_the_same_changes(
     taken = use.uninstall(home, client, scope, root, is_dry=True)
     assert tree(root) == after
     assert take(home, root, scope, client) == taken
-
-
-@in_places
-def test_a_file_of_a_project_says_nothing_of_the_machine(
-    host: str, scope: Scope, home: Path, root: Path, program: Program
-) -> None:
-    put(home, root, program, scope, host_named(host))
-
-    texts = [Path(part.path).read_text() for part in parts(program, host, scope, root)]
-
-    assert any(str(home) in text for text in texts) == (scope == "user")
-    assert not any(program.interpreter in text for text in texts), "the launcher knows it"
-    if scope == "project":
-        assert (root / ".interlock" / LAUNCHER).read_text() == shared_launcher_text()
 
 
 def test_all_hosts_in_one_project_share_a_launcher_and_go_one_by_one(
@@ -140,20 +130,22 @@ def test_what_the_user_put_beside_ours_stays(
     assert found == expected
 
 
-FOREIGN: tuple[dict[str, Any], ...] = (
-    {"command": "/mine/interlock", "args": ["mcp"]},
-    {"type": "http", "url": "http://127.0.0.1:3100/mcp"},
-    {"type": "local", "command": ["/mine/interlock", "mcp"]},
-    {},
-)
+FOREIGN: dict[str, dict[str, Any] | None] = {
+    "program": {"command": "/mine/interlock", "args": ["mcp"]},
+    "address": {"type": "http", "url": "http://127.0.0.1:3100/mcp"},
+    "list": {"type": "local", "command": ["/mine/interlock", "mcp"]},
+    "script": {"command": "/bin/sh", "args": ["/mine/launcher", "mcp"]},
+    "empty": {},
+    "null": None,
+}
 
 
-@pytest.mark.parametrize("entry", FOREIGN, ids=["program", "address", "list", "empty"])
+@pytest.mark.parametrize("kind", FOREIGN)
 @in_places
 def test_a_server_of_somebody_else_stays_and_is_told(
-    host: str, scope: Scope, entry: dict[str, Any], home: Path, program: Program
+    host: str, scope: Scope, kind: str, home: Path, program: Program
 ) -> None:
-    client, root = host_named(host), Path.home()
+    client, root, entry = host_named(host), Path.home(), FOREIGN[kind]
     written = {
         part.path: write(Path(part.path), json.dumps({part.servers: {"interlock": entry}}))
         for part in parts(program, host, scope, root)
@@ -198,8 +190,11 @@ def test_a_file_of_ours_that_the_user_changed_is_not_removed(
 ) -> None:
     client = host_named(host)
     put(home, root, program, scope, client)
-    changed = [write(Path(x.path), "changed") for x in own_files(program, host, scope, root)]
+    ours = own_files(program, host, scope, root)
+    changed = [write(Path(part.path), "changed") for part in ours]
 
+    notes = put(home, root, program, scope, client, is_dry=True).notes
+    assert len(notes) == len([part for part in ours if not part.is_watched])
     done = take(home, root, scope, client)
 
     assert done.notes == tuple(f"`{path}` was changed since, so it stays." for path in changed)

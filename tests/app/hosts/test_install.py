@@ -6,17 +6,16 @@ import stat
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from interlock.agents.hosts import claude_code
-from interlock.agents.hosts.host import LAUNCHER, matcher_groups
+from interlock.agents.hosts.host import matcher_groups
 from interlock.agents.hosts.launcher import Program
 from interlock.app.hosts import install as use
-from interlock.app.hosts.install import InstallRefusal, Scope
+from interlock.app.hosts.install import InstallRefusal
 from interlock.app.hosts.install_changes import InstallFailed
 from interlock.workspace.machine import install_manifest
-from tests.app.hosts.configurations import SERVERS, SETTINGS
+from tests.app.hosts.configurations import SETTINGS
 from tests.app.hosts.installs import (
     holds,
     is_installed,
@@ -32,26 +31,18 @@ from tests.app.hosts.installs import (
 HOST = claude_code.HOST
 
 
-@pytest.mark.parametrize("scope", ["project", "user"])
-def test_nothing_is_left_where_nothing_was(
-    scope: Scope, home: Path, root: Path, program: Program
+def test_the_tools_of_the_server_are_shown_to_the_model_at_once(
+    home: Path, root: Path, program: Program
 ) -> None:
-    done = put(home, root, program, scope)
+    put(home, root, program)
 
-    assert done.opts_in == (scope == "project")
-    assert sorted(tree(root)) == [
-        ".claude",
-        *([".claude.json"] if scope == "user" else []),
-        ".claude/commands",
-        *(f".claude/commands/{name}.md" for name in ("approve", "deny", "mode")),
-        ".claude/settings.json",
-        *([".interlock/launch", ".mcp.json"] if scope == "project" else []),
-    ]
-    take(home, root, scope)
-    assert tree(root) == {}
-    assert (root / ".interlock" / "config.toml").exists() == (scope == "project")
-    left = [path for path in home.rglob("*") if not path.is_dir()]
-    assert [path.name for path in left] == ["installed.lock"]
+    assert read(root / ".claude.json")["mcpServers"]["interlock"] == {
+        "type": "stdio",
+        "command": "/bin/sh",
+        "args": [f"{home}/launch", "mcp"],
+        "env": {"INTERLOCK_HOME": str(home)},
+        "alwaysLoad": True,
+    }
 
 
 def test_a_directory_that_was_there_stays(home: Path, root: Path, program: Program) -> None:
@@ -62,17 +53,6 @@ def test_a_directory_that_was_there_stays(home: Path, root: Path, program: Progr
     take(home, root)
 
     assert tree(root) == before
-
-
-def test_a_directory_that_came_with_us_stays_if_the_user_put_something_in(
-    home: Path, root: Path, program: Program
-) -> None:
-    put(home, root, program)
-    write(root / ".claude" / "commands" / "theirs.md", "Theirs")
-
-    take(home, root)
-
-    assert sorted(tree(root)) == [".claude", ".claude/commands", ".claude/commands/theirs.md"]
 
 
 def test_a_file_that_was_formatted_anew_loses_only_what_is_ours(
@@ -90,18 +70,6 @@ def test_a_file_that_was_formatted_anew_loses_only_what_is_ours(
     )
 
 
-def test_a_file_that_we_made_goes_even_if_it_was_formatted_anew(
-    home: Path, root: Path, program: Program
-) -> None:
-    put(home, root, program)
-    path = settings_of(root)
-    path.write_text(json.dumps(read(path)), encoding="utf-8")
-
-    take(home, root)
-
-    assert tree(root) == {}
-
-
 def test_a_hook_that_the_user_put_beside_ours_stays(
     home: Path, root: Path, program: Program
 ) -> None:
@@ -116,41 +84,6 @@ def test_a_hook_that_the_user_put_beside_ours_stays(
     assert read(path) == {
         "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "theirs"}]}]}
     }
-
-
-@pytest.mark.parametrize("has_notes", [True, False])
-def test_another_data_home_replaces_our_entries_and_no_others(
-    has_notes: bool,  # noqa: FBT001
-    home: Path,
-    root: Path,
-    program: Program,
-) -> None:
-    path = write(settings_of(root), SETTINGS["tabs"])
-    write(root / ".claude.json", SERVERS["another server"])
-    before = tree(root)
-    put(home, root, program)
-    once = tree(root)
-    moved = home.with_name("moved")
-    if has_notes:
-        moved.mkdir()
-        (moved / install_manifest.FILE).write_bytes((home / install_manifest.FILE).read_bytes())
-
-    moved_program = msgspec.structs.replace(program, home=str(moved))
-
-    done = put(moved, root, moved_program)
-
-    assert [change.path.name for change in done.changes] == [
-        LAUNCHER,
-        f"{LAUNCHER}-bash",
-        "settings.json",
-        ".claude.json",
-    ]
-    assert is_installed(path, root, moved_program)
-    assert str(home) not in path.read_text()
-    put(home, root, program)
-    assert tree(root) == once
-    take(home, root)
-    assert tree(root) == before
 
 
 def test_an_install_that_stopped_half_way_is_completed_or_taken_back(
@@ -174,55 +107,6 @@ def test_an_install_that_stopped_half_way_is_completed_or_taken_back(
     take(home, root)
 
     assert tree(root) == before
-
-
-@pytest.mark.parametrize(
-    "entry",
-    [
-        '{"command": "/mine/interlock", "args": ["mcp"]}',
-        '{"command": "/bin/sh", "args": ["/mine/launcher", "mcp"]}',
-        '{"command": "/bin/sh", "args": []}',
-        '{"type": "http", "url": "http://127.0.0.1:3100/mcp"}',
-        "null",
-    ],
-)
-def test_a_server_of_the_users_own_stays_and_is_told(
-    entry: str, home: Path, root: Path, program: Program
-) -> None:
-    text = f'{{"mcpServers": {{"interlock": {entry}}}}}'
-    write(root / ".claude.json", text)
-    note = "has a server `interlock` that Interlock did not put there; it stays as it is."
-
-    done = put(home, root, program)
-
-    assert done.notes == (f"`{root}/.claude.json` {note}",)
-    take(home, root)
-    assert (root / ".claude.json").read_text() == text
-
-
-def test_a_command_of_the_users_own_stays_and_is_told(
-    home: Path, root: Path, program: Program
-) -> None:
-    path = write(root / ".claude" / "commands" / "mode.md", "My own mode")
-
-    done = put(home, root, program)
-
-    assert done.notes == (
-        f"`{path}` is there already, and Interlock did not write it; it stays as it is.",
-    )
-    assert take(home, root).notes == ()
-    assert path.read_text() == "My own mode"
-
-
-def test_a_command_that_the_user_changed_stays_and_is_told(
-    home: Path, root: Path, program: Program
-) -> None:
-    put(home, root, program)
-    path = write(root / ".claude" / "commands" / "mode.md", "Changed")
-
-    assert put(home, root, program).notes != ()
-    assert take(home, root).notes == (f"`{path}` was changed since, so it stays.",)
-    assert path.read_text() == "Changed"
 
 
 def test_a_link_stays_and_what_it_leads_to_is_written(
@@ -281,24 +165,6 @@ def test_an_uninstall_from_a_file_that_became_read_only_is_refused_as_a_whole(
         "Nothing was written. Correct the file or move it away, and repeat.",
     )
     assert tree(root) == before
-
-
-def test_a_dry_run_writes_nothing_and_shows_the_same_changes(
-    home: Path, root: Path, program: Program
-) -> None:
-    write(settings_of(root), SETTINGS["one line"])
-    before = tree(root)
-
-    dry = put(home, root, program, is_dry=True)
-
-    assert tree(root) == before
-    assert not home.exists()
-    assert not (root / ".interlock").exists()
-    assert put(home, root, program) == dry
-    after = tree(root)
-    taken = use.uninstall(home, HOST, "user", root, is_dry=True)
-    assert tree(root) == after
-    assert take(home, root) == taken
 
 
 def test_two_scopes_know_nothing_of_each_other(home: Path, root: Path, program: Program) -> None:
