@@ -64,6 +64,9 @@ def test_without_interlock_nothing_is_in_the_way_and_a_session_is_told_once(team
     told = message_in(team.host.name, begun.out)
     assert told.startswith("This project uses Interlock, which is not installed")
     assert "`interlock install`" in told
+    done = team.server("project")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("This project uses Interlock, which is not installed")
     assert list(team.user.iterdir()) == []
 
 
@@ -77,14 +80,6 @@ def message_in(host: str, out: str) -> str:
             return json.loads(out)["context"]
         case _:
             return out
-
-
-@each_team
-def test_without_interlock_the_server_does_not_start_and_says_why(team: Team) -> None:
-    done = team.server("project")
-
-    assert (done.code, done.out) == (1, "")
-    assert done.err.startswith("This project uses Interlock, which is not installed")
 
 
 @each_team
@@ -119,8 +114,14 @@ HOMES: dict[str, tuple[str, dict[str, str]]] = {
 }
 
 
-@pytest.mark.parametrize("place", HOMES)
-@each_team
+@pytest.mark.parametrize(
+    ("team", "place"),
+    [
+        *((host, "the usual one") for host in NAMES),
+        *(("claude-code", place) for place in [*HOMES][1:]),
+    ],
+    indirect=["team"],
+)
 def test_the_interlock_of_the_user_is_found_and_started(
     team: Team, place: str, tmp_path: Path
 ) -> None:
