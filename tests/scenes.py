@@ -9,6 +9,7 @@ import msgspec
 
 from interlock.app.context import App
 from interlock.app.runs.advance import advance
+from interlock.app.runs.rehydrate import rehydrate
 from interlock.app.runs.start import StartRequest, start
 from interlock.app.runs.submission import Output, Submission, parse_submission
 from interlock.core import ids
@@ -55,19 +56,19 @@ def install(app: App, workspace: Path, workflow: Workflow) -> None:
 
 
 def started(
-    app: App, workspace: Path, *, steps: int = 3, session: str | None = None
+    app: App, workspace: Path, goal: str = "", *, steps: int = 3, **more: Any
 ) -> RenderedAnswer:
     """A run of a line of steps, at its first. Each has a goal of its own: starts are idempotent."""
     install(app, workspace, linear(steps))
-    answered = start(
-        app,
-        StartRequest(
-            WorkflowId("line"),
-            goal=f"Try it {next(_numbers)}",
-            workspace=workspace,
-            session=session,
-        ),
-    )
+    goal = goal or f"Try it {next(_numbers)}"
+    answered = start(app, StartRequest(WorkflowId("line"), goal, workspace, **more))
+    assert isinstance(answered, RenderedAnswer)
+    return answered
+
+
+def shown(app: App, token: str) -> RenderedAnswer:
+    """The answer to a token without output."""
+    answered = rehydrate(app.reader, app.keyring, app.pinned_workflow, token=token)
     assert isinstance(answered, RenderedAnswer)
     return answered
 

@@ -21,10 +21,9 @@ from interlock.app.gate import opt_in
 from interlock.app.protocol import deletion
 from interlock.app.runs import user_actions
 from interlock.app.runs.advance import advance
-from interlock.app.runs.start import StartRequest, start
 from interlock.app.sessions import bundle
 from interlock.app.sessions.lookup import check_streams
-from interlock.core.ids import BlobRef, SessionId, WorkflowId
+from interlock.core.ids import BlobRef, SessionId
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.chain import ChainLink
@@ -43,13 +42,6 @@ from tests.sessions import begin_recorded
 from tests.stores import Place
 
 pytestmark = pytest.mark.sqlite  # which store is where is what these are about
-
-
-def begun_in(app: App, workspace: Path, goal: str) -> RenderedAnswer:
-    install(app, workspace, linear())
-    answered = start(app, StartRequest(WorkflowId("line"), goal=goal, workspace=workspace))
-    assert isinstance(answered, RenderedAnswer)
-    return answered
 
 
 def test_from_a_file_to_postgresql_and_back_everything_is_the_same(
@@ -94,19 +86,16 @@ def test_tokens_that_were_handed_out_before_work_after(
         assert isinstance(again, RenderedAnswer)
         assert again.answer == second.answer, "a replay gets the same answer"
         assert handed_in(there, second).session == first.session
-        assert start_again(there, tmp_path, first).answer == first.answer
-
-
-def start_again(app: App, workspace: Path, first: RenderedAnswer) -> RenderedAnswer:
-    return begun_in(app, workspace, app.reader.runs(first.session)[0].goal)
+        goal = app.reader.runs(first.session)[0].goal
+        assert started(there, tmp_path, goal).answer == first.answer
 
 
 def test_what_was_said_is_found_by_its_words(
     app: App, target: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun = begun_in(app, tmp_path, "Teach the parrot Größenwahn")
+    begun = started(app, tmp_path, "Teach the parrot Größenwahn")
     handed_in(app, begun, "It says *croissant* now")
-    begun_in(app, tmp_path, "Something else")
+    started(app, tmp_path, "Something else")
     copied(app, to(target))
 
     with closing(opened(monkeypatch, target.home, target.url)) as there:
@@ -128,7 +117,7 @@ def test_each_run_of_a_session_keeps_its_own_time(
     runs: list[RenderedAnswer] = []
     for number in range(3):
         time.sleep(0.002)
-        runs.append(begun_in(app, project, f"Run {number}"))
+        runs.append(started(app, project, f"Run {number}"))
     time.sleep(0.002)
     handed_in(app, runs[1])
     assert {run.session for run in runs} == {session}
@@ -193,7 +182,7 @@ def take(
     if step == "rotate":
         app.keyring.rotate()
     elif step == "start" or chosen is None:
-        answers.append(begun_in(app, base, goal))
+        answers.append(started(app, base, goal))
     elif step == "archive":
         user_actions.set_archived(app, chosen.session, is_archived=which % 2 == 0)
     elif step == "delete":
@@ -352,7 +341,7 @@ def test_a_copy_that_was_killed_goes_on_where_it_stopped(
 ) -> None:
     install(app, tmp_path, linear())
     for number in range(60):
-        handed_in(app, begun_in(app, tmp_path, f"Goal {number}"), f"notes {number}")
+        handed_in(app, started(app, tmp_path, f"Goal {number}"), f"notes {number}")
     was = contents(app)
     chance = random.Random(8)
     for stage, least in (("Copying", 1), ("Copying", 25), ("Copying", 60), ("Verifying", 30)):

@@ -7,13 +7,10 @@ import msgspec
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
-from interlock.app.runs.start import StartRequest, start
 from interlock.core.gate.state import Mode
-from interlock.core.ids import SessionId, WorkflowId
+from interlock.core.ids import SessionId
 from interlock.core.protocol.gated_session import Conversation
-from interlock.core.session.answer import RenderedAnswer
 from interlock.workspace.machine import clients, processes
-from tests.scenes import install, linear
 from tests.sessions import begin_recorded
 
 
@@ -42,12 +39,3 @@ def in_client(app: App, child: int, name: str) -> App:
     client = processes.ancestors(child)[0]
     clients.remember(app.home, client, "claude-code", name, now_ms=app.clock.now_ms())
     return msgspec.structs.replace(app, process=child)
-
-
-def begun_run(app: App, root: Path, goal: str, session: str | None = None) -> SessionId:
-    install(app, root, linear())
-    answered = start(
-        app, StartRequest(WorkflowId("line"), goal=goal, workspace=root, session=session)
-    )
-    assert isinstance(answered, RenderedAnswer), answered
-    return answered.session

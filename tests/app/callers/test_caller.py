@@ -37,7 +37,7 @@ from interlock.core.session.events import DEPARTED
 from interlock.store import gate_rows
 from interlock.workspace.machine import clients, processes
 from interlock.workspace.machine.processes import Process
-from tests.app.callers.conversations import begun, begun_run, in_client, project, talk
+from tests.app.callers.conversations import begun, in_client, project, talk
 from tests.scenes import started
 
 LEVELS = ("call", "token", "conversation", "variable", "client", "worktree")
@@ -118,19 +118,6 @@ def test_what_is_named_and_not_there_is_refused_and_not_replaced(
         }[level]
     )
     assert isinstance(resolve_caller(app, CallerClues(root, token="ct1oops")), BadToken)
-
-
-def test_a_wrong_variable_is_named_in_the_refusal(app: App, root: Path) -> None:
-    app = msgspec.structs.replace(app, environment={SESSION_VARIABLE: "ses_none"})
-    refusal = resolve_caller(app, CallerClues(root))
-    assert isinstance(refusal, NoSuchSession)
-
-    told = refusal.explain()
-
-    assert (
-        told.error
-        == "The variable INTERLOCK_SESSION names the session `ses_none`, and there is none"
-    )
 
 
 def test_several_that_go_on_are_listed_with_what_tells_them_apart(app: App, root: Path) -> None:
@@ -282,16 +269,16 @@ def test_a_home_that_cannot_be_written_only_makes_the_client_harder_to_find(
 def test_a_start_goes_into_the_callers_session_or_the_only_one_or_a_new_one(
     app: App, root: Path, child: int
 ) -> None:
-    alone = begun_run(app, root, "nobody is here")
+    alone = started(app, root, "nobody is here").session
     first = begun(app, root, "one")
-    only = begun_run(app, root, "one is here")
+    only = started(app, root, "one is here").session
     second = begun(app, root, "two")
-    unclear = begun_run(app, root, "two are here")
-    mine = begun_run(in_client(app, child, "one"), root, "the first one calls")
+    unclear = started(app, root, "two are here").session
+    mine = started(in_client(app, child, "one"), root, "the first one calls").session
 
     assert (only, mine) == (first, first)
     assert len({alone, first, second, unclear}) == 4
-    assert begun_run(app, root, "named", session=second) == second
+    assert started(app, root, session=second).session == second
 
 
 def test_to_show_is_the_callers_session_else_the_only_one_with_an_open_run(

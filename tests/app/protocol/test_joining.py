@@ -12,7 +12,8 @@ from interlock.core.gate.state import GateRow, Mode
 from interlock.core.protocol.gated_session import ChangeNotAllowed
 from interlock.core.session.state import SessionState
 from interlock.store import gate_rows as rows
-from tests.app.callers.conversations import begun, begun_run, in_client, project, talk
+from tests.app.callers.conversations import begun, in_client, project, talk
+from tests.scenes import started
 
 
 def mode_at_gate(home: Path, name: str) -> str:
@@ -124,7 +125,7 @@ def test_a_session_of_another_project_is_not_joined(
 def test_a_session_without_a_gate_gets_one_when_it_is_taken_up(
     app: App, home: Path, root: Path, child: int
 ) -> None:
-    old = begun_run(app, root, "before there was a gate")
+    old = started(app, root, "before there was a gate").session
     begun(app, root, "now")
     app = in_client(app, child, "now")
 

@@ -1,7 +1,5 @@
 """Starting, advancing, replaying, rehydrating and branching, on a real store."""
 
-import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -27,15 +25,10 @@ from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.events import NodeCreated, OutputAppended
 from interlock.core.tokens import MangledToken, Token
 from interlock.store.keyring import FileKeyring
-from tests.scenes import handed_in, install, linear, output, started
+from tests.app.races import at_once
+from tests.scenes import handed_in, install, linear, output, shown, started
 from tests.sessions import begin_recorded
 from tests.stores import place_of
-
-
-def shown(app: App, token: str) -> RenderedAnswer:
-    answered = rehydrate(app.reader, app.keyring, app.pinned_workflow, token=token)
-    assert isinstance(answered, RenderedAnswer)
-    return answered
 
 
 def view_of(app: App, answered: RenderedAnswer) -> SessionView:
@@ -219,24 +212,6 @@ def test_the_end_of_a_run_can_be_shown_too(app: App, tmp_path: Path) -> None:
     assert again.answer.pending is None
 
 
-def at_once(home: Path, act: Callable[[App, int], None]) -> None:
-    """`act` six times at the same moment, each with a connection of its own."""
-    apps = [open_app(home) for _ in range(6)]
-    barrier = threading.Barrier(len(apps))
-
-    def wait_and_act(own: App, number: int) -> None:
-        barrier.wait()
-        act(own, number)
-
-    threads = [threading.Thread(target=wait_and_act, args=(a, n)) for n, a in enumerate(apps)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for own in apps:
-        own.close()
-
-
 @pytest.mark.both_stores
 @pytest.mark.invariant("one-outcome-per-attempt")
 def test_one_attempt_at_the_same_moment_in_many_hands_has_one_outcome(
@@ -267,21 +242,26 @@ def test_different_outputs_at_the_same_moment_are_all_kept(
     assert sorted(notes_of(app, first)) == [f"version {n}" for n in range(6)]
 
 
-def test_a_miscopied_token_is_refused(app: App, tmp_path: Path) -> None:
+def test_each_fault_of_a_token_has_its_refusal(app: App, tmp_path: Path) -> None:
     token = started(app, tmp_path).answer.continue_token
-    wrong = token[:-1] + ("q" if token[-1] != "q" else "p")
+    miscopied = token[:-1] + ("q" if token[-1] != "q" else "p")
+    unknown = Token(ids.node_id(b"nowhere!"), ids.attempt_id(b"never"))
+    elsewhere = FileKeyring(tmp_path / "other", lambda count: b"\x05" * count)
 
-    refusal = advance(app, wrong, output("x"))
+    refusals = [
+        advance(app, wrong, output("x"))
+        for wrong in (
+            miscopied,
+            tokens.mint(unknown, app.keyring.current()),
+            tokens.mint(unknown, elsewhere.current()),
+        )
+    ]
 
-    assert refusal == BadToken(MangledToken("character 48 looks wrong", 48))
-
-
-def test_a_token_whose_session_is_gone_says_so(app: App) -> None:
-    token = tokens.mint(
-        Token(ids.node_id(b"nowhere!"), ids.attempt_id(b"never")), app.keyring.current()
-    )
-
-    assert advance(app, token, output("x")) == NodeGone()
+    assert refusals == [
+        BadToken(MangledToken("character 48 looks wrong", 48)),
+        NodeGone(),
+        BadToken(tokens.ForeignStoreToken(0x0505)),
+    ]
 
 
 def test_a_session_with_a_damaged_end_is_not_built_upon(
@@ -361,14 +341,3 @@ def test_a_run_needs_a_goal_and_a_place(app: App, tmp_path: Path) -> None:
         str(tmp_path / "no")
     )
     assert app.reader.stats().sessions == 0
-
-
-def test_tokens_of_another_store_are_told_apart(app: App, tmp_path: Path) -> None:
-    elsewhere = FileKeyring(tmp_path / "other", lambda count: b"\x05" * count)
-    token = tokens.mint(
-        Token(ids.node_id(b"12345678"), ids.attempt_id(b"12345")), elsewhere.current()
-    )
-
-    refusal = advance(app, token, output("x"))
-
-    assert refusal == BadToken(tokens.ForeignStoreToken(0x0505))

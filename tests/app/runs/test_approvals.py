@@ -12,7 +12,6 @@ from interlock.app.refusals import ApprovalAnswered, ApprovalChanged
 from interlock.app.runs import approvals
 from interlock.app.runs.advance import advance
 from interlock.app.runs.approvals import ApprovalAnswer as Answer
-from interlock.app.runs.rehydrate import rehydrate
 from interlock.app.runs.start import StartRequest, start
 from interlock.app.sessions.bundle import SessionExport, export, import_as_new
 from interlock.app.sessions.lookup import SessionView, check_stream, show_session
@@ -24,9 +23,9 @@ from interlock.core.session.events import ApprovalResolved
 from interlock.core.session.refusals import ApprovalPending
 from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
-from tests.app.runs.test_advance import at_once
+from tests.app.races import at_once
 from tests.mcp.agent import Agent
-from tests.scenes import handed_in, output
+from tests.scenes import handed_in, output, shown
 
 GRANT, DENY = (
     ApprovalVerdict("granted", "user", who="ana, in a terminal"),
@@ -85,12 +84,6 @@ def at_approval(app: App, workspace: Path, **approval: Any) -> RenderedAnswer:
     planned(workspace, **approval)
     answered = handed_in(app, begun(app, workspace), "The plan: three slices")
     assert answered.answer.kind == "approval"
-    return answered
-
-
-def shown(app: App, token: str) -> RenderedAnswer:
-    answered = rehydrate(app.reader, app.keyring, app.pinned_workflow, token=token)
-    assert isinstance(answered, RenderedAnswer)
     return answered
 
 
@@ -259,29 +252,22 @@ def test_a_deadline_is_decided_by_whoever_looks_first(
 
     assert seen["pending"]["stepId"] == step
     assert approvals.list_pending(waiting_app) == []
-    refusal = approvals.answer(waiting_app, answer.approval.id, GRANT)
-    assert isinstance(refusal, ApprovalAnswered)
-    assert refusal.by == "timeout"
 
 
-def test_the_list_decides_what_is_overdue(waiting_app: App, clock: Hands, tmp_path: Path) -> None:
-    answer = at_approval(waiting_app, tmp_path, timeoutMinutes=1).answer
-    clock.ms += 61_000
-
-    assert approvals.list_pending(waiting_app) == []
-    assert shown(waiting_app, answer.continue_token).answer.kind == "blocked"
-
-
+@pytest.mark.parametrize("is_listed_first", [True, False])
 def test_an_answer_that_comes_too_late_says_so(
-    waiting_app: App, clock: Hands, tmp_path: Path
+    waiting_app: App, clock: Hands, tmp_path: Path, *, is_listed_first: bool
 ) -> None:
     answer = at_approval(waiting_app, tmp_path, timeoutMinutes=1).answer
     assert answer.approval is not None
     clock.ms += 61_000
+    if is_listed_first:
+        assert approvals.list_pending(waiting_app) == []
 
     refusal = approvals.answer(waiting_app, answer.approval.id, GRANT)
 
     assert refusal == ApprovalAnswered(answer.approval.id, "denied", "timeout", at_ms=clock.ms)
+    assert shown(waiting_app, answer.continue_token).answer.kind == "blocked"
 
 
 def test_a_condition_decides_whether_anybody_is_asked(app: App, tmp_path: Path) -> None:

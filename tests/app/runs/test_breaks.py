@@ -47,20 +47,6 @@ def changed(workflow: Workflow, index: int, **fields: Any) -> Workflow:
     return msgspec.structs.replace(workflow, steps=tuple(steps))
 
 
-def test_a_state_has_one_token_until_it_is_spent_and_then_one_more(
-    app: App, tmp_path: Path
-) -> None:
-    first = started(app, tmp_path)
-    token = first.answer.continue_token
-
-    assert shown(app, token).answer.continue_token == token
-    handed_in(app, first)
-    again = shown(app, token).answer.continue_token
-    assert again != token
-    assert shown(app, token).answer.continue_token == again
-    assert shown(app, again).answer.continue_token == again
-
-
 def test_another_branch_comes_first_with_a_token_that_leads_to_its_end(
     app: App, tmp_path: Path
 ) -> None:
@@ -137,13 +123,3 @@ def test_a_step_that_nothing_was_handed_in_for_is_refused_with_those_that_were(
     refused = read_notes(app.reader, app.keyring, token=answer.answer.continue_token, step="step-9")
 
     assert refused == NoSuchStep("step-9", ("step-1",))
-
-
-def test_reading_writes_nothing(app: App, tmp_path: Path) -> None:
-    answer = handed_in(app, started(app, tmp_path))
-    before = list(app.reader.links(answer.session))
-
-    read(app, answer.answer.continue_token, "all")
-    shown(app, answer.answer.continue_token)
-
-    assert list(app.reader.links(answer.session)) == before

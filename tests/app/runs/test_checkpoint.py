@@ -7,7 +7,6 @@ import pytest
 from interlock.app.context import App
 from interlock.app.refusals import NotesRequired
 from interlock.app.runs.checkpoint import begin_with_checkpoint, checkpoint
-from interlock.app.runs.rehydrate import rehydrate
 from interlock.app.sessions.lookup import load_run_graph
 from interlock.core.ids import RunId
 from interlock.core.session.answer import RenderedAnswer
@@ -62,18 +61,6 @@ def test_a_spent_token_can_still_set_a_checkpoint(app: App, tmp_path: Path) -> N
     handed_in(app, first)
 
     assert marked(app, first, "afterthought").answer.pending == first.answer.pending
-
-
-def test_its_notes_are_in_the_recap(app: App, tmp_path: Path) -> None:
-    first = started(app, tmp_path)
-    marked(app, first, "half way there")
-
-    shown = rehydrate(
-        app.reader, app.keyring, app.pinned_workflow, token=first.answer.continue_token
-    )
-
-    assert isinstance(shown, RenderedAnswer)
-    assert "half way there" in shown.answer.recap
 
 
 def test_without_a_workflow_a_session_of_markers_begins(app: App, tmp_path: Path) -> None:

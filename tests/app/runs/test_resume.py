@@ -7,13 +7,10 @@ import pytest
 
 from interlock.app.context import App
 from interlock.app.runs import resume
-from interlock.app.runs.rehydrate import rehydrate
-from interlock.app.runs.resume import ResumableRun, ResumeQuery
-from interlock.app.runs.start import StartRequest, start
+from interlock.app.runs.resume import POOL_MAX, ResumableRun, ResumeQuery
 from interlock.app.runs.user_actions import set_archived
-from interlock.core.ids import WorkflowId
 from interlock.core.session.answer import RenderedAnswer
-from tests.scenes import handed_in, install, linear, started
+from tests.scenes import handed_in, opening, random_session, shown, started
 
 
 @pytest.fixture
@@ -33,21 +30,14 @@ def commit(project: Path, message: str) -> None:
     subprocess.run(command, check=True)
 
 
-def begun(app: App, workspace: Path, goal: str) -> RenderedAnswer:
-    install(app, workspace, linear())
-    answered = start(app, StartRequest(WorkflowId("line"), goal=goal, workspace=workspace))
-    assert isinstance(answered, RenderedAnswer)
-    return answered
-
-
 def find(app: App, workspace: Path, query: str = "", **more: object) -> list[ResumableRun]:
     wanted = ResumeQuery(workspace, query, **more)  # pyright: ignore[reportArgumentType]
     return resume.find_resumable_runs(app.reader, app.keyring, wanted)
 
 
 def test_a_session_is_found_by_what_people_call_it(app: App, tmp_path: Path) -> None:
-    parser = begun(app, tmp_path, "Mend the parser")
-    handed_in(app, begun(app, tmp_path, "Write the docs"), "Began with the glossary")
+    parser = started(app, tmp_path, "Mend the parser")
+    handed_in(app, started(app, tmp_path, "Write the docs"), "Began with the glossary")
 
     assert find(app, tmp_path, "parser")[0].row.session == parser.session
     assert find(app, tmp_path, "GLOSSARY")[0].row.title == "Write the docs"
@@ -56,31 +46,21 @@ def test_a_session_is_found_by_what_people_call_it(app: App, tmp_path: Path) -> 
 
 
 def test_its_token_shows_where_the_run_stands(app: App, tmp_path: Path) -> None:
-    second = handed_in(app, begun(app, tmp_path, "Mend the parser"), "Found the loop")
+    second = handed_in(app, started(app, tmp_path, "Mend the parser"), "Found the loop")
 
     candidate = find(app, tmp_path, "parser")[0]
-    shown = rehydrate(app.reader, app.keyring, app.pinned_workflow, token=candidate.token)
+    again = shown(app, candidate.token)
 
-    assert isinstance(shown, RenderedAnswer)
-    assert shown.answer.pending == second.answer.pending
-    assert "Found the loop" in shown.answer.recap
-    assert handed_in(app, shown).answer.branches == ()
-
-
-def test_nothing_is_written_by_looking(app: App, tmp_path: Path) -> None:
-    begun(app, tmp_path, "Mend the parser")
-    before = app.reader.stats().events
-
-    find(app, tmp_path, "parser")
-
-    assert app.reader.stats().events == before
+    assert again.answer.pending == second.answer.pending
+    assert "Found the loop" in again.answer.recap
+    assert handed_in(app, again).answer.branches == ()
 
 
 def test_the_branch_and_the_commit_count_when_nothing_is_typed(app: App, project: Path) -> None:
-    old = begun(app, project, "On main")
+    old = started(app, project, "On main")
     subprocess.run(["git", "-C", str(project), "checkout", "-q", "-b", "feature"], check=True)
     commit(project, "two")
-    new = begun(app, project, "On feature")
+    new = started(app, project, "On feature")
 
     assert find(app, project)[0].row.session == new.session
     subprocess.run(["git", "-C", str(project), "checkout", "-q", "main"], check=True)
@@ -88,61 +68,51 @@ def test_the_branch_and_the_commit_count_when_nothing_is_typed(app: App, project
 
 
 def test_what_changed_since_is_said(app: App, project: Path) -> None:
-    first = begun(app, project, "Mend the parser")
+    first = started(app, project, "Mend the parser")
     commit(project, "two")
     (project / "file").write_text("x")
     subprocess.run(["git", "-C", str(project), "add", "file"], check=True)
 
     changes = find(app, project)[0].changes
-    shown = rehydrate(
-        app.reader, app.keyring, app.pinned_workflow, token=first.answer.continue_token
-    )
+    again = shown(app, first.answer.continue_token)
 
     assert changes[0].startswith("The commit was ")
     assert changes[1:] == ("1 commits were made since.", "Changed and not committed: file.")
-    assert isinstance(shown, RenderedAnswer)
-    assert shown.text.startswith("Check before you go on:\n- The commit was ")
+    assert again.text.startswith("Check before you go on:\n- The commit was ")
 
 
 def test_an_advance_records_that_the_commit_has_changed(app: App, project: Path) -> None:
-    first = begun(app, project, "Mend the parser")
+    first = started(app, project, "Mend the parser")
     commit(project, "two")
     handed_in(app, first)
 
     assert find(app, project)[0].changes == ()
 
 
-def test_an_archived_session_is_found_by_its_id_only(app: App, tmp_path: Path) -> None:
-    session = started(app, tmp_path).session
+def test_an_archived_session_is_found_by_its_id_only(app: App, project: Path) -> None:
+    session = started(app, project, "The zebra").session
     set_archived(app, session, is_archived=True)
 
-    assert find(app, tmp_path) == []
-    assert find(app, tmp_path, session=session)[0].row.session == session
+    assert find(app, project) == find(app, project, "zebra") == []
+    assert find(app, project, session=session)[0].row.session == session
 
 
 @pytest.mark.both_stores
 def test_an_old_session_among_many_is_found(app: App, tmp_path: Path) -> None:
-    oldest = begun(app, tmp_path, "The needle")
-    for number in range(120):
-        begun(app, tmp_path, f"Hay {number}")
+    oldest = started(app, tmp_path, "The needle")
+    for _ in range(POOL_MAX + 1):
+        app.log.append(opening(random_session()))
 
     assert find(app, tmp_path, "needle")[0].row.session == oldest.session
 
 
 def test_the_recap_is_newest_first_and_says_what_lies_below(app: App, tmp_path: Path) -> None:
-    first = begun(app, tmp_path, "Three steps")
+    first = started(app, tmp_path, "Three steps")
     second = handed_in(app, first, "notes one")
     third = handed_in(app, second, "notes two")
 
     def recap_at(answered: RenderedAnswer) -> str:
-        shown = rehydrate(
-            app.reader,
-            app.keyring,
-            app.pinned_workflow,
-            token=answered.answer.continue_token,
-        )
-        assert isinstance(shown, RenderedAnswer)
-        return shown.answer.recap
+        return shown(app, answered.answer.continue_token).answer.recap
 
     assert recap_at(third).index("notes two") < recap_at(third).index("notes one")
     assert "Done after this point already" in recap_at(first)
@@ -153,7 +123,7 @@ def test_the_recap_is_newest_first_and_says_what_lies_below(app: App, tmp_path: 
 def test_what_is_ones_own_comes_first_and_what_somebody_works_in_last(
     app: App, tmp_path: Path
 ) -> None:
-    mine, free, theirs = (begun(app, tmp_path, f"Work {number}") for number in range(3))
+    mine, free, theirs = (started(app, tmp_path, f"Work {number}") for number in range(3))
     holders = {theirs.session: "Claude Code, conversation 12345678"}
 
     found = find(app, tmp_path, own_session=mine.session, holders=holders)

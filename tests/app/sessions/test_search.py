@@ -6,18 +6,10 @@ import pytest
 
 from interlock.app.context import App
 from interlock.app.runs import user_actions
-from interlock.app.runs.start import StartRequest, start
 from interlock.app.sessions.search import SearchHit, make_excerpt, search
-from interlock.core.ids import NodeId, WorkflowId
+from interlock.core.ids import NodeId
 from interlock.core.session.answer import RenderedAnswer
-from tests.scenes import handed_in, install, linear
-
-
-def begun(app: App, workspace: Path, goal: str) -> RenderedAnswer:
-    install(app, workspace, linear())
-    answered = start(app, StartRequest(WorkflowId("line"), goal=goal, workspace=workspace))
-    assert isinstance(answered, RenderedAnswer)
-    return answered
+from tests.scenes import handed_in, started
 
 
 def tip(app: App, answered: RenderedAnswer) -> NodeId:
@@ -60,7 +52,7 @@ def hits(app: App, query: str, *, limit: int = 20, is_archived: bool = False) ->
 def test_words_are_found_where_somebody_wrote_them(
     app: App, tmp_path: Path, query: str, kinds: list[str]
 ) -> None:
-    first = begun(app, tmp_path / "shop", "Stream the Bundles")
+    first = started(app, tmp_path / "shop", "Stream the Bundles")
     second = handed_in(app, first, "## Done\nA **reader** that checks\ndigests. Größe: цикл")
     handed_in(app, second, 'The header is read, and "quoted"')
 
@@ -70,7 +62,7 @@ def test_words_are_found_where_somebody_wrote_them(
 
 
 def test_a_hit_in_notes_names_the_step_and_shows_the_words(app: App, tmp_path: Path) -> None:
-    first = begun(app, tmp_path, "Mend the parser")
+    first = started(app, tmp_path, "Mend the parser")
     node = tip(app, first)
     handed_in(app, first, f"{'before ' * 30}\n## The **needle** is here\n{'after ' * 60}")
     (hit,) = hits(app, "NEEDLE")
@@ -90,8 +82,8 @@ def test_a_hit_in_notes_names_the_step_and_shows_the_words(app: App, tmp_path: P
 
 
 def test_ids_are_found_whole_short_and_without_their_kind(app: App, tmp_path: Path) -> None:
-    first = begun(app, tmp_path, "Mend the parser")
-    begun(app, tmp_path, "Another one")
+    first = started(app, tmp_path, "Mend the parser")
+    started(app, tmp_path, "Another one")
     node = tip(app, first)
 
     for name, expected in (
@@ -112,11 +104,11 @@ def test_ids_are_found_whole_short_and_without_their_kind(app: App, tmp_path: Pa
 def test_the_best_place_comes_first_and_then_what_was_changed_last(
     app: App, tmp_path: Path
 ) -> None:
-    by_project = begun(app, tmp_path / "gate", "One")
-    by_goal = begun(app, tmp_path / "a", "Open the gate")
-    by_notes = begun(app, tmp_path / "b", "Two")
+    by_project = started(app, tmp_path / "gate", "One")
+    by_goal = started(app, tmp_path / "a", "Open the gate")
+    by_notes = started(app, tmp_path / "b", "Two")
     handed_in(app, by_notes, "The gate is open")
-    newer_goal = begun(app, tmp_path / "c", "Gate keeping")
+    newer_goal = started(app, tmp_path / "c", "Gate keeping")
 
     found = hits(app, "gate")
     assert [hit.session for hit in found] == [
@@ -132,7 +124,7 @@ def test_the_best_place_comes_first_and_then_what_was_changed_last(
 
 
 def test_archived_sessions_are_found_only_if_somebody_asks(app: App, tmp_path: Path) -> None:
-    first = begun(app, tmp_path, "Mend the parser")
+    first = started(app, tmp_path, "Mend the parser")
     node = tip(app, first)
     handed_in(app, first, "A needle")
     user_actions.set_archived(app, first.session, is_archived=True)
@@ -143,9 +135,9 @@ def test_archived_sessions_are_found_only_if_somebody_asks(app: App, tmp_path: P
 
 
 def test_a_search_that_was_cut_says_so(app: App, tmp_path: Path) -> None:
-    older = begun(app, tmp_path, "One")
+    older = started(app, tmp_path, "One")
     handed_in(app, older, "A needle")
-    newer = begun(app, tmp_path, "Two")
+    newer = started(app, tmp_path, "Two")
     handed_in(app, newer, "Another needle")
 
     whole = search(app, "needle", limit=9)
@@ -157,9 +149,9 @@ def test_a_search_that_was_cut_says_so(app: App, tmp_path: Path) -> None:
 
 
 def test_a_long_session_does_not_crowd_out_the_others(app: App, tmp_path: Path) -> None:
-    other = begun(app, tmp_path, "One")
+    other = started(app, tmp_path, "One")
     handed_in(app, other, "A needle")
-    answered = begun(app, tmp_path, "Two")
+    answered = started(app, tmp_path, "Two")
     for number in range(5):  # the same step, again and again
         handed_in(app, answered, f"Needle {number}")
 
