@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,6 @@ from interlock.app.protocol import gated_sessions
 from interlock.app.refusals import BundleBroken, NoSuchSession
 from interlock.app.runs.advance import advance
 from interlock.app.runs.checkpoint import checkpoint
-from interlock.app.runs.rehydrate import rehydrate
 from interlock.app.runs.resume import ResumeQuery, find_resumable_runs
 from interlock.app.sessions import bundle
 from interlock.app.sessions.bundle import ImportPreview, SessionExport
@@ -29,11 +29,18 @@ from interlock.core.session import bundle as bundles
 from interlock.core.session import chain
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.bundle import BundleContent
-from interlock.core.session.events import Envelope, HostBound, NodeCreated, decode_envelope
+from interlock.core.session.events import (
+    Envelope,
+    HostBound,
+    NodeCreated,
+    ObservationRecorded,
+    SessionArchived,
+    decode_envelope,
+)
 from interlock.core.session.plan import Stream
 from interlock.core.views.graph import GraphNode, RunGraph
 from tests.effort import scale
-from tests.scenes import handed_in, output, started
+from tests.scenes import handed_in, output, shown, started
 from tests.sessions import begin_recorded
 
 
@@ -100,15 +107,9 @@ def test_an_imported_session_has_the_same_graph_and_the_same_prompts(
     assert shape(load_run_graph(elsewhere, candidate.row.run)) == shape(
         load_run_graph(app, last.run)
     )
-    shown = rehydrate(
-        elsewhere.reader,
-        elsewhere.keyring,
-        elsewhere.pinned_workflow,
-        token=candidate.token,
-    )
-    assert isinstance(shown, RenderedAnswer)
-    assert shown.answer.pending == last.answer.pending
-    assert handed_in(elsewhere, shown).answer.branches == ()
+    there = shown(elsewhere, candidate.token)
+    assert there.answer.pending == last.answer.pending
+    assert handed_in(elsewhere, there).answer.branches == ()
 
 
 def test_it_can_be_imported_where_it_came_from(app: App, tmp_path: Path) -> None:
@@ -278,28 +279,81 @@ def is_bound_before_it_is_attended(envelopes: list[Envelope]) -> None:
     envelopes.append(bound)
 
 
+def has_an_orphan(envelopes: list[Envelope]) -> None:
+    orphan = envelopes.pop(made(envelopes))
+    event = msgspec.structs.replace(orphan.event, parent=NodeId("node_0000000000000000"))
+    envelopes.append(msgspec.structs.replace(orphan, event=event))
+
+
+def has_no_beginning(envelopes: list[Envelope]) -> None:
+    del envelopes[:-1]
+
+
+def has_no_run(envelopes: list[Envelope]) -> None:
+    del envelopes[1:]
+
+
 @pytest.mark.invariant("bundle-is-whole")
 @pytest.mark.parametrize(
-    "change",
+    ("change", "reason"),
     [
-        makes_a_node_twice,
-        makes_two_nodes_of_one_attempt,
-        makes_a_node_without_a_name,
-        is_bound_before_it_is_attended,
+        (makes_a_node_twice, "it makes no node, or one that was made before"),
+        (makes_two_nodes_of_one_attempt, "the attempt that made it has made another node"),
+        (makes_a_node_without_a_name, "it makes no node, or one that was made before"),
+        (is_bound_before_it_is_attended, "no gate watched over the session then"),
+        (has_an_orphan, "its parent was never made"),
+        (has_no_beginning, "a session is created once, by its first event"),
+        (has_no_run, "no run ever began"),
     ],
 )
 def test_a_chain_that_is_sound_and_tells_nonsense_is_refused_before_anything_is_recorded(
-    app: App, document: bytes, change: Callable[[list[Envelope]], None]
+    app: App, document: bytes, change: Callable[[list[Envelope]], None], reason: str
 ) -> None:
     nonsense = rechained(document, change)
 
     refused = bundle.import_as_new(app, nonsense)
 
-    count = len(parts(nonsense)["content"]["events"])
-    assert isinstance(refused, BundleBroken)
-    assert refused.part == f"events/{count - 1}"
+    last = len(parts(nonsense)["content"]["events"]) - 1
+    part = "events" if change is has_no_run else f"events/{last}"
+    assert refused == BundleBroken(part, reason)
     assert bundle.preview_import(nonsense) == refused
     assert app.reader.stats().sessions == 0
+
+
+def test_a_commit_from_a_bundle_is_never_an_option_of_git(app: App, tmp_path: Path) -> None:
+    subprocess.run(["git", "-C", str(tmp_path), "init", "-q", "-b", "main"], check=True)
+    plain = exported(app, started(app, tmp_path)).document
+    target = tmp_path / "PWNED"
+
+    def poison(envelopes: list[Envelope]) -> None:
+        at = next(n for n, e in enumerate(envelopes) if isinstance(e.event, ObservationRecorded))
+        seen = ObservationRecorded("main", f"--output={target}")
+        envelopes[at] = msgspec.structs.replace(envelopes[at], event=seen)
+
+    session = bundle.import_as_new(app, rechained(plain, poison))
+
+    assert isinstance(session, str), session
+    query = ResumeQuery(tmp_path, session=session)
+    assert find_resumable_runs(app.reader, app.keyring, query)
+    assert list(tmp_path.glob("PWNED*")) == [], "git appends to the name"
+
+
+def test_a_long_session_can_be_carried_elsewhere_and_keeps_its_times(
+    app: App, document: bytes
+) -> None:
+    def lengthen(envelopes: list[Envelope]) -> None:
+        archived = msgspec.structs.replace(envelopes[0], event=SessionArchived(is_archived=False))
+        for number in range(9_000):
+            envelopes.append(msgspec.structs.replace(archived, key=f"archived:{number}"))
+        envelopes[:] = [msgspec.structs.replace(one, at_ms=12_345) for one in envelopes]
+
+    long = rechained(document, lengthen)
+    session = bundle.import_as_new(app, long)
+
+    assert isinstance(session, str), session
+    links = list(app.reader.links(session))
+    assert len(links) == len(parts(long)["content"]["events"]) > 9_000
+    assert {decode_envelope(link.body).at_ms for link in links} == {12_345}
 
 
 def test_a_bundle_says_what_would_come_of_it(app: App, tmp_path: Path) -> None:
