@@ -7,12 +7,10 @@ import pytest
 
 from interlock.app.coordination.attention import attend_to
 from interlock.app.coordination.holdings import claim_work
-from interlock.app.coordination.participants import Participant, register
 from interlock.app.coordination.preflight import PreflightRequest, look_around, run_preflight
 from interlock.app.coordination.takeovers import clean_up_orphans
 from interlock.core.coordination.preflight import SessionRecord
 from interlock.core.coordination.records import (
-    Identity,
     IdentityChanged,
     MessageSent,
     WorkItemChanged,
@@ -20,7 +18,7 @@ from interlock.core.coordination.records import (
 from interlock.core.coordination.refusals import PatternRefused, WorkHeld
 from interlock.core.ids import SessionId
 from tests.app.callers.conversations import begun
-from tests.app.coordination.team import Team, expect, who
+from tests.app.coordination.team import Team, who
 
 
 def test_the_first_session_registers_and_sees_nobody(team: Team) -> None:
@@ -163,17 +161,6 @@ def test_a_preflight_that_cannot_be_answered_does_not_lose_the_identity(
         team.preflight("Ana")
 
     assert [*team.board().identities] == ["Ana-1735689600"]
-
-
-def test_an_id_that_is_taken_is_tried_with_the_next_second(team: Team) -> None:
-    """Edge cases "race condition on ID" and "identity collision"; ID4."""
-    names = [team.join(f"ses_{number}").id for number in range(3)]
-    lakes = [Participant(f"ses_lake{number}", "BlueLake") for number in range(6)]
-    same = [expect(Identity, register(team.app, team.desk, lake)).id for lake in lakes]
-
-    assert len(set(names)) == 3
-    seconds = [f"BlueLake-{1735689600 + number}" for number in range(4)]
-    assert same == [*seconds, "BlueLake-1735689600000", "BlueLake-1735689600001"]
 
 
 def test_orphans_are_cleaned_up_by_whoever_comes_next(team: Team) -> None:

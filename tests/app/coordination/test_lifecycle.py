@@ -18,7 +18,7 @@ from interlock.app.coordination.mail import (
     send_message,
 )
 from interlock.app.coordination.participants import end_participation, record_seen, register
-from interlock.app.coordination.preflight import PreflightRequest, record_skip, run_preflight
+from interlock.app.coordination.preflight import PreflightRequest, run_preflight
 from interlock.app.coordination.project_desk import open_desk, read_board
 from interlock.app.coordination.takeovers import TakeoverWish, clean_up_orphans, take_over
 from interlock.core.coordination.messages import MessageDraft
@@ -28,7 +28,6 @@ from interlock.core.coordination.records import (
     Identity,
     IdentityChanged,
     Message,
-    PreflightSkipped,
 )
 from interlock.core.coordination.refusals import PathsHeld, UnknownMessage
 from interlock.core.ids import SessionId
@@ -91,13 +90,6 @@ def test_a_reservation_outlives_the_pause_of_its_holder_until_its_time_is_over(t
     assert [one.message.subject for one in read_inbox(team.app, team.desk, who("Ana"))] == [
         "[LEASE LOST] your reservation of `src/**` has ended"
     ]
-
-
-def test_a_skipped_preflight_is_recorded_with_its_reason(team: Team) -> None:
-    """PF3."""
-    record_skip(team.app, team.desk, "ses_Ana", "in a hurry")
-
-    assert team.events() == [PreflightSkipped("ses_Ana", "in a hurry")]
 
 
 @pytest.mark.invariant("news-told-once")

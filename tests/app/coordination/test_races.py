@@ -1,17 +1,12 @@
-"""Processes that want the same at the same moment: one gets it, and the others are told who."""
+"""Callers that want the same at the same moment: one gets it, and the others are told who."""
 
-import multiprocessing
-import os
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
-from multiprocessing.context import ForkServerContext
-from pathlib import Path
-from typing import Any, NamedTuple
 
 import msgspec
 import pytest
 
-from interlock.app.context import App, open_app
+from interlock.app.context import App
 from interlock.app.coordination.attention import attend_to
 from interlock.app.coordination.holdings import ReserveRequest, claim_work, reserve_paths
 from interlock.app.coordination.mail import send_message
@@ -20,16 +15,14 @@ from interlock.app.coordination.project_desk import ProjectDesk, open_desk
 from interlock.core.coordination.messages import MessageDraft
 from interlock.core.coordination.records import Identity, Message, WorkItem
 from interlock.core.coordination.refusals import PathsHeld, WorkHeld
-from interlock.core.ids import SessionId
 from tests.app.callers.conversations import begun
 from tests.app.coordination.team import START_MS, Team, expect, who
+from tests.app.races import at_once
 from tests.effort import scale
 from tests.scenes import SettableClock
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
-PROCESSES: ForkServerContext = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload([__name__])  # twenty that import it all would take a minute
-RACES = scale(100)
+RACES = scale(50)
 BACKLOG = 40
 CROWD, CROWD_RACES, SESSIONS = 20, scale(20), 5
 
@@ -37,50 +30,19 @@ Outcome = list[str]
 """Of each race: what was won, or who was named as the one who has it."""
 
 
-class Lane(NamedTuple):
-    """What a racer is given."""
-
-    home: Path
-    root: Path
-    number: int
-    barrier: Any
-    arguments: list[str]
-    store: str
+Race = Callable[[App, ProjectDesk, int, threading.Barrier], Iterator[str]]
+"""What one of the racers does, given its number; it yields the outcome of each race."""
 
 
-Racer = Callable[[App, ProjectDesk, Lane], Iterator[str]]
+def raced(team: Team, race: Race, racers: int) -> list[Outcome]:
+    """What each of the racers reports."""
+    barrier, outcomes = threading.Barrier(racers, timeout=60), [Outcome() for _ in range(racers)]
 
+    def act(own: App, number: int) -> None:
+        outcomes[number].extend(race(own, open_desk(own, team.root), number, barrier))
 
-def run_racer(race: Racer, lane: Lane) -> None:
-    os.environ["INTERLOCK_STORE"] = lane.store
-    with closing(open_app(lane.home)) as app:
-        outcomes = list(race(app, open_desk(app, lane.root), lane))
-    (lane.home / f"racer-{lane.number}").write_bytes(msgspec.json.encode(outcomes))
-
-
-def raced(team: Team, race: Racer, racers: int, arguments: list[str]) -> list[Outcome]:
-    """What each of the processes reports."""
-    barrier, home = PROCESSES.Barrier(racers), team.app.home
-    store = os.environ.get("INTERLOCK_STORE", "")
-    lanes = [Lane(home, team.root, n, barrier, arguments, store) for n in range(racers)]
-    processes = [PROCESSES.Process(target=run_racer, args=(race, lane)) for lane in lanes]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-    assert [process.exitcode for process in processes] == [0] * racers
-    files = [home / f"racer-{number}" for number in range(racers)]
-    return [msgspec.json.decode(file.read_bytes(), type=Outcome) for file in files]
-
-
-def claim_each(app: App, desk: ProjectDesk, lane: Lane) -> Iterator[str]:
-    number, barrier, items = lane.number, lane.barrier, lane.arguments
-    own = expect(Identity, register(app, desk, who(f"Racer{number}")))
-    for item in items:
-        barrier.wait()
-        outcome = claim_work(app, desk, who(f"Racer{number}"), item)
-        assert isinstance(outcome, WorkItem | WorkHeld), outcome
-        yield own.id if isinstance(outcome, WorkItem) else f"held by {outcome.holder}"
+    at_once(team.app.home, act, count=racers)
+    return outcomes
 
 
 @pytest.mark.both_stores
@@ -93,7 +55,17 @@ def test_of_those_who_claim_an_item_one_wins_and_the_others_are_told_who(
     team.app = app
     items = [team.add(f"Item {number}").id for number in range(races)]
 
-    outcomes = raced(team, claim_each, racers, items)
+    def claim_each(
+        own: App, desk: ProjectDesk, number: int, barrier: threading.Barrier
+    ) -> Iterator[str]:
+        name = expect(Identity, register(own, desk, who(f"Racer{number}"))).id
+        for item in items:
+            barrier.wait()
+            outcome = claim_work(own, desk, who(f"Racer{number}"), item)
+            assert isinstance(outcome, WorkItem | WorkHeld), outcome
+            yield name if isinstance(outcome, WorkItem) else f"held by {outcome.holder}"
+
+    outcomes = raced(team, claim_each, racers)
 
     board = team.board()
     for at, item in enumerate(items):
@@ -103,23 +75,23 @@ def test_of_those_who_claim_an_item_one_wins_and_the_others_are_told_who(
         )
 
 
-def reserve_each(app: App, desk: ProjectDesk, lane: Lane) -> Iterator[str]:
-    number, barrier, folders = lane.number, lane.barrier, lane.arguments
-    own = expect(Identity, register(app, desk, who(f"Racer{number}")))
-    for folder in folders:
-        pattern = f"{folder}/{('**', '*.py')[number]}"
-        barrier.wait()
-        outcome = reserve_paths(app, desk, who(f"Racer{number}"), ReserveRequest((pattern,)))
-        is_held = isinstance(outcome, PathsHeld)
-        yield f"held by {outcome.conflicts[0].holder}" if is_held else own.id
-
-
 @pytest.mark.invariant("one-holder")
 def test_of_two_who_reserve_overlapping_paths_one_wins_each_time(app: App, team: Team) -> None:
     team.app = app
     folders = [f"part{number}" for number in range(RACES)]
 
-    one, other = raced(team, reserve_each, 2, folders)
+    def reserve_each(
+        own: App, desk: ProjectDesk, number: int, barrier: threading.Barrier
+    ) -> Iterator[str]:
+        name = expect(Identity, register(own, desk, who(f"Racer{number}"))).id
+        for folder in folders:
+            request = ReserveRequest((f"{folder}/{('**', '*.py')[number]}",))
+            barrier.wait()
+            outcome = reserve_paths(own, desk, who(f"Racer{number}"), request)
+            is_held = isinstance(outcome, PathsHeld)
+            yield f"held by {outcome.conflicts[0].holder}" if is_held else name
+
+    one, other = raced(team, reserve_each, 2)
 
     board = team.board()
     held = {one.pattern.partition("/")[0]: one.holder for one in board.live_reservations()}
@@ -128,42 +100,27 @@ def test_of_two_who_reserve_overlapping_paths_one_wins_each_time(app: App, team:
         assert sorted(outcomes) == sorted([held[folder], f"held by {held[folder]}"])
 
 
-def register_many(app: App, desk: ProjectDesk, lane: Lane) -> Iterator[str]:
-    number, barrier, names = lane.number, lane.barrier, lane.arguments
-    app = msgspec.structs.replace(app, clock=SettableClock(START_MS))
-    barrier.wait()
-    for session in range(SESSIONS):
-        newcomer = Participant(f"ses_{number}-{session}", names[session % len(names)])
-        yield expect(Identity, register(app, desk, newcomer)).id
-
-
 def test_a_hundred_sessions_in_the_same_second_have_ids_of_their_own(app: App, team: Team) -> None:
-    """ID5: 20 processes start 100 sessions in the same second: 100 distinct ids, 0 errors."""
+    """ID5: 20 callers start 100 sessions in the same second: 100 distinct ids, 0 errors."""
     team.app = app
 
-    outcomes = raced(team, register_many, CROWD, ["BlueLake", ""])
+    def register_many(
+        own: App, desk: ProjectDesk, number: int, _: threading.Barrier
+    ) -> Iterator[str]:
+        own = msgspec.structs.replace(own, clock=SettableClock(START_MS))
+        for session in range(SESSIONS):
+            newcomer = Participant(f"ses_{number}-{session}", ("BlueLake", "")[session % 2])
+            yield expect(Identity, register(own, desk, newcomer)).id
+
+    outcomes = raced(team, register_many, CROWD)
 
     ids = {name for outcome in outcomes for name in outcome}
     assert len(ids) == CROWD * SESSIONS
     assert ids == team.board().identities.keys()
 
 
-def hear_each(app: App, desk: ProjectDesk, lane: Lane) -> Iterator[str]:
-    number, barrier, sessions = lane.number, lane.barrier, lane.arguments
-    for race in range(RACES):
-        # More at first than one call delivers: the rest follows with the next ones.
-        for sent in range(0 if race == 0 else BACKLOG + race, BACKLOG + race + 1):
-            draft = MessageDraft((sessions[0],), f"Number {sent}")
-            if number == 0:
-                expect(Message, send_message(app, desk, who("Bo"), draft))
-        barrier.wait()
-        lines = attend_to(app, SessionId(sessions[0]))
-        yield from (line.split()[-1] for line in lines if "Number " in line)
-        barrier.wait()
-
-
 @pytest.mark.invariant("news-told-once")
-def test_of_two_processes_that_look_for_news_at_the_same_moment_one_tells_them(
+def test_of_two_that_look_for_messages_at_the_same_moment_one_is_told_each(
     app: App, team: Team
 ) -> None:
     """LC7: each notice exactly once."""
@@ -171,7 +128,21 @@ def test_of_two_processes_that_look_for_news_at_the_same_moment_one_tells_them(
     session = begun(app, team.root, "one")
     team.join(session)
 
-    outcomes = raced(team, hear_each, 2, [session])
+    def hear_each(
+        own: App, desk: ProjectDesk, number: int, barrier: threading.Barrier
+    ) -> Iterator[str]:
+        for race in range(RACES):
+            # More at first than one call delivers: the rest follows with the next ones.
+            for sent in range(0 if race == 0 else BACKLOG + race, BACKLOG + race + 1):
+                draft = MessageDraft((session,), f"Number {sent}")
+                if number == 0:
+                    expect(Message, send_message(own, desk, who("Bo"), draft))
+            barrier.wait()
+            lines = attend_to(own, session)
+            yield from (line.split()[-1] for line in lines if "Number " in line)
+            barrier.wait()
+
+    outcomes = raced(team, hear_each, 2)
 
     told = sorted(int(line) for outcome in outcomes for line in outcome)
     assert told == list(range(BACKLOG + RACES))

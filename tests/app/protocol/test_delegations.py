@@ -1,14 +1,11 @@
 """Delegations in a stored session: many writers at once, and the notes that are published."""
 
-import multiprocessing
-from multiprocessing.context import SpawnContext
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from interlock.app.callers import session_record
-from interlock.app.context import App, open_app
+from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import delegations, deletion, gated_sessions, pruning
 from interlock.app.protocol.publish import publish_session
@@ -22,10 +19,10 @@ from interlock.core.session.plan import Plan
 from interlock.core.session.state import SessionState
 from interlock.core.views.session_note import KEEP_MARKER
 from interlock.store.failures import StreamMoved
+from tests.app.races import at_once
 from tests.effort import scale
 
-SPAWN: SpawnContext = multiprocessing.get_context("spawn")
-WRITERS, UPDATES = 8, scale(20)
+WRITERS, UPDATES = 6, scale(10)
 
 
 @pytest.fixture
@@ -43,18 +40,6 @@ def work_of(app: App, session: SessionId) -> Orchestration:
     return state.orchestrator_workflow
 
 
-def decide_all(home: Path, session: SessionId, writer: int, barrier: Any) -> None:
-    app = open_app(home)
-    barrier.wait()
-    for number in range(UPDATES):
-        request = DecisionRequest("technical", f"{writer} {number}", "why", "qa")
-        assert not isinstance(
-            delegations.record_decision(app, session, request), delegations.Refused
-        )
-    app.close()
-
-
-@pytest.mark.slow
 @pytest.mark.both_stores
 def test_of_many_who_write_to_one_session_at_once_nobody_loses_anything(
     app: App, home: Path, tmp_path: Path
@@ -63,18 +48,14 @@ def test_of_many_who_write_to_one_session_at_once_nobody_loses_anything(
     started = gated_sessions.start(app, tmp_path)
     assert isinstance(started, session_record.StartedSession)
     session, before = started.session, app.reader.stats().events
-    with SPAWN.Manager() as manager:
-        barrier = manager.Barrier(WRITERS)
-        writers = [
-            SPAWN.Process(target=decide_all, args=(home, session, number, barrier))
-            for number in range(WRITERS)
-        ]
-        for writer in writers:
-            writer.start()
-        for writer in writers:
-            writer.join()
 
-    assert [writer.exitcode for writer in writers] == [0] * WRITERS
+    def decide(own: App, writer: int) -> None:
+        for number in range(UPDATES):
+            request = DecisionRequest("technical", f"{writer} {number}", "why", "qa")
+            delegations.record_decision(own, session, request)
+
+    at_once(home, decide, count=WRITERS)
+
     assert app.reader.stats().events == before + WRITERS * UPDATES
     described = {one.description for one in work_of(app, session).decisions}
     assert described == {f"{w} {n}" for w in range(WRITERS) for n in range(UPDATES)}

@@ -1,7 +1,5 @@
 """Reviews of features: what stops one, what verdicts come to, and what a deadline decides."""
 
-import multiprocessing
-from multiprocessing.context import SpawnContext
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +7,7 @@ import msgspec
 import pytest
 
 from interlock.app.callers import session_record
-from interlock.app.context import App, open_app
+from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import delegations, gated_sessions
 from interlock.app.protocol.feature_reviews import (
@@ -35,9 +33,9 @@ from interlock.core.session.feature_review import FeatureReview
 from interlock.core.session.review_events import FeatureReviewed
 from interlock.core.session.state import SessionState
 from interlock.core.session.verdict_outcomes import VerdictOutcome, merge_outcomes
+from tests.app.races import at_once
 from tests.scenes import SettableClock
 
-SPAWN: SpawnContext = multiprocessing.get_context("spawn")
 EXPORT = FeatureCompletionRequest("Export")
 
 
@@ -177,15 +175,7 @@ def test_a_verdict_after_the_deadline_is_too_late_even_if_nobody_looked(
     assert outcome.outcome == "NEEDS_REVIEW"
 
 
-def judge_at_once(home: Path, session: SessionId, agent: str, barrier: Any) -> None:
-    app = open_app(home)
-    barrier.wait()
-    judge(app, session, agent, "PASS")
-    app.close()
-
-
 @pytest.mark.both_stores
-@pytest.mark.slow
 def test_of_two_last_verdicts_at_once_exactly_one_settles_the_review(
     app: App, home: Path, tmp_path: Path
 ) -> None:
@@ -194,18 +184,12 @@ def test_of_two_last_verdicts_at_once_exactly_one_settles_the_review(
     assert isinstance(started, session_record.StartedSession)
     opened(app, started.session)
     judge(app, started.session, "qa", "WARN")
-    with SPAWN.Manager() as manager:
-        barrier = manager.Barrier(2)
-        judges = [
-            SPAWN.Process(target=judge_at_once, args=(home, started.session, agent, barrier))
-            for agent in ("analyst", "architect")
-        ]
-        for one in judges:
-            one.start()
-        for one in judges:
-            one.join()
 
-    assert [one.exitcode for one in judges] == [0, 0]
+    def act(own: App, number: int) -> None:
+        judge(own, started.session, ("analyst", "architect")[number], "PASS")
+
+    at_once(home, act, count=2)
+
     (outcome,) = outcomes_in(app, started.session)
     assert outcome.outcome == "WARN"
 

@@ -1,7 +1,5 @@
 """Approvals of a session: asked for once, answered once, and a grant is used once."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import msgspec
@@ -32,6 +30,7 @@ from interlock.core.session.session_approvals import (
     request_wish,
     tool_call_wish,
 )
+from tests.app.races import at_once
 from tests.app.runs.test_approvals import Hands
 from tests.sessions import begin_recorded
 
@@ -166,61 +165,21 @@ def test_a_copy_of_a_session_has_approvals_of_its_own(desk: App, session: Sessio
     assert [one.approval for one in approvals.list_pending(desk)] == [name]
 
 
-RACER = """
-import sys
-from pathlib import Path
-from interlock.app.context import open_app
-from interlock.app.runs.approvals import ApprovalAnswer, answer
-from interlock.app.sessions.session_approvals import permit_call
-from interlock.core.session.approve import ApprovalVerdict
-from interlock.core.session.session_approvals import tool_call_wish
-home, session, action, name = sys.argv[1:]
-app = open_app(Path(home))
-print("ready", flush=True)
-sys.stdin.readline()
-if action == "call":
-    wish = tool_call_wish("Bash", {"command": "make"}, "/p", title="")
-    print("passed" if permit_call(app, session, wish)[1] else "denied")
-else:
-    outcome = answer(app, name, ApprovalVerdict(action, "user", "so", f"{action} by me"))
-    print(type(outcome).__name__, outcome.verdict, getattr(outcome, "who", ""), sep=":")
-"""
-
-
-def race(home: Path, session: SessionId, *actions: str, name: str = "") -> list[str]:
-    """What processes of their own have got that act at the same moment."""
-    racers = [
-        subprocess.Popen(
-            [sys.executable, "-c", RACER, str(home), session, action, name],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for action in actions
-    ]
-    for racer in racers:
-        assert racer.stdout is not None
-        assert racer.stdout.readline() == "ready\n"
-    for racer in racers:
-        assert racer.stdin is not None
-        racer.stdin.write("\n")
-        racer.stdin.flush()
-    return [racer.communicate(timeout=60)[0].strip() for racer in racers]
-
-
 @pytest.mark.invariant("approval-answered-once")
 def test_a_grant_and_a_denial_at_once_have_one_outcome_which_both_are_told(
     app: App, home: Path, tmp_path: Path
 ) -> None:
-    session = begun(app, tmp_path)
-    name = asked(app, session)
+    name, outcomes = asked(app, begun(app, tmp_path)), list[object]()
 
-    outcomes = race(home, session, "granted", "denied", name=name)
+    def act(own: App, number: int) -> None:
+        outcomes.append(approvals.answer(own, name, DENY if number % 2 else GRANT))
 
-    (won,) = [one for one in outcomes if one.startswith("ApprovalAnswer:")]
-    verdict = won.split(":")[1]
-    (lost,) = [one for one in outcomes if one != won]
-    assert lost == f"ApprovalAnswered:{verdict}:{verdict} by me"
+    at_once(home, act, count=2)
+
+    (won,) = [found for found in outcomes if isinstance(found, ApprovalAnswer)]
+    (lost,) = [found for found in outcomes if isinstance(found, ApprovalAnswered)]
+    who = {"granted": GRANT.who, "denied": DENY.who}[won.verdict]
+    assert (lost.verdict, lost.who) == (won.verdict, who)
 
 
 @pytest.mark.both_stores
@@ -231,7 +190,14 @@ def test_of_identical_calls_at_once_one_passes_by_one_grant(
     session = begun(app, tmp_path)
     approvals.answer(app, asked(app, session), GRANT)
 
-    outcomes = race(home, session, *4 * ["call"])
+    outcomes: list[str | None] = []
 
-    assert sorted(outcomes) == [*3 * ["denied"], "passed"]
+    def act(own: App, _: int) -> None:
+        outcome = permit_call(own, session, CALL)
+        assert not isinstance(outcome, ApprovalNotPossible)
+        outcomes.append(outcome[1])
+
+    at_once(home, act)
+
+    assert sorted(outcomes, key=str) == [*[None] * 5, GRANT.who]
     assert len(approvals.list_pending(app)) == 1, "the others wait for one and the same"
