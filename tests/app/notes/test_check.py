@@ -115,17 +115,6 @@ def test_frontmatter_without_an_end_is_an_error_and_is_left_alone(desk: Desk) ->
     assert desk.edit("rule.md", None, metadata={"status": "done"}).result == "changed"
 
 
-def test_a_status_that_nobody_knows_is_named(desk: Desk) -> None:
-    desk.file("decisions/ADR-001-a.md", "---\ntype: decision\nstatus: sleepy\n---\n")
-    desk.file("decisions/ADR-002-b.md", "---\ntype: decision\nstatus: WIP\n---\n")
-    desk.file("c.md", "---\ntype: recipe\nstatus: simmering\n---\n")
-
-    found = grave(checked(desk))
-
-    assert list(found) == ["decisions/ADR-001-a.md"]
-    assert "sleepy" in found["decisions/ADR-001-a.md"][0].what
-
-
 def test_a_link_that_may_mean_several_names_them(desk: Desk) -> None:
     desk.file("one/a.md", "---\ntitle: Dup\n---\n")
     desk.file("two/b.md", "---\ntitle: Dup\n---\n")

@@ -23,7 +23,7 @@ from interlock.workspace.projects.notes_folder import NotesFolder
 from tests.app.notes.vault import Coarse, CoarseUnprivileged, Unprivileged, Vault, now_ms
 from tests.effort import scale
 
-EXAMPLES = scale(40)
+EXAMPLES = scale(25)
 NAMES = ["a", "Note One", "笔记"]
 places = st.sampled_from(["x", "y", "y/z", "w"])
 numbers = st.integers(0, 99)

@@ -1,6 +1,7 @@
 """A call that comes again is carried out once, and is never called done if it was not."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -72,23 +73,49 @@ def test_a_call_that_was_noted_and_never_written_is_carried_out(desk: Desk) -> N
     assert path.read_text() == "text\nline\n"
 
 
-def test_a_call_that_came_too_late_is_not_taken_for_done_when_it_comes_again(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def disk_is_full(_: Path) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def process_dies(_: Path) -> None:
+    raise Killed
+
+
+def editor_saves_first(path: Path) -> None:
+    path.write_text("by an editor\n")
+
+
+@pytest.mark.parametrize(
+    ("happens", "outcome"),
+    [(disk_is_full, NoteNotWritten), (process_dies, Killed), (editor_saves_first, NoteChanged)],
+)
+def test_a_call_that_was_not_carried_out_is_when_it_comes_again(
+    desk: Desk, happens: Callable[[Path], None], outcome: type[object]
 ) -> None:
+    """Though somebody else has changed the note meanwhile, so that it is not as it was."""
     path = desk.file("n.md", "text\n")
-    call = request_key("edit_note", "somebody", ["n"], None)
+    call = request_key("edit_note", "somebody", ["n"], "request-1")
     whole = atomic_file.replace_file
 
-    def an_editor_was_faster(*arguments: Any) -> Any:
-        path.write_text("by an editor\n")
+    def replace_file(*arguments: Any) -> Any:
+        happens(path)
         return whole(*arguments)
 
-    with monkeypatch.context() as moment:
-        moment.setattr(atomic_file, "replace_file", an_editor_was_faster)
-        assert isinstance(desk.edit("n", edits.Append("line"), call), NoteChanged)
+    with pytest.MonkeyPatch.context() as moment:
+        moment.setattr(atomic_file, "replace_file", replace_file)
+        try:
+            found = desk.edit("n", edits.Append("line"), call)
+        except Killed as killed:
+            found = killed
+    assert isinstance(found, outcome)
+    path.write_text("by a person\n")
 
     assert isinstance(desk.edit("n", edits.Append("line"), call), NoteChangeResult)
-    assert path.read_text() == "by an editor\nline\n"
+    assert path.read_text() == "by a person\nline\n"
 
 
 def test_the_same_call_again_says_what_is_true_now(desk: Desk) -> None:
@@ -116,43 +143,6 @@ def test_a_move_that_comes_again_moves_what_has_the_name_now(desk: Desk) -> None
 
     assert not isinstance(again, NoteChangeResult)
     assert (desk.folder / "a.md").read_text() == "two"
-
-
-def test_what_could_not_be_written_is_carried_out_when_it_comes_again(desk: Desk) -> None:
-    """Though somebody else has changed the note meanwhile, so that it is not as it was."""
-    path = desk.file("n.md", "text\n")
-    call = request_key("edit_note", "somebody", ["n"], "request-1")
-
-    def fails(*_: object) -> Any:
-        raise OSError(28, "No space left on device")
-
-    with pytest.MonkeyPatch.context() as disk:
-        disk.setattr(atomic_file, "replace_file", fails)
-        assert isinstance(desk.edit("n", edits.Append("line"), call), NoteNotWritten)
-    path.write_text("text\nby a person\n")
-
-    assert isinstance(desk.edit("n", edits.Append("line"), call), NoteChangeResult)
-    assert path.read_text() == "text\nby a person\nline\n"
-
-
-def test_who_died_before_the_file_was_written_is_not_told_that_it_was(desk: Desk) -> None:
-    path = desk.file("n.md", "text\n")
-    call = request_key("edit_note", "somebody", ["n"], "request-1")
-
-    class Killed(BaseException):
-        pass
-
-    def dies(*_: object) -> Any:
-        raise Killed
-
-    with pytest.MonkeyPatch.context() as moment:
-        moment.setattr(atomic_file, "replace_file", dies)
-        with pytest.raises(Killed):
-            desk.edit("n", edits.Append("line"), call)
-    desk.edit("n", edits.Append("by another"))
-
-    assert isinstance(desk.edit("n", edits.Append("line"), call), NoteChangeResult)
-    assert path.read_text() == "text\nby another\nline\n"
 
 
 def test_to_go_back_to_what_was_set_before_is_a_change(desk: Desk) -> None:

@@ -4,8 +4,6 @@ import os
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from interlock.app.notes.check import check_notes
 from interlock.app.notes.inspect import NoteInspection, inspect_note
@@ -23,7 +21,6 @@ from interlock.app.notes.search import NoteFilter, recent_notes
 from interlock.app.notes.timeframes import parse_since
 from interlock.core.notes.edits import Append
 from tests.app.notes.desk import Desk
-from tests.effort import scale
 
 DAY_MS = 86_400_000
 
@@ -46,17 +43,6 @@ def test_words_of_any_script_are_found(desk: Desk, text: str, query: str) -> Non
     desk.file("other.md", "nothing of that kind, ничего, 无, 何も")
 
     assert desk.found(query) == ["n.md"]
-
-
-def test_a_word_far_down_in_a_long_note_is_found_and_shown(desk: Desk) -> None:
-    filler = "lorem ipsum dolor sit amet " * 8_000
-    desk.file("long.md", f"{filler}\n\nhere is the kestrel itself\n\n{filler}")
-
-    (hit,) = desk.search("kestrel").hits
-
-    assert hit.note.path == "long.md"
-    assert "the kestrel itself" in hit.excerpt
-    assert len(hit.excerpt) <= 160
 
 
 def test_the_order_is_explained(desk: Desk) -> None:
@@ -115,16 +101,6 @@ def test_pages_go_on_where_the_one_before_ended(desk: Desk) -> None:
     paths = [hit.note.path for page in pages for hit in page.hits]
     assert sorted(paths) == [f"{number:02}.md" for number in range(25)]
     assert [page.has_more for page in pages] == [True, True, False]
-
-
-@settings(max_examples=scale(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.text(max_size=60) | st.sampled_from(['"', "a OR", "NEAR(a b)", "title:x", "-x", "^a*"]))
-def test_whatever_is_typed_is_words_and_never_syntax(desk: Desk, query: str) -> None:
-    desk.file("n.md", "a text with OR and NEAR and title")
-
-    found = desk.search(query)
-
-    assert {hit.note.path for hit in found.hits} <= {"n.md"}
 
 
 @pytest.mark.parametrize("query", ["🎉", '"', "* -", "…"])
@@ -281,18 +257,6 @@ def test_a_check_names_what_is_wrong_and_where(desk: Desk) -> None:
         ("broken.md", "error"),
     }
     assert any(one.path == "tasks/thing.md" and one.line == 6 for one in found.findings)
-
-
-def test_an_index_that_is_damaged_is_made_again_and_nobody_notices(desk: Desk) -> None:
-    desk.file("n.md", "kestrel")
-    assert desk.found("kestrel") == ["n.md"]
-    (index,) = (desk.app.home / "notes").glob("*.db")
-    size = index.stat().st_size
-    index.with_name(f"{index.name}-wal").unlink(missing_ok=True)
-
-    index.write_bytes(b"no database, but long enough to be looked into " * (size // 40))
-
-    assert desk.found("kestrel") == ["n.md"]
 
 
 HOSTILE = (

@@ -235,15 +235,6 @@ def test_an_index_that_was_deleted_under_a_running_process_is_made_anew(vault: V
     other.close()
 
 
-def test_what_a_killed_writer_left_is_swept(vault: Vault) -> None:
-    vault.put("a/.interlock-0123.draft", "half of a no")
-    vault.put("a/b.md", "text")
-
-    vault.sync()
-
-    assert {path.name for path in vault.root.rglob("*")} == {"a", "b.md"}
-
-
 def work(base: Path, writer: int) -> None:
     """Write notes of one's own and a line to a shared one, and sync in between."""
     vault = Vault(base)
