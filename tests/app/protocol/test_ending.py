@@ -121,26 +121,6 @@ def test_with_everything_done_nothing_stands_in_the_way(
     assert report(app, session, profile="unattended").blockers == ()
 
 
-@pytest.mark.parametrize(
-    ("name", "skipped"),
-    [
-        (".agents/analysis/a.py", "investigation-only"),
-        ("README.md", "docs-only"),
-        ("new.py", ""),
-    ],
-)
-def test_nobody_has_to_test_documents(
-    app: App, repository: Path, session: SessionId, name: str, skipped: str
-) -> None:
-    (repository / name).parent.mkdir(exist_ok=True)
-    (repository / name).write_text("x")
-    (qa,) = [one for one in report(app, session).requirements if one.id == "qaValidation"]
-
-    assert (qa.status, qa.evidence) == (
-        ("skipped", skipped) if skipped else ("open", "qa has given no verdict")
-    )
-
-
 def test_the_effects_are_the_same_when_repeated(
     app: App, repository: Path, session: SessionId
 ) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
-from interlock.app.gate.trust import trust_checkout
 from interlock.app.protocol import delegations, gated_sessions, session_files
 from interlock.app.sessions.logbook_file import (
     LogbookFile,
@@ -59,14 +58,6 @@ def test_going_on_opens_none_and_another_session_has_the_next_number(
 
     names = sorted(path.name[-5:-3] for path in (tmp_path / ".agents" / "sessions").iterdir())
     assert names == ["01", "02"]
-
-
-def test_the_light_profile_has_none(app: App, home: Path, tmp_path: Path) -> None:
-    opt_in(tmp_path, "light")
-    trust_checkout(home, tmp_path, at_ms=app.clock.now_ms())
-    begun(app, tmp_path)
-
-    assert not (tmp_path / ".agents").exists()
 
 
 def test_one_that_cannot_be_written_stops_nobody_and_is_said(app: App, tmp_path: Path) -> None:

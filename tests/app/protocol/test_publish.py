@@ -8,7 +8,7 @@ import pytest
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.notes.refusals import PublishPathTaken
-from interlock.app.protocol import gated_sessions
+from interlock.app.protocol import gated_sessions, publish
 from interlock.app.protocol.bootstrap import tell_conversation
 from interlock.app.protocol.publish import publish_outdated_sessions, publish_session
 from interlock.app.runs import user_actions
@@ -80,10 +80,10 @@ def test_a_directory_whose_name_has_several_lines_stands_in_one(app: App, desk: 
     ]
 
 
-@pytest.mark.slow
 def test_a_lock_that_somebody_holds_changes_no_answer(
-    app: App, desk: Desk, session: SessionId
+    app: App, desk: Desk, session: SessionId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(publish, "LOCK_WAIT_SECONDS", 0.05)
     (lock,) = (app.home / "notes").glob("*.lock")
     with lock.open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)

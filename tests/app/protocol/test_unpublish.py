@@ -9,7 +9,7 @@ import pytest
 from interlock.app.context import App, open_app
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.notes.results import NoteChangeResult
-from interlock.app.protocol import deletion, gated_sessions
+from interlock.app.protocol import deletion, gated_sessions, publish
 from interlock.app.protocol.deletion import SessionDeletion
 from interlock.app.protocol.publish import publish_page, publish_session
 from interlock.app.refusals import NoSuchSession
@@ -45,16 +45,21 @@ def deleted(app: App, session: SessionId) -> tuple[str, ...]:
 
 def test_nothing_is_left_where_nothing_was_in_the_way(app: App, desk: Desk) -> None:
     session = begun(app, desk.root)
+    gated_sessions.change_mode(app, session, "coding", by="user", task="kestrel business")
+    assert "kestrel" in note_of(desk, session).read_text()
 
     assert deleted(app, session) == ()
 
-    assert not (desk.folder / "sessions").exists()
+    assert not (desk.folder / "sessions").exists(), "nothing leads there"
+    assert desk.found("kestrel") == []
+    index = (app.home / "notes").iterdir()
+    assert [path.name for path in index if b"kestrel" in path.read_bytes()] == []
 
 
-@pytest.mark.slow
 def test_a_lock_that_somebody_holds_is_said_and_not_that_nothing_was_done(
-    app: App, desk: Desk
+    app: App, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(publish, "UNPUBLISH_LOCK_WAIT_SECONDS", 0.05)
     session = begun(app, desk.root)
     (lock,) = (app.home / "notes").glob("*.lock")
 
