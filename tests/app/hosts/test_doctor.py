@@ -2,7 +2,6 @@
 
 import json
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -147,17 +146,15 @@ def test_a_fault_is_found_and_comes_with_what_to_do(scene: Scene, fault: str) ->
 def test_a_hook_or_a_server_that_hangs_is_not_waited_for(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clients, "HOOK_SECONDS", 1)
-    monkeypatch.setattr(proofs, "HOOK_SECONDS", 1)
-    monkeypatch.setattr(proofs, "SERVER_SECONDS", 1)
+    monkeypatch.setattr(clients, "HOOK_SECONDS", 0.2)
+    monkeypatch.setattr(proofs, "HOOK_SECONDS", 0.2)
+    monkeypatch.setattr(proofs, "SERVER_SECONDS", 0.2)
     scene.answers("#!/bin/sh\nsleep 60 & wait\n")
-    begun = time.monotonic()
 
     problems = scene.problems()
 
-    assert problems["block"] == "The hook before tool calls has not answered within 1 s"
-    assert problems["server"].endswith("has not answered within 1 s")
-    assert time.monotonic() - begun < 30
+    assert problems["block"] == "The hook before tool calls has not answered within 0.2 s"
+    assert problems["server"].endswith("has not answered within 0.2 s")
 
 
 def test_a_gate_that_is_off_explains_why_nothing_was_denied(scene: Scene) -> None:

@@ -184,8 +184,14 @@ NOT_HEARD: dict[str, Callable[[Scene], None]] = {
 }
 
 
-@pytest.mark.parametrize("sign", HEARD)
-@each_host
+@pytest.mark.parametrize(
+    ("scene", "sign"),
+    [
+        *((name, "a call that was denied") for name in NAMES),
+        *(("claude-code", sign) for sign in HEARD if sign != "a call that was denied"),
+    ],
+    indirect=["scene"],
+)
 def test_work_without_a_word_from_the_hooks_is_found(scene: Scene, sign: str) -> None:
     app = open_app(scene.home)
     started(app, scene.root)

@@ -167,6 +167,20 @@ def test_an_uninstall_from_a_file_that_became_read_only_is_refused_as_a_whole(
     assert tree(root) == before
 
 
+def test_a_status_line_of_the_users_own_stays_and_is_reported(
+    home: Path, root: Path, program: Program
+) -> None:
+    text = '{"statusLine": {"type": "command", "command": "mine"}}'
+    path = write(settings_of(root), text)
+
+    done = put(home, root, program)
+
+    assert done.notes == (f"`{path}` has a status line, which stays as it is.",)
+    assert read(path)["statusLine"]["command"] == "mine"
+    take(home, root)
+    assert path.read_text() == text
+
+
 def test_two_scopes_know_nothing_of_each_other(home: Path, root: Path, program: Program) -> None:
     user = Path.home()
     before = (tree(root), sorted(str(path) for path in user.rglob("*") if home not in path.parents))
