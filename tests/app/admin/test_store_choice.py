@@ -2,7 +2,6 @@
 
 import os
 import stat
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -10,17 +9,9 @@ import pytest
 
 from interlock.app.context import open_app
 from interlock.store.failures import StoreUnusable
-from tests.postgres import Cluster
 from tests.scenes import started
 
 pytestmark = pytest.mark.sqlite
-
-
-@pytest.fixture
-def url(cluster: Cluster) -> Iterator[str]:
-    fresh = cluster.fresh()
-    yield fresh
-    cluster.give_back(fresh)
 
 
 def configure(directory: Path, text: str) -> None:

@@ -43,17 +43,17 @@ def test_a_session_with_much_content_is_brought_in_parts_that_stay(
     app: App, url: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise the server throws out who reads for too long, and all begins from the start."""
-    monkeypatch.setattr(store_copy, "BYTES_MAX", 200_000)
-    answer = started(app, tmp_path, steps=50)
-    for number in range(45):
+    monkeypatch.setattr(store_copy, "BYTES_MAX", 100_000)
+    answer = started(app, tmp_path, steps=20)
+    for number in range(18):
         content = output("done", context={"content": f"{number} " + "x" * 50_000})
         answered = advance(app, answer.answer.continue_token, content)
         assert isinstance(answered, RenderedAnswer)
         answer = answered
     slow = Slow(SqliteLogDatabase.read_only(home / STORE_FILE), schema_version=schema.VERSION)
     assert [health.state for _, health in check_streams(slow, slow.all_sessions())] == ["healthy"]
-    impatient = f"{url}&options=-cidle_in_transaction_session_timeout%3D700"
-    slow.fails_at = 2 * slow.calls + 30
+    impatient = f"{url}&options=-cidle_in_transaction_session_timeout%3D500"
+    slow.fails_at = 2 * slow.calls + 20
 
     with pytest.raises(StoreUnusable, match="The disk is away"):
         copy(msgspec.structs.replace(app, reader=slow), impatient, quiet)

@@ -84,13 +84,6 @@ def test_a_directory_that_cannot_be_read_is_no_catastrophe(app: App, tmp_path: P
     assert "cannot be read" in str(listing.broken[0].problems[0])
 
 
-def test_every_bundled_workflow_is_valid(app: App, tmp_path: Path) -> None:
-    listing = list_workflows(app, tmp_path)
-
-    assert listing.entries
-    assert listing.broken == ()
-
-
 def test_without_a_workspace_only_what_is_there_everywhere_is_listed(
     app: App, tmp_path: Path
 ) -> None:

@@ -124,7 +124,9 @@ def test_numbers_go_on_after_those_that_are_there(app: App, root: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["boxes.markdown", "tables.markdown", "short.markdown", "early.markdown"]
 )
-def test_a_dry_run_foresees_all_of_it_and_writes_nothing(app: App, root: Path, name: str) -> None:
+def test_a_dry_run_writes_nothing_and_a_repeated_import_changes_nothing(
+    app: App, root: Path, name: str
+) -> None:
     content = (FILES / name).read_bytes()
     before = sorted(root.rglob("*"))
 
@@ -133,22 +135,15 @@ def test_a_dry_run_foresees_all_of_it_and_writes_nothing(app: App, root: Path, n
     assert sorted(root.rglob("*")) == sorted([*before, root / "HANDOFF.md"])
     assert app.reader.attended_sessions_in(str(root)) == []
     assert "would go on with" in foreseen.remark
-    assert foreseen.notes == taken_over(app, root, content).notes
-
-
-@pytest.mark.parametrize(
-    "name", ["boxes.markdown", "tables.markdown", "short.markdown", "early.markdown"]
-)
-def test_taken_over_twice_it_is_there_once(app: App, root: Path, name: str) -> None:
-    content = (FILES / name).read_bytes()
     first = taken_over(app, root, content)
+    assert foreseen.notes == first.notes
+    assert {one.result for one in first.notes} == {"created"}
     written, sessions = files(root), app.reader.attended_sessions_in(str(root))
 
     again = open_app(app.home)  # another process knows no more than the files and the log
     second = taken_over(again, root, content)
     again.close()
 
-    assert {one.result for one in first.notes} == {"created"}
     assert {one.result for one in second.notes} == {"unchanged"}
     assert [one.path for one in second.notes] == [one.path for one in first.notes]
     assert files(root) == written
