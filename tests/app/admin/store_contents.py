@@ -9,7 +9,7 @@ import pytest
 from interlock.app.admin.store_copy import CopyReport, copy
 from interlock.app.context import App, open_app
 from interlock.core.session.events import HostBound, blob_refs_of, decode_envelope
-from interlock.store.records import SessionFilter
+from interlock.store.records import RunSearch, SessionFilter
 from tests.stores import Place
 
 
@@ -52,6 +52,10 @@ def contents(app: App) -> dict[str, Any]:
         ],
         "usage": reader.usage(),
         "shared": reader.shared_tables(),
+        "found": {
+            words: reader.find_runs(RunSearch(words), limit=1_000)
+            for words in (("try",), ("firs",), ("line", "second"), ("meanwhile",), ("nothing",))
+        },
         "waiting": [row.run for row in reader.waiting_runs(limit=1_000)],
         "attended": {
             place: reader.attended_sessions_in(place) for place in reader.workspaces(limit=1_000)

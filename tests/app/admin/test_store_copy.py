@@ -30,7 +30,6 @@ from interlock.core.session.chain import ChainLink
 from interlock.store.failures import StoreUnusable
 from interlock.store.log_reader import LogReader
 from interlock.store.open_store import STORE_FILE
-from interlock.store.records import RunSearch
 from interlock.store.sqlite import schema
 from interlock.store.sqlite.log_database import SqliteLogDatabase
 from tests.app.admin.store_contents import contents, contents_at, copied, opened, to
@@ -88,22 +87,6 @@ def test_tokens_that_were_handed_out_before_work_after(
         assert handed_in(there, second).session == first.session
         goal = app.reader.runs(first.session)[0].goal
         assert started(there, tmp_path, goal).answer == first.answer
-
-
-def test_what_was_said_is_found_by_its_words(
-    app: App, target: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    begun = started(app, tmp_path, "Teach the parrot Größenwahn")
-    handed_in(app, begun, "It says *croissant* now")
-    started(app, tmp_path, "Something else")
-    copied(app, to(target))
-
-    with closing(opened(monkeypatch, target.home, target.url)) as there:
-        for words in (["parrot"], ["grossenwahn"], ["croiss"], ["line", "parrot"], ["nothing"]):
-            search = RunSearch(tuple(words))
-            found = there.reader.find_runs(search, limit=9)
-            assert found == app.reader.find_runs(search, limit=9), words
-        assert there.reader.find_runs(RunSearch(("parrot",)), limit=9)
 
 
 def test_each_run_of_a_session_keeps_its_own_time(

@@ -87,10 +87,6 @@ def test_each_level_of_the_order_beats_those_after_it(
     assert len(set(scene.sessions.values())) == len(LEVELS)
 
 
-def test_at_the_end_of_the_order_there_is_nobody(app: App, root: Path) -> None:
-    assert resolve_caller(app, CallerClues(root)) == NO_SESSION
-
-
 @pytest.mark.parametrize("level", LEVELS[:4])
 def test_what_is_named_and_not_there_is_refused_and_not_replaced(
     app: App, tmp_path: Path, root: Path, child: int, level: str

@@ -128,23 +128,6 @@ def test_another_data_home_replaces_our_entries_and_no_others(
 
 
 @in_places
-def test_a_file_that_we_made_is_whole_after_the_next_install(
-    host: str, scope: Scope, home: Path, root: Path, program: Program
-) -> None:
-    """Another data home, where nothing was before us."""
-    client, moved = host_named(host), str(home.with_name("moved"))
-    put(home, root, program, scope, client)
-    newer = msgspec.structs.replace(program, home=moved)
-
-    put(home, root, newer, scope, client)
-
-    for part in parts(newer, host, scope, root):
-        assert not isinstance(part, JsonPart) or read(Path(part.path)) == part.addition
-    take(home, root, scope, client)
-    assert tree(root) == {}
-
-
-@in_places
 def test_files_that_were_formatted_anew_go_with_us_if_they_came_with_us(
     host: str, scope: Scope, home: Path, root: Path, program: Program
 ) -> None:

@@ -9,17 +9,13 @@ from typing import Any
 import pytest
 
 from interlock.agents.hosts import claude_code
-from interlock.agents.hosts.host import matcher_groups
 from interlock.agents.hosts.launcher import Program
 from interlock.app.hosts import install as use
 from interlock.app.hosts.install import InstallRefusal
 from interlock.app.hosts.install_changes import InstallFailed
-from interlock.workspace.machine import install_manifest
 from tests.app.hosts.configurations import SETTINGS
 from tests.app.hosts.installs import (
-    holds,
     is_installed,
-    json_part,
     put,
     read,
     settings_of,
@@ -43,16 +39,6 @@ def test_the_tools_of_the_server_are_shown_to_the_model_at_once(
         "env": {"INTERLOCK_HOME": str(home)},
         "alwaysLoad": True,
     }
-
-
-def test_a_directory_that_was_there_stays(home: Path, root: Path, program: Program) -> None:
-    (root / ".claude" / "commands").mkdir(parents=True)
-    before = tree(root)
-
-    put(home, root, program)
-    take(home, root)
-
-    assert tree(root) == before
 
 
 def test_a_file_that_was_formatted_anew_loses_only_what_is_ours(
@@ -179,38 +165,3 @@ def test_a_status_line_of_the_users_own_stays_and_is_reported(
     assert read(path)["statusLine"]["command"] == "mine"
     take(home, root)
     assert path.read_text() == text
-
-
-def test_two_scopes_know_nothing_of_each_other(home: Path, root: Path, program: Program) -> None:
-    user = Path.home()
-    before = (tree(root), sorted(str(path) for path in user.rglob("*") if home not in path.parents))
-
-    put(home, root, program, "project")
-    put(home, user, program)
-    assert {install.scope for install in install_manifest.load(home).installs} == {
-        "project",
-        "user",
-    }
-    take(home, root, "project")
-    assert is_installed(settings_of(user), user, program)
-    servers = json_part(program, HOST, "user", user, ".claude.json")
-    assert holds(read(user / ".claude.json"), servers.addition)
-    take(home, user)
-
-    files = sorted(str(path) for path in user.rglob("*") if home not in path.parents)
-    assert (tree(root), [path for path in files if path != str(home)]) == before
-
-
-def test_hooks_of_ours_from_another_time_are_cleared_away(
-    home: Path, root: Path, program: Program
-) -> None:
-    put(home, root, program)
-    path = settings_of(root)
-    found = read(path)
-    found["hooks"]["Stop"] += matcher_groups(HOST, "/old/home", "user")["Stop"]
-    path.write_text(json.dumps(found, indent=2), encoding="utf-8")
-
-    put(home, root, program)
-
-    assert is_installed(path, root, program)
-    assert "/old/home" not in path.read_text()

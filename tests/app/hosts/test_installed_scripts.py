@@ -40,8 +40,10 @@ def test_the_launcher_goes_with_the_last_install(home: Path, root: Path, program
     scripts = [home / LAUNCHER, home / f"{LAUNCHER}-bash"]
     assert all(stat.filemode(path.stat().st_mode) == "-rwx------" for path in scripts)
 
-    assert not {change.path for change in take(home, user).changes} & set(scripts)
-    assert [change.path for change in take(home, root, "project").changes[-2:]] == scripts
+    mine = tree(user / ".claude")
+    assert not {change.path for change in take(home, root, "project").changes} & set(scripts)
+    assert tree(user / ".claude") == mine, "one scope knows nothing of the other"
+    assert [change.path for change in take(home, user).changes[-2:]] == scripts
     assert not any(path.exists() for path in scripts)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from interlock.agents.hosts import claude_code
-from interlock.agents.hosts.host import IS_OPTED_IN, LAUNCHER, cannot_start
-from interlock.agents.hosts.launcher import START, shared_launcher_text
+from interlock.agents.hosts.host import LAUNCHER, cannot_start
+from interlock.agents.hosts.launcher import START
 from interlock.agents.hosts.registry import NAMES
 from interlock.app.hosts.install import PLUGIN, InstallReport, write_plugin
 from interlock.app.hosts.markers import mark_installed
@@ -228,12 +228,3 @@ def test_a_plugin_that_was_left_behind_guards_a_project_that_has_opted_in(
     machine.opt_in()
     denied = Outcome(2, "", f"{cannot_start('claude-code')}\n")
     assert machine.run(["/bin/sh", "-c", command], {}) == denied
-
-
-def test_the_shared_launcher_is_the_same_for_everybody(team: Team) -> None:
-    """It is committed, so a word of one machine in it would be a change for all others."""
-    text = (team.project / ".interlock" / LAUNCHER).read_text()
-
-    assert text == shared_launcher_text()
-    assert str(team.user.parent) not in text
-    assert IS_OPTED_IN not in text, "it denies nothing"

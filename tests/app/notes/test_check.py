@@ -135,17 +135,15 @@ def test_what_is_grave_comes_first_and_quality_last(desk: Desk) -> None:
     desk.file("b.md", "[[Nowhere]]")
     desk.file("tasks/thing.md", "---\ntype: task\n---\n")
     desk.file("z.md", "---\ntitle: [\n---\n")
+    for name in ("a", "b"):
+        desk.file(f"decisions/ADR-001-{name}.md", "---\ntype: decision\n---\ntext")
 
     found = checked(desk).findings
 
-    assert found[0].path == "z.md"
-    assert [one.severity for one in found[1:3]] == ["warning", "warning"]
-    assert "Nowhere" in found[3].what
-    assert {one.rule for one in found[4:]} == {"observations", "relations", "tags"}
-
-
-def test_a_note_that_is_nested_too_deeply_does_not_stop_a_check(desk: Desk) -> None:
-    desk.file("deep.md", "---\na: " + "[" * 5_000 + "]" * 5_000 + "\n---\n")
-    desk.file("z.md", "---\ntitle: [\n---\n")
-
-    assert sorted(grave(checked(desk))) == ["deep.md", "z.md"]
+    assert [(one.path, one.severity) for one in found[:2]] == [
+        ("decisions/ADR-001-b.md", "error"),
+        ("z.md", "error"),
+    ]
+    assert [one.severity for one in found[2:4]] == ["warning", "warning"]
+    assert "Nowhere" in found[4].what
+    assert {one.rule for one in found[5:]} == {"observations", "relations", "tags"}

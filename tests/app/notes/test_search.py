@@ -14,7 +14,6 @@ from interlock.app.notes.results import (
     NoteContext,
     NoteGraph,
     NoteGraphEdge,
-    NotesCheckReport,
     RecentNotes,
 )
 from interlock.app.notes.search import NoteFilter, recent_notes
@@ -239,24 +238,6 @@ def test_a_name_that_several_have_or_none_is_told_apart(desk: Desk) -> None:
     assert isinstance(missing, NoSuchNote)
     assert missing.similar == ("Event log.md",)
     assert isinstance(outside, BadNoteName)
-
-
-def test_a_check_names_what_is_wrong_and_where(desk: Desk) -> None:
-    desk.file("decisions/ADR-001-a.md", "---\ntype: decision\n---\ntext")
-    desk.file("decisions/ADR-001-b.md", "---\ntype: decision\n---\ntext")
-    desk.file("tasks/thing.md", "---\ntype: task\nstatus: sleeping\n---\nsee\n[[Nobody]]")
-    desk.file("broken.md", "---\ntitle: [\n---\n")
-
-    found = check_notes(desk.app, desk.notes)
-
-    assert isinstance(found, NotesCheckReport)
-    graver = {(one.path, one.severity) for one in found.findings if one.severity != "hint"}
-    assert graver == {
-        ("decisions/ADR-001-b.md", "error"),
-        ("tasks/thing.md", "warning"),
-        ("broken.md", "error"),
-    }
-    assert any(one.path == "tasks/thing.md" and one.line == 6 for one in found.findings)
 
 
 HOSTILE = (

@@ -20,7 +20,7 @@ from interlock.store.notes.index import NoteIndex
 from interlock.store.notes.rows import NoteFilter
 from interlock.workspace.files.atomic_file import BYTES_MAX, FileConflict, FileContent, WrittenFile
 from interlock.workspace.projects.notes_folder import NotesFolder
-from tests.app.notes.vault import Coarse, Unprivileged, Vault, now_ms
+from tests.app.notes.vault import Unprivileged, Vault, now_ms
 
 SPAWN: SpawnContext = multiprocessing.get_context("spawn")
 
@@ -68,18 +68,6 @@ def test_a_file_that_was_only_touched_is_not_read_into_the_index_again(vault: Va
 
     assert vault.sync() == SyncReport(0, 0, 0, ())
     assert vault.index.newest_notes(NoteFilter(), limit=1)[0].modified_ms == 5_000
-    assert vault.index.dump() == vault.rebuilt()
-
-
-def test_an_edit_within_one_tick_of_the_clock_is_noticed(vault: Vault) -> None:
-    vault.folder = Coarse(vault.root)
-    vault.put("a.md", "text 0")
-    vault.sync()
-    for number in range(1, 6):
-        before = vault.index.indexed_files()["a.md"]
-        with (vault.root / "a.md").open("r+") as file:
-            file.write(f"text {number}")
-        assert vault.sync().changed == 1, before
     assert vault.index.dump() == vault.rebuilt()
 
 
@@ -141,20 +129,6 @@ def test_a_directory_that_cannot_be_looked_into_takes_nothing_from_the_index(
     (public.root / "b" / "two.md").unlink()
     assert public.sync().removed == 1
     assert public.index.dump() == public.rebuilt()
-
-
-def test_a_file_that_cannot_be_read_keeps_its_row(public: Vault) -> None:
-    public.put("a.md", "first")
-    public.sync()
-    before = public.index.dump()
-    public.put("a.md", "another")
-    (public.root / "a.md").chmod(0)
-    public.folder = Unprivileged(public.root)
-
-    assert public.sync() == SyncReport(0, 0, 0, ("a.md",))
-    assert public.index.dump() == before
-    (public.root / "a.md").chmod(0o644)
-    assert public.sync() == SyncReport(1, 0, 0, ())
 
 
 def test_a_disk_that_is_not_there_takes_nothing_from_the_index(vault: Vault) -> None:

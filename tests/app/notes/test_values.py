@@ -52,14 +52,6 @@ def test_a_status_is_one_of_the_type_of_the_note(desk: Desk) -> None:
     desk.written("A recipe", "x", type="recipe", metadata={"status": "simmering"})
 
 
-def test_what_was_there_before_does_not_stop_another_change(desk: Desk) -> None:
-    desk.file("n.md", '---\npermalink: "../x y"\nstatus: sleepy\ntype: ""\n---\n')
-
-    assert desk.edit("n.md", None, metadata={"owner": "me"}).result == "changed"
-    assert desk.edit("n.md", None, metadata={"status": None}).result == "changed"
-    assert desk.edit("n.md", None, metadata={"permalink": "x/y_z"}).result == "changed"
-
-
 @pytest.mark.parametrize("tags", ["[a, b]", '["a", #b]', "a, b", ["a", "b"]], ids=str)
 def test_tags_are_a_list_however_they_are_given(desk: Desk, tags: object) -> None:
     desk.file("n.md", "---\ntags: [old]\n---\n")

@@ -32,7 +32,7 @@ from interlock.core.session.events import decode_envelope
 from interlock.core.session.feature_review import FeatureReview
 from interlock.core.session.review_events import FeatureReviewed
 from interlock.core.session.state import SessionState
-from interlock.core.session.verdict_outcomes import VerdictOutcome, merge_outcomes
+from interlock.core.session.verdict_outcomes import VerdictOutcome
 from tests.app.races import at_once
 from tests.scenes import SettableClock
 
@@ -123,11 +123,6 @@ def test_the_worst_verdict_is_the_outcome_and_only_good_ones_complete_the_featur
     assert stream.head is not None
     assert stream.head.attended is not None
     assert stream.head.attended.open_reviews == ()
-
-
-def test_no_verdicts_at_all_come_to_nothing() -> None:
-    with pytest.raises(ValueError, match="empty"):
-        merge_outcomes([])
 
 
 def test_a_deadline_counts_what_is_missing_and_the_first_look_decides(

@@ -89,16 +89,6 @@ def test_kept_notes_are_whole_and_the_others_share_what_is_left(app: App, tmp_pa
     assert everything.values == {"area": "core"}
 
 
-def test_a_prompt_quotes_the_notes_of_an_earlier_step(app: App, tmp_path: Path) -> None:
-    workflow = changed(linear(3), 2, prompt="Hold it against this:\n{{notes.step-1}}")
-    answer = handed_in(app, begun(app, tmp_path, workflow), "Three checks.\n- one")
-
-    last = handed_in(app, answer, "in between")
-
-    assert last.answer.pending is not None
-    assert last.answer.pending.prompt == "Hold it against this:\nThree checks.\n- one"
-
-
 def test_notes_that_were_not_accepted_are_shown_again(app: App, tmp_path: Path) -> None:
     demanding = Step(
         linear(1).steps[0].id, "Prove it", "Do it.", output_contract=None, assessment_refs=()

@@ -19,7 +19,6 @@ from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.tokens import RevokedKey
 from interlock.store import gate_rows
-from interlock.store.failures import StoreUnusable
 from tests.scenes import handed_in, output, started
 from tests.sessions import begin_recorded
 
@@ -127,12 +126,3 @@ def test_tokens_survive_a_change_of_keys_until_the_old_one_is_revoked(
 
     assert advance(app, first.answer.continue_token, output("x")) == BadToken(RevokedKey(old))
     assert handed_in(app, second).answer.kind == "ok"
-
-
-@pytest.mark.sqlite
-def test_a_keyring_that_cannot_be_written_says_so(app: App, home: Path) -> None:
-    (home / "keyring.lock").unlink()
-    (home / "keyring.lock").mkdir()
-
-    with pytest.raises(StoreUnusable, match="keyring"):
-        app.keyring.rotate()

@@ -15,12 +15,11 @@ from interlock.app.coordination.participants import Participant
 from interlock.app.coordination.project_desk import open_desk
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
-from interlock.app.runs import approvals, user_actions
+from interlock.app.runs import user_actions
 from interlock.app.runs.waiting import WaitingForUser, count_waiting, list_waiting, wait_in_session
 from interlock.core.coordination.messages import MessageDraft
 from interlock.core.coordination.records import OVERSEER, Message
 from interlock.core.protocol.gated_session import Conversation
-from interlock.core.session.approve import ApprovalVerdict
 from interlock.core.session.run_head import BLOCKED_IN_ROW_MAX
 from interlock.store.records import ListedSession, SessionFilter
 from tests.core.views.driven_runs import GAP, Driven, step
@@ -50,19 +49,6 @@ def test_an_ordinary_step_and_a_few_refusals_wait_for_nobody(app: App, tmp_path:
 
     assert waiting(app) == WaitingForUser((), (), (), ())
     assert not wait_in_session(listed(app)).status.needs_you
-
-
-def test_an_approval_waits_until_it_is_answered(app: App, tmp_path: Path) -> None:
-    asked = {"kind": "human_approval", "question": "Is the plan good?"}
-    run = Driven(app, tmp_path, step("plan", requireConfirmation=asked), step("build"))
-    run.hand_in("The plan")
-    (found,) = waiting(app).approvals
-    assert found.question == "Is the plan good?"
-    assert wait_in_session(listed(app)).status.word == "waits for approval"
-
-    approvals.answer(app, found.approval, ApprovalVerdict("granted", "user"))
-
-    assert waiting(app).count == 0
 
 
 def test_a_step_that_asks_the_user_waits_with_what_the_agent_was_given(

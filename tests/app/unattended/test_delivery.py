@@ -25,10 +25,13 @@ KINDS = ("github", "gitlab")
 TOKEN_LIKE = "ghp_" + "a1" * 20
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture
 def stub(request: pytest.FixtureRequest) -> Iterator[StubForge]:
-    with StubForge(request.param) as made:
+    with StubForge(getattr(request, "param", "gitlab")) as made:
         yield made
+
+
+at_each_forge = pytest.mark.parametrize("stub", KINDS, indirect=True)
 
 
 @pytest.fixture
@@ -41,6 +44,7 @@ def outcomes(state: DeliveryState) -> dict[str, str]:
 
 
 @pytest.mark.both_stores
+@at_each_forge
 def test_a_result_becomes_a_branch_a_draft_request_and_a_comment(scene: DeliveryScene) -> None:
     session = scene.do_work(scene.wish())
     assert [one for one, _ in list_undelivered(scene.app)] == [session]
@@ -103,7 +107,6 @@ def test_whatever_fails_once_everything_is_there_once(
 
 
 @pytest.mark.invariant("delivered-once")
-@pytest.mark.parametrize("stub", ["gitlab"], indirect=True)
 @pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("program", ["upload-pack", "receive-pack"])
 def test_a_remote_that_is_away_once_has_the_branch_once(
@@ -126,6 +129,7 @@ def test_a_remote_that_is_away_once_has_the_branch_once(
 
 
 @pytest.mark.both_stores
+@at_each_forge
 @pytest.mark.invariant("delivered-once")
 def test_delivered_again_everything_is_found_and_nothing_made(scene: DeliveryScene) -> None:
     session = scene.do_work(scene.wish())
@@ -245,6 +249,7 @@ def test_a_file_that_nobody_has_named_is_not_pushed(scene: DeliveryScene) -> Non
     assert scene.pushed() == []
 
 
+@at_each_forge
 def test_a_request_that_was_closed_meanwhile_is_not_commented_on(scene: DeliveryScene) -> None:
     number = scene.stub.open_merge_request().number
     session = scene.do_work(scene.wish("comment", number=number))
@@ -258,6 +263,7 @@ def test_a_request_that_was_closed_meanwhile_is_not_commented_on(scene: Delivery
     assert list_undelivered(scene.app) == []
 
 
+@at_each_forge
 def test_a_review_is_a_comment_and_nothing_else(scene: DeliveryScene) -> None:
     number = scene.stub.open_merge_request().number
     scene.stub.add_comment(number, "Please look", author="ana")
@@ -345,7 +351,6 @@ def preview_of(scene: DeliveryScene, session: SessionId) -> DeliveryPreview:
     return preview
 
 
-@pytest.mark.parametrize("stub", ["gitlab"], indirect=True)
 def test_the_token_is_on_no_command_line_and_in_no_environment(
     scene: DeliveryScene, tmp_path: Path
 ) -> None:
