@@ -39,6 +39,7 @@ from interlock.core.session.events import (
 )
 from interlock.core.session.plan import Stream
 from interlock.core.views.graph import GraphNode, RunGraph
+from interlock.workspace.git import runner
 from tests.effort import scale
 from tests.scenes import handed_in, output, shown, started
 from tests.sessions import begin_recorded
@@ -320,22 +321,35 @@ def test_a_chain_that_is_sound_and_tells_nonsense_is_refused_before_anything_is_
     assert app.reader.stats().sessions == 0
 
 
-def test_a_commit_from_a_bundle_is_never_an_option_of_git(app: App, tmp_path: Path) -> None:
+def test_a_commit_from_a_bundle_is_never_an_option_of_git(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     subprocess.run(["git", "-C", str(tmp_path), "init", "-q", "-b", "main"], check=True)
     plain = exported(app, started(app, tmp_path)).document
-    target = tmp_path / "PWNED"
+    calls, real = list[tuple[str, ...]](), runner.run_git
 
-    def poison(envelopes: list[Envelope]) -> None:
-        at = next(n for n, e in enumerate(envelopes) if isinstance(e.event, ObservationRecorded))
-        seen = ObservationRecorded("main", f"--output={target}")
-        envelopes[at] = msgspec.structs.replace(envelopes[at], event=seen)
+    def run_git(directory: Path, *arguments: str, **options: Any) -> Any:
+        calls.append(arguments)
+        return real(directory, *arguments, **options)
 
-    session = bundle.import_as_new(app, rechained(plain, poison))
+    monkeypatch.setattr(runner, "run_git", run_git)
 
-    assert isinstance(session, str), session
-    query = ResumeQuery(tmp_path, session=session)
-    assert find_resumable_runs(app.reader, app.keyring, query)
-    assert list(tmp_path.glob("PWNED*")) == [], "git appends to the name"
+    def commands_with(commit: str) -> list[str]:
+        def forge(envelopes: list[Envelope]) -> None:
+            at = next(
+                n for n, one in enumerate(envelopes) if isinstance(one.event, ObservationRecorded)
+            )
+            seen = ObservationRecorded("main", commit)
+            envelopes[at] = msgspec.structs.replace(envelopes[at], event=seen)
+
+        session = bundle.import_as_new(app, rechained(plain, forge), tmp_path)
+        assert isinstance(session, str), session
+        query = ResumeQuery(tmp_path, session=session)
+        assert find_resumable_runs(app.reader, app.keyring, query)
+        return [word for call in calls for word in call if commit in word]
+
+    assert commands_with("0" * 40), "git is asked about a commit"
+    assert commands_with("--output=PWNED") == []
 
 
 def test_a_long_session_can_be_carried_elsewhere_and_keeps_its_times(
