@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from interlock.agents.hosts.launcher import Program
+from interlock.app.hosts import doctor
 from interlock.app.hosts import install as use
 
 PLACE_VARIABLES = (
@@ -23,8 +24,9 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def clean_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that needs no time to compile."""
+    """One that needs no time to compile, and cannot confine."""
     monkeypatch.setattr(use, "STANDALONE", ())
+    monkeypatch.setattr(doctor, "landlock_abi", lambda: 0)
     for name in PLACE_VARIABLES:
         monkeypatch.delenv(name, raising=False)
 

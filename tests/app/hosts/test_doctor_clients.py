@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from interlock.agents.hosts.registry import NAMES, host_named
+from interlock.agents.hosts.registry import NAMES
 from interlock.app.clock import SystemClock
 from interlock.app.context import open_app
 from interlock.app.gate import gate_journal
-from interlock.app.hosts import doctor
 from interlock.app.hosts.proofs import PROBE_SESSION_PREFIX
 from interlock.workspace.machine import clients, processes
 from interlock.workspace.machine.processes import Process
@@ -27,10 +26,7 @@ CONFIG = '[mcp]\ntoolsets = ["workflow"]\n'
 
 
 @pytest.fixture
-def scene(
-    request: pytest.FixtureRequest, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Scene:
-    monkeypatch.setattr(doctor, "landlock_abi", lambda: 0)
+def scene(request: pytest.FixtureRequest, home: Path, tmp_path: Path) -> Scene:
     made = Scene(home, tmp_path, getattr(request, "param", "claude-code"))
     write(Path.home() / ".gemini" / "trustedFolders.json", f'{{"{made.root}": "TRUST_FOLDER"}}')
     return made
@@ -207,19 +203,16 @@ def test_work_without_a_word_from_the_hooks_is_found(scene: Scene, sign: str) ->
     assert scene.problems() == {}
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_what_the_user_must_do_for_the_hooks_is_in_the_hint(
-    name: str, home: Path, tmp_path: Path
-) -> None:
+@each_host
+def test_what_the_user_must_do_for_the_hooks_is_in_the_hint(scene: Scene) -> None:
     """A Codex that was not asked about them says nothing, for example."""
-    scene = Scene(home, tmp_path, name)
     app = open_app(scene.home)
     started(app, scene.root)
     app.close()
 
     (check,) = [check for check in scene.checks() if check.name == "heard"]
 
-    wanted = host_named(name).after_install
+    wanted = scene.host.after_install
     assert check.hint.startswith(f"Start {scene.host.title} anew.")
     assert check.hint.endswith(wanted[0] if wanted else "anew.")
 

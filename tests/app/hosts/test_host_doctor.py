@@ -9,7 +9,6 @@ from interlock.agents.hosts import codex
 from interlock.agents.hosts.host import JsonPart, OwnFile, TomlPart
 from interlock.agents.hosts.registry import NAMES
 from interlock.app.clock import SystemClock
-from interlock.app.hosts import doctor
 from interlock.app.hosts.install import Scope
 from tests.app.hosts.doctor_scene import VERSIONS, Scene
 from tests.app.hosts.installs import PLACES, SCOPES, write
@@ -23,10 +22,7 @@ def place() -> tuple[str, Scope]:
 
 
 @pytest.fixture
-def scene(
-    place: tuple[str, Scope], home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Scene:
-    monkeypatch.setattr(doctor, "landlock_abi", lambda: 0)
+def scene(place: tuple[str, Scope], home: Path, tmp_path: Path) -> Scene:
     made = Scene(home, tmp_path, *place)
     if made.host.name == "gemini":
         trust_folder(made.root)
@@ -126,10 +122,7 @@ def test_a_fault_is_found_and_comes_with_what_to_do(scene: Scene, fault: str) ->
 
 
 @pytest.mark.parametrize("host", NAMES)
-def test_two_scopes_are_told_and_are_no_problem(
-    host: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(doctor, "landlock_abi", lambda: 0)
+def test_two_scopes_are_told_and_are_no_problem(host: str, home: Path, tmp_path: Path) -> None:
     scene = Scene(home, tmp_path, host)
     trust_folder(scene.root)
     scene.install(at_ms=1, scope="project")
@@ -178,9 +171,8 @@ SWITCHED_OFF: dict[str, tuple[str, str, str]] = {
 
 @pytest.mark.parametrize("case", SWITCHED_OFF)
 def test_hooks_that_the_settings_switch_off_are_found(
-    case: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    case: str, home: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(doctor, "landlock_abi", lambda: 0)
     scene = Scene(home, tmp_path, case.partition(" ")[0])
     trust_folder(scene.root)
     name, text, word = SWITCHED_OFF[case]

@@ -30,6 +30,7 @@ class Closed:
 
     def __init__(self, place: Path) -> None:
         self.app = open_app(place / "home")
+        self.is_reached = True
         self.open, self.closed = place / "open", place / "theirs" / "closed"
         for project in (self.open, self.closed):
             (project / ".git").mkdir(parents=True)
@@ -43,7 +44,8 @@ def shut(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Closed]:
     Closed(tmp_path).app.close()
     with place_of_nobody() as place, nobody():
         made = Closed(place)
-        shut = made.closed if request.param == "the directory" else made.closed.parent
+        made.is_reached = request.param == "the directory"
+        shut = made.closed if made.is_reached else made.closed.parent
         shut.chmod(0)
         yield made
         made.app.close()
@@ -57,7 +59,8 @@ def test_what_is_shown_is_what_can_be_looked_into(shut: Closed) -> None:
     assert with_notes(app, known_projects(app)) == [str(shut.open)]
     assert known_workspace(app, str(shut.open)) == shut.open
     asked = known_workspace(app, str(shut.closed))
-    assert isinstance(asked, Explanation) == (str(shut.closed) not in known_workspaces(app))
+    assert (str(shut.closed) in known_workspaces(app)) == shut.is_reached
+    assert isinstance(asked, Explanation) != shut.is_reached
 
 
 def test_nothing_about_notes_keeps_the_page_of_a_session_from_being_shown(shut: Closed) -> None:

@@ -146,6 +146,7 @@ def test_a_notes_folder_that_is_a_link_is_refused_even_within_the_project(
 
     refusal = open_notes(app, desk.root)
 
+    assert isinstance(refusal, FolderOutsideProject)
     assert refusal == FolderOutsideProject(".interlock/notes")
     assert "link" in refusal.explain().error
     assert "config" not in refusal.explain().error

@@ -45,12 +45,6 @@ def test_a_project_is_known_once_its_notes_were_used(app: App, desk: Desk, other
     assert known_workspaces(app) == (), "where a workflow may be started is another question"
 
 
-def test_a_project_is_known_by_the_first_note_that_is_written(app: App, desk: Desk) -> None:
-    desk.written("One", "text")
-
-    assert known_projects(app) == (str(desk.root),)
-
-
 def test_a_project_without_a_notes_folder_is_not_listed(app: App, desk: Desk) -> None:
     assert isinstance(open_notes(app, desk.root), OpenedNotes)
 

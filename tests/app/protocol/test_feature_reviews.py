@@ -118,11 +118,9 @@ def test_the_worst_verdict_is_the_outcome_and_only_good_ones_complete_the_featur
     work = state_of(timed, session).orchestrator_workflow
     assert work is not None
     assert work.workflow_phase == ("planning" if is_blocking else "complete")
-    stream = timed.reader.stream(session)
-    assert stream is not None
-    assert stream.head is not None
-    assert stream.head.attended is not None
-    assert stream.head.attended.open_reviews == ()
+    attended = session_record.attended_head(timed, session)
+    assert attended is not None
+    assert attended.open_reviews == ()
 
 
 def test_a_deadline_counts_what_is_missing_and_the_first_look_decides(

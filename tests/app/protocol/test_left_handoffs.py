@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app.callers.session_record import state_of
+from interlock.app.callers.session_record import attended_head, state_of
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import delegations, deletion, gated_sessions, left_handoffs
@@ -40,11 +40,9 @@ def state(app: App, session: SessionId) -> SessionState:
 def pending(app: App, session: SessionId) -> list[str]:
     work = state(app, session).orchestrator_workflow
     agents = [one.to_agent for one in (work.pending_handoffs if work else ())]
-    stream = app.reader.stream(session)
-    assert stream is not None
-    assert stream.head is not None
-    assert stream.head.attended is not None
-    assert list(stream.head.attended.awaited_agents) == agents
+    attended = attended_head(app, session)
+    assert attended is not None
+    assert list(attended.awaited_agents) == agents
     return agents
 
 
