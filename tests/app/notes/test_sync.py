@@ -131,6 +131,20 @@ def test_a_directory_that_cannot_be_looked_into_takes_nothing_from_the_index(
     assert public.index.dump() == public.rebuilt()
 
 
+def test_a_file_that_cannot_be_read_keeps_its_row(public: Vault) -> None:
+    public.put("a.md", "first")
+    public.sync()
+    before = public.index.dump()
+    public.put("a.md", "another")
+    (public.root / "a.md").chmod(0)
+    public.folder = Unprivileged(public.root)
+
+    assert public.sync() == SyncReport(0, 0, 0, ("a.md",))
+    assert public.index.dump() == before
+    (public.root / "a.md").chmod(0o644)
+    assert public.sync() == SyncReport(1, 0, 0, ())
+
+
 def test_a_disk_that_is_not_there_takes_nothing_from_the_index(vault: Vault) -> None:
     disk = vault.base / "disk"
     vault.folder = NotesFolder(disk / "notes")
