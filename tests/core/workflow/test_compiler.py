@@ -3,16 +3,13 @@
 import json
 from typing import Any
 
-import msgspec
 import pytest
 
-from interlock.core.workflow.builtins import FEATURES, PASSAGES
+from interlock.core.workflow.builtins import FEATURES
 from interlock.core.workflow.compile_context import Library
 from interlock.core.workflow.compiled_workflow import CompiledLoop, CompiledPart, CompiledStep
 from interlock.core.workflow.compiler import EMPTY_LIBRARY
 from tests.core.workflow.workflow_samples import (
-    EVERYTHING,
-    KNOWN,
     Doc,
     call,
     compiled,
@@ -53,24 +50,6 @@ def in_order(text: str, *wanted: str) -> bool:
     return True
 
 
-def test_blocks_become_one_text_in_a_fixed_order() -> None:
-    said = [{"kind": "text", "text": "First: "}, {"kind": "ref", "refId": "wr.refs.memory_query"}]
-    blocks = {
-        "verify": ["V."],
-        "outputRequired": {"answer": "O."},
-        "procedure": ["P.", "2) Q.", said],
-        "constraints": ["C."],
-        "goal": "G.",
-    }
-    [one] = steps(workflow(step(promptBlocks=blocks, guidance=["H."], askForFiles=True)))
-
-    passage = f"3. First: {PASSAGES['memory_query']}"
-    assert in_order(one.prompt, "G.", "- C.", "1. P.", "2) Q.", passage, "`answer`: O.", "- V.")
-    assert in_order(one.prompt, "- V.", "- H.", "ask the user")
-    assert "\n2) Q." in one.prompt, "what is numbered already is not numbered again"
-    assert one.injected == ()
-
-
 def test_a_function_is_told_where_it_is_spoken_of_and_the_nearest_definition_counts() -> None:
     def function(said: str) -> list[Doc]:
         return [{"name": "f", "definition": said, "parameters": ["x", {"name": "y"}]}]
@@ -109,28 +88,6 @@ def test_slots_are_filled_everywhere_and_the_project_beats_the_default() -> None
         assert (one.title, one.agent_role, one.fragments[0].text) == (wanted,) * 3
         assert wanted in one.prompt
         assert found.guidance == (wanted,)
-
-
-def test_the_head_is_compiled_as_far_as_a_run_needs_it() -> None:
-    found = compiled(EVERYTHING, KNOWN).pinned.workflow
-
-    assert (found.id, found.version, found.kind) == ("made.everything", "1.0.0", "workflow")
-    assert found.step_count == len(list(found.steps_with_loops())) == 13
-    assert found.preconditions == ("There is a garden.",)
-    assert (found.questions, found.guidance) == (("How deep?",), ("Small steps.",))
-    assert [(one.name, one.default, one.is_required) for one in found.inputs] == [
-        ("depth", None, True),
-        ("n", '{"a":null,"b":[1.5]}', False),
-    ]
-    assert json.loads(found.context_schema or "") == EVERYTHING["contextSchema"]
-    assert list(msgspec.to_builtins(found.references)) == EVERYTHING["references"]
-    assert found.capabilities == EVERYTHING["capabilities"]
-    assert msgspec.to_builtins(found.recommended_preferences) == {
-        "autonomy": "guided",
-        "riskPolicy": "balanced",
-    }
-    assert found.shows_unset, "it says which WorkRail it was written for"
-    assert not compiled(workflow(step())).pinned.workflow.shows_unset
 
 
 def test_loops_keep_their_shape_and_a_named_body_moves_into_its_loop() -> None:
@@ -244,29 +201,6 @@ def test_a_feature_is_in_every_step_that_says_so_and_in_no_other(feature: str) -
         assert one.prompt.count(lines[0]) <= 1
 
 
-def test_verification_and_audit_come_behind_the_step_under_its_condition() -> None:
-    asks = step(
-        runCondition=SEES,
-        verification={"command": "make check", "prompt": "Prove it."},
-        audit={"prompt": "Look.", "rubric": ["R."]},
-    )
-
-    one, proof, audit = steps(workflow(asks))
-
-    assert (proof.id, audit.id) == ("a__verification", "a__audit")
-    assert in_order(proof.prompt, "Prove it.", "make check")
-    assert in_order(audit.prompt, "Look.", "R.")
-    assert proof.contract
-    assert (proof.contract.name, proof.contract.is_required) == ("verification", True)
-    assert audit.contract is None
-    [together] = compiled(workflow(asks)).pinned.workflow.steps
-    assert condition(together) == SEES, "whatever the step does, it is proven"
-    assert condition(one) is condition(proof) is condition(audit) is None
-    assert injected(proof) == [("step", "verification of a")]
-    assert injected(audit) == [("step", "audit of a")]
-    assert (proof.pointer, audit.pointer) == ("/steps/0/verification", "/steps/0/audit")
-
-
 OWES: Doc = {"outputContract": {"contractRef": "wr.contracts.loop_control"}}
 
 
@@ -330,27 +264,6 @@ def test_a_loop_with_a_condition_asks_nobody() -> None:
         assert one.body[0].contract is None
 
 
-def test_a_contract_is_compiled_in_with_its_schema() -> None:
-    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
-    document = workflow(
-        step("a", outputContract={"contractRef": "mine", "required": False}),
-        step("b", outputContract={"contractRef": "wr.contracts.gate_verdict"}),
-        contracts={"mine": {"schema": schema, "example": {"n": 1}}},
-    )
-
-    a, b = (one.contract for one in steps(document))
-
-    assert a
-    assert b
-    assert (a.name, a.is_required, json.loads(a.example)) == (
-        "mine",
-        False,
-        {"n": "<whole number, like 1>", "kind": "mine"},
-    )
-    assert json.loads(a.schema)["properties"]["n"] == {"type": "integer"}
-    assert (b.name, b.is_required) == ("gate_verdict", True)
-
-
 def test_a_contract_beats_criteria_and_that_is_said() -> None:
     criteria = {"type": "length", "min": 3}
     both = step("b", validationCriteria=criteria, outputContract={"contractRef": "gap"})
@@ -385,11 +298,3 @@ def test_confirmations_and_approvals_are_two_things() -> None:
     assert (d.approval.condition, d.approval.on_timeout) == ('{"equals":1,"var":"x"}', "deny")
     assert e.approval
     assert (e.approval.timeout_ms, e.approval.on_timeout) == (60_000, "grant")
-
-
-def test_an_assessment_goes_with_the_step_that_refers_to_it() -> None:
-    one, *others = steps(EVERYTHING, KNOWN)
-
-    assert [found.id for found in one.assessments] == ["risk"]
-    assert one.consequences[0].effect.guidance == "Make it smaller."
-    assert not any(found.assessments or found.consequences for found in others)

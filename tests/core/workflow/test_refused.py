@@ -208,10 +208,6 @@ def test_every_problem_has_its_rule_its_place_and_words() -> None:
         assert str(one).startswith(f"line {one.line}, column {one.column}, {one.pointer}: ")
 
 
-def test_what_is_wrong_is_listed_only_once() -> None:
-    assert problems(workflow(step("a"), step("a"))) == [("id", "/steps/1/id")]
-
-
 def named(name: str, body: str) -> Doc:
     return {**loop(name, FOR), "body": body}
 
@@ -304,13 +300,6 @@ def test_the_variables_of_loops_need_no_declaration() -> None:
 
 def test_a_warning_about_guidance_points_there() -> None:
     assert warnings(workflow(step(guidance=["{{1 + 1}}"]))) == [("prompt", "/steps/0/guidance/0")]
-
-
-def test_broken_json_is_placed_behind_a_byte_order_mark_too() -> None:
-    found = compile_content(b"\xef\xbb\xbf{\n  oops\n}")
-
-    assert isinstance(found, InvalidWorkflow)
-    assert (found.problems[0].line, found.problems[0].column) == (2, 3)
 
 
 def test_a_routine_that_is_not_called_changes_nothing() -> None:
