@@ -1,6 +1,5 @@
 """The laws of conditions: properties that hold for every condition and every context."""
 
-import itertools
 import json
 import re
 from typing import Any
@@ -82,22 +81,6 @@ def test_the_answer_is_that_of_a_naive_reader(written: Json, context: dict[str, 
         for step in found.pointer.split("/")[1:]:
             here = here[int(step)] if step.isdigit() else here[step]
         assert here["var"] == found.var
-
-
-def without_place(found: bool | UnusableValue) -> object:  # noqa: FBT001
-    return (found.var, found.message) if isinstance(found, UnusableValue) else found
-
-
-@given(st.lists(CONDITIONS, min_size=1, max_size=3), CONTEXTS)
-def test_not_all_is_one_not_and_not_one_is_all_not(
-    parts: list[Json], context: dict[str, Json]
-) -> None:
-    negated: list[Json] = [{"not": part} for part in parts]
-
-    for one, other in itertools.permutations(["and", "or"]):
-        outside = evaluate(taken({"not": {one: parts}}), context)
-        inside = evaluate(taken({other: negated}), context)
-        assert without_place(outside) == without_place(inside)
 
 
 @given(CONDITIONS)

@@ -1,8 +1,6 @@
 """Conditions: what is taken, what is answered, and what has no answer."""
 
 import re
-import subprocess
-import sys
 from types import MappingProxyType
 from typing import Any
 
@@ -85,23 +83,6 @@ def test_parts_are_asked_from_left_to_right_until_the_answer_is_known() -> None:
     assert answer({"and": [YES, NO, ODD]}, x="a", yes=1) is False
 
 
-@pytest.mark.parametrize(
-    ("written", "pointer"),
-    [
-        ({"or": [ODD, YES]}, "/or/0"),
-        ({"and": [ODD, NO]}, "/and/0"),
-        ({"and": [YES, {"not": {"or": [NO, ODD]}}, NO]}, "/and/1/not/or/1"),
-    ],
-)
-def test_what_has_no_answer_ends_the_search_and_says_where_it_stands(
-    written: Json, pointer: str
-) -> None:
-    found = answer(written, x="a", yes=1)
-
-    assert isinstance(found, UnusableValue)
-    assert found.pointer == pointer
-
-
 CONTEXT: dict[str, Json] = {
     "a": {"b": [{"c": 1}, "two"], "0": "zero", "length": 7},
     "name": "größe",
@@ -173,7 +154,6 @@ def test_a_long_condition_is_cut_short() -> None:
         (asked("matches", "(?=a)"), "/matches", "cannot be searched for in linear time: invalid p"),
         (asked("matches", "a{900}b{900}"), "/matches", "the patterns of a condition may have 1500"),
         (asked("matches", "a" * 1001), "/matches", "has a text of more than 1000 characters"),
-        (asked("in", ["", "a" * 1001]), "/in/1", "has a text of more than 1000 characters"),
         (asked("equals", {"k" * 1001: 1}), "/equals", "has a text of more than 1000 characters"),
         (asked("equals", 2**53), "/equals", "the integer is 2^53 or more"),
         (asked("in", [1e20]), "/in/0", "the integer is 2^53 or more"),
@@ -290,10 +270,3 @@ def test_any_value_is_either_taken_or_refused_in_words(value: Json) -> None:
         assert parse(c.to_json(parsed)) == parsed
         assert c.describe(parsed)
         evaluate(parsed, {"a": "b"})
-
-
-def test_the_engines_are_not_imported_before_they_are_needed() -> None:
-    code = "import sys, interlock.core.workflow.conditions; print(*sys.modules)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-
-    assert not {"re2", "rfc8785", "difflib"} & set(run.stdout.split())

@@ -8,8 +8,6 @@ from interlock.core.canonical import Json
 from interlock.core.workflow.conditions import Flaw
 from interlock.core.workflow.contracts import Contract, check, local_contract
 
-Schema = dict[str, Any]
-
 
 def flaws(name: str, schema: Any, example: Any) -> tuple[Flaw, ...]:
     made = local_contract(name, schema, example, "/c")
@@ -27,14 +25,6 @@ def flaws(name: str, schema: Any, example: Any) -> tuple[Flaw, ...]:
         ("own", [], {}, "/schema", "wants an object"),
         ("own", {}, None, "/example", "wants an object"),
         ("own", {"maximum": 1e20}, {}, "/schema/maximum", "the integer is 2^53 or more"),
-        ("own", {"type": "text"}, {}, "/schema/type", "it is not valid under any"),
-        (
-            "own",
-            {"items": {"$ref": "http://x.test"}},
-            {},
-            "/schema/items/$ref",
-            "only #/$defs/name",
-        ),
         ("own", {}, {"a": "x" * 2000}, "/example", "more than 2000 bytes"),
         ("own", {}, {"kind": "other"}, "/example/kind", 'must be "own", or left out'),
         (
@@ -72,15 +62,6 @@ def test_all_flaws_are_told_at_once() -> None:
     assert sorted(flaw.pointer for flaw in found) == sorted(f"/c{place}" for place in places)
     two = {"required": ["a", "b"]}
     assert [flaw.pointer for flaw in flaws("own", two, {})] == ["/c/example/a", "/c/example/b"]
-
-
-@pytest.mark.timeout(20)
-def test_a_schema_that_has_no_end_or_costs_too_much_is_refused() -> None:
-    again: Schema = {"$ref": "#/$defs/a", "$defs": {"a": {"items": {"$ref": "#/$defs/a"}}}}
-
-    assert "refers to itself" in flaws("own", again, {})[0].message
-    assert flaws("own", {"enum": list(range(2_000))}, {})
-    assert flaws("own", {"properties": {"a" * 70_000: {}}}, {})
 
 
 @pytest.mark.parametrize(

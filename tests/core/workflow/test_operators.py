@@ -1,8 +1,6 @@
 """Operators: what each answers, what it refuses, and how it is said."""
 
-import re
-from decimal import Decimal
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,7 +9,6 @@ from hypothesis import strategies as st
 from interlock.core import canonical
 from interlock.core.canonical import Json
 from interlock.core.workflow.operators import (
-    OPERATORS,
     Operator,
     compare,
     expected_operand,
@@ -41,6 +38,7 @@ from interlock.core.workflow.operators import (
         ("equals", None, None, True),
         ("equals", None, False, False),
         ("equals", "", None, False),
+        ("equals", None, "", False),
         ("equals", ["A"], ["a"], False),
         ("equals", [1, {"k": True}], [1.0, {"k": True}], True),
         ("equals", [True], [1], False),
@@ -52,11 +50,18 @@ from interlock.core.workflow.operators import (
         ("equals", "1" * 5_000, 1, False),
         ("not_equals", "Small", "SMALL", False),
         ("not_equals", None, "Small", True),
+        ("not_equals", None, None, False),
         ("equalsExactly", "Small", "SMALL", False),
         ("equalsExactly", "5", 5, False),
         ("equalsExactly", 1.0, 1, True),
         ("equalsExactly", True, 1, False),
         ("equalsExactly", "true", True, False),
+        ("equalsExactly", None, None, True),
+        ("gt", None, 0, False),
+        ("gte", None, "a", False),
+        ("contains", None, "", False),
+        ("matches", None, "", False),
+        ("in", None, [0, "", False], False),
         ("gt", 6, 5, True),
         ("gt", 5, 5, False),
         ("gt", "10", "9", True),
@@ -102,33 +107,6 @@ def test_a_comparison_is_answered(
 
 
 @pytest.mark.parametrize(
-    ("operator", "wanted", "expected"),
-    [
-        ("equals", None, True),
-        ("equalsExactly", None, True),
-        ("not_equals", None, False),
-        ("equals", "", False),
-        ("gt", 0, False),
-        ("gte", "a", False),
-        ("lt", 0, False),
-        ("lte", 0, False),
-        ("contains", "", False),
-        ("startsWith", "", False),
-        ("endsWith", "", False),
-        ("matches", "", False),
-        ("in", [0, "", False], False),
-        ("exists", True, False),
-    ],
-)
-def test_an_unset_variable_is_null_and_that_is_not_zero_nor_empty(
-    operator: Operator,
-    wanted: Json,
-    expected: bool,  # noqa: FBT001
-) -> None:
-    assert compare(None, operator, wanted) is expected
-
-
-@pytest.mark.parametrize(
     ("operator", "value", "wanted", "needed"),
     [
         ("gt", "many", 5, "a number"),
@@ -159,85 +137,6 @@ VALUES: st.SearchStrategy[Any] = st.sampled_from(
         *("false", [], ["a"], [1, "5"], [True, None], [5.0], {}, {"k": 1}, {"k": True}),
     ]
 )
-
-
-@st.composite
-def questions(draw: st.DrawFn) -> tuple[Operator, Json]:
-    operator = draw(st.sampled_from(OPERATORS))
-    kinds = VALUES | st.lists(VALUES, max_size=3) | st.booleans()
-    return operator, draw(kinds.filter(lambda value: expected_operand(operator, value) is None))
-
-
-class NoAnswer(Exception):
-    pass
-
-
-def folded(value: Any) -> tuple[str, object]:
-    is_text = isinstance(value, str)
-    if isinstance(value, bool) or (is_text and value.lower() in ("true", "false")):
-        return "boolean", str(value).lower()
-    if isinstance(value, int | float) or (
-        is_text and re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?", value)
-    ):
-        return "number", Decimal(str(value))
-    return ("text", value.lower()) if is_text else ("other", canonical.encode(value))
-
-
-def naive_order(value: Any, operator: str, wanted: Any) -> bool:
-    kinds = {folded(value)[0], folded(wanted)[0]} - {"number"}
-    if isinstance(value, bool) or "other" in kinds:
-        raise NoAnswer
-    if not kinds:
-        one: Any = folded(value)[1]
-        other: Any = folded(wanted)[1]
-    elif "number" not in {folded(value)[0], folded(wanted)[0]}:
-        one, other = value.lower(), wanted.lower()
-    else:
-        raise NoAnswer
-    return {"gt": one > other, "gte": one >= other, "lt": one < other, "lte": one <= other}[
-        operator
-    ]
-
-
-def naive(value: Any, operator: str, wanted: Any) -> bool:
-    match operator:
-        case "equals":
-            return folded(value) == folded(wanted)
-        case "not_equals":
-            return folded(value) != folded(wanted)
-        case "equalsExactly":
-            return canonical.encode(value) == canonical.encode(wanted)
-        case "in":
-            return folded(value) in [folded(item) for item in wanted]
-        case "exists":
-            return (value is not None) is wanted
-        case _ if value is None:
-            return False
-        case "gt" | "gte" | "lt" | "lte":
-            return naive_order(value, operator, wanted)
-        case "contains" if isinstance(value, list):
-            return folded(wanted) in [folded(item) for item in cast("list[Json]", value)]
-        case _ if not isinstance(value, str) or not isinstance(wanted, str):
-            raise NoAnswer
-        case "contains":
-            return re.search(re.escape(wanted), value, re.IGNORECASE) is not None
-        case "startsWith":
-            return re.match(re.escape(wanted), value, re.IGNORECASE) is not None
-        case "endsWith":
-            return re.search(re.escape(wanted) + r"\Z", value, re.IGNORECASE) is not None
-        case _:
-            return re.search(wanted, value) is not None
-
-
-@given(VALUES, questions())
-def test_the_answer_is_that_of_a_naive_reader(value: Json, question: tuple[Operator, Json]) -> None:
-    operator, wanted = question
-
-    try:
-        expected = naive(value, operator, wanted)
-    except NoAnswer:
-        expected = None
-    assert compare(value, operator, wanted) is expected
 
 
 @given(VALUES, VALUES.filter(lambda value: expected_operand("gt", value) is None))
@@ -320,12 +219,6 @@ def test_a_pattern_is_weighed_or_refused_with_the_reason() -> None:
     assert instruction_count("(?=a)b") == "invalid perl operator: (?="
     assert instruction_count(r"(a)\1") == "invalid escape sequence: \\1"
     assert instruction_count(r"\pL{99}") == "pattern too large - compile failed"
-
-
-@pytest.mark.timeout(20)
-@pytest.mark.parametrize("pattern", ["(a+)+$", "^(a|aa)*$", "(.*)*x", "^(([a-z])+.)+[A-Z]([a-z])+"])
-def test_a_pattern_takes_linear_time(pattern: str) -> None:
-    assert compare("a" * 100_000 + "b", "matches", pattern) is False
 
 
 def test_a_deep_value_is_compared_without_end_of_stack() -> None:

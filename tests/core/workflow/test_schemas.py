@@ -20,6 +20,7 @@ from interlock.core.workflow.schemas import (
     subschema_at,
     undeclared_members,
 )
+from tests.core.workflow.workflow_samples import exists
 
 Schema = dict[str, Any]
 
@@ -198,14 +199,6 @@ SCHEMAS = st.recursive(PLAIN, larger, max_leaves=4).filter(
 )
 
 
-def look_up(value: Json, pointer: str) -> Json:
-    for step in pointer.split("/")[1:]:
-        key = step.replace("~1", "/").replace("~0", "~")
-        assert isinstance(value, list | dict), f"there is nothing at {pointer}"
-        value = value[int(key)] if isinstance(value, list) else value[key]
-    return value
-
-
 @given(SCHEMAS, VALUES)
 def test_there_is_an_error_exactly_when_another_validator_says_no(
     schema: Schema, value: Json
@@ -219,7 +212,7 @@ def test_there_is_an_error_exactly_when_another_validator_says_no(
     assert schemas.validator(schema)(value) == (found == ())
     for error in found:
         parent, _, _ = error.pointer.rpartition("/")
-        look_up(value, parent if error.message == "it is missing" else error.pointer)
+        assert exists(value, parent if error.message == "it is missing" else error.pointer)
 
 
 @given(SCHEMAS, VALUES)
@@ -228,7 +221,7 @@ def test_what_is_not_declared_is_there_and_is_declared_nowhere(schema: Schema, v
         return
     for place in undeclared_members(schema, value):
         parent, _, _ = place.rpartition("/")
-        look_up(value, place)
+        assert exists(value, place)
         assert subschema_at(schema, place) is None
         assert "additionalProperties" not in (subschema_at(schema, parent) or {})
 
