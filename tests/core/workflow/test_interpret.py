@@ -1,5 +1,6 @@
 """Where runs go: step for step where a naive model with real loops goes, and why."""
 
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -9,15 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interlock.core.canonical import Json
-from interlock.core.ids import WorkflowHash
-from interlock.core.preferences import Preferences
-from interlock.core.session import artifacts
-from interlock.core.session.judge import CurrentStep, StepOutput, judge
-from interlock.core.session.run_head import RunHead
-from interlock.core.workflow import conditions, interpret, positions, prompt
+from interlock.core.session.judge import CurrentStep
+from interlock.core.workflow import conditions, interpret, positions
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow, decode_workflow
 from interlock.core.workflow.interpret import Context, Destination, Impasse
 from interlock.core.workflow.positions import Position
+from tests.core.call_counts import count_calls
+from tests.core.session.test_judge import judgement
 from tests.core.workflow.naive_interpreter import Deed, Model, Odd, written_out
 from tests.core.workflow.workflow_samples import (
     WALKED,
@@ -27,14 +26,13 @@ from tests.core.workflow.workflow_samples import (
     exists,
     library,
     loop,
-    quickly,
+    rendered,
     routine,
     step,
     walks,
     workflow,
 )
 from tests.effort import scale
-from tests.scenes import RUN
 
 TRACED_MAX = 100
 SANE: Doc = {"a": 1, "b": 1, "n": 1, "xs": [[1]]}
@@ -172,78 +170,8 @@ def begun(document: Doc, **context: Json) -> Destination | Impasse:
     return interpret.begin(compiled(document).pinned.workflow, {"goal": "g", **context})
 
 
-def played(document: Doc, *deeds: Deed, **context: Json) -> list[str]:
-    """The steps of a run in which these deeds are done, and then nothing is said any more."""
-    run, steps = Run(document), list[str]()
-    found = run.after(Deed(context))
-    for deed in (*deeds, *[NOTHING] * 50):
-        assert isinstance(found, Destination)
-        if found.step is None:
-            break
-        steps.append(found.step.id)
-        found = run.after(deed)
-    return steps
-
-
 NOTHING = Deed({})
-STOP = Deed({}, "stop")
 TWICE = (step("a"), step("b", outputContract={"contractRef": "loop_control"}))
-
-
-def test_a_skipped_step_stays_skipped_when_its_condition_comes_true() -> None:
-    document = workflow(step("a", runCondition={"var": "x"}), step("b"), step("c"))
-
-    assert played(document, Deed({"x": 1})) == ["b", "c"]
-
-
-def test_a_pass_that_has_begun_is_finished() -> None:
-    steered = workflow(loop("l", {"type": "while", "condition": {"var": "x"}}, *TWICE))
-    controlled = workflow(loop("l", {"type": "while"}, *TWICE))
-
-    assert played(steered, Deed({"x": 0}), x=1) == ["a", "b"]
-    assert played(controlled, STOP) == ["a", "b"]
-    assert played(controlled, STOP, Deed({}, "continue")) == ["a", "b"] * 3
-
-
-def test_a_decision_beats_the_condition_of_a_loop() -> None:
-    rules: dict[str, Doc] = {
-        "while": {"type": "while", "condition": {"var": "x"}, "maxIterations": 2},
-        "until": {"type": "until", "condition": {"not": {"var": "x"}}, "maxIterations": 2},
-    }
-    for rule in rules.values():
-        document = workflow(loop("l", rule, step("a")), step("b"))
-
-        assert played(document, x=1) == ["a", "a", "b"]
-        assert played(document, STOP, x=1) == ["a", "b"]
-        assert played(document, Deed({"x": 0}), x=1) == ["a", "b"]
-        assert played(document, Deed({"x": 0}, "continue"), x=1) == ["a", "a", "b"]
-
-
-def test_a_loop_may_be_stopped_by_the_step_just_before_it_only() -> None:
-    inner = loop("l", {"type": "while", "maxIterations": 1}, *TWICE)
-
-    assert played(workflow(step("s"), inner), STOP) == ["s"]
-    assert played(workflow(step("s"), inner), Deed({}, "stop", "l")) == ["s"]
-    assert played(workflow(step("s"), inner), Deed({}, "stop", "other")) == ["s", "a", "b"]
-    assert played(workflow(step("s"), step("t"), inner), STOP) == ["s", "t", "a", "b"]
-    assert played(workflow(inner)) == ["a", "b"]
-
-
-def test_the_bound_is_told_only_where_it_ended_the_loop() -> None:
-    document = workflow(loop("l", {"type": "for", "count": "n", "maxIterations": 2}, step("a")))
-
-    def bounded(n: int) -> list[str]:
-        run = Run(document)
-        moves = [run.after(Deed({"n": n})), run.after(NOTHING), run.after(NOTHING)]
-        return [
-            one.id
-            for found in moves
-            if isinstance(found, Destination)
-            for one in found.bounded_loops
-        ]
-
-    assert bounded(2) == []
-    assert bounded(3) == ["l"]
 
 
 BAD: Doc = {"not": {"var": "x", "gt": 1}}
@@ -285,14 +213,7 @@ def test_what_cannot_be_decided_stops_the_run_and_says_where_in_the_file(documen
 
     found = interpret.begin(pinned.workflow, context)
     if isinstance(found, Destination) and found.step:
-        found = prompt.render(
-            pinned.workflow,
-            found.step,
-            found.position,
-            context=context,
-            preferences=Preferences(),
-            notes={},
-        )
+        found = rendered(pinned.workflow, found.step, found.position, context=context)
 
     assert isinstance(found, Impasse), "trouble is not a no"
     assert found.var == "x"
@@ -309,8 +230,7 @@ def test_a_count_that_is_no_whole_number_stops_the_run(n: Json) -> None:
 
 def test_a_count_of_thousands_of_digits_stops_the_run_or_meets_the_bound() -> None:
     document = workflow(loop("l", {"type": "for", "count": "n", "maxIterations": 3}, step()))
-    with quickly():
-        endless = begun(document, n="9" * 5_000)
+    endless = begun(document, n="9" * 5_000)
 
     assert isinstance(endless, Impasse)
     assert (endless.var, endless.pointer) == ("n", "/steps/0/loop/count")
@@ -335,19 +255,15 @@ def over_nothing(condition: Doc) -> Doc:
     return workflow(loop("o", rule, loop("i", rule, step(runCondition=condition))))
 
 
-def test_loops_over_nothing_end_soon() -> None:
-    document = over_nothing({"var": "x"})
-    with quickly():
-        found = begun(document)
-
-    assert isinstance(found, Impasse)
-    assert exists(document, found.pointer)
-
-
 def test_loops_over_nothing_end_soon_whatever_they_ask() -> None:
-    asked = [{"var": "x", "not_equals": f"{n}{'q' * 600}"} for n in range(20)]
-    with quickly():
-        begun(over_nothing({"and": [*asked, {"var": "y"}]}), x="a")
+    long = [{"var": "x", "not_equals": f"{n}{'q' * 600}"} for n in range(20)]
+    for asked in ({"var": "y"}, {"and": [*long, {"var": "y"}]}):
+        document = over_nothing(asked)
+        found = begun(document, x="a")
+
+        assert isinstance(found, Impasse)
+        assert exists(document, found.pointer)
+        assert count_calls(partial(begun, document, x="a")) < 2_000_000
 
 
 @pytest.mark.parametrize("names", [{}, {"itemVar": "inner"}])
@@ -390,9 +306,7 @@ def test_the_step_before_a_loop_may_decide_about_it_wherever_it_stands(
         moved = interpret.continue_from(found, moved.position, context)
     assert isinstance(moved, Destination)
     assert moved.step
-    taken = artifacts.parse_artifacts(({"kind": "loop_control", "decision": "stop", **named},))
-    assert isinstance(taken, tuple)
     at = CurrentStep(found, moved.position, moved.step, context)
-    run = RunHead(RUN, found.id, "1", WorkflowHash("h"), 2, "g", Preferences())
+    stop = {"kind": "loop_control", "decision": "stop", **named}
 
-    assert judge(at, StepOutput("done", taken), run).blockers == ()
+    assert judgement(at, stop).blockers == ()

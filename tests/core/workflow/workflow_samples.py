@@ -1,22 +1,23 @@
 """Workflow files made up for tests: small builders, one with everything, and strategies."""
 
 import json
-import time
-from collections.abc import Generator
-from contextlib import contextmanager
 from itertools import count
 from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
 
+from interlock.core.preferences import Preferences
 from interlock.core.workflow.compile_context import Library
+from interlock.core.workflow.compiled_workflow import CompiledStep, CompiledWorkflow
 from interlock.core.workflow.compiler import EMPTY_LIBRARY, Compilation, compile_content
 from interlock.core.workflow.definition import Workflow
+from interlock.core.workflow.interpret import Impasse
 from interlock.core.workflow.parsing import ParsedWorkflow, parse_workflow
+from interlock.core.workflow.positions import Position
 from interlock.core.workflow.problems import InvalidWorkflow
+from interlock.core.workflow.prompt import MissingContextKeys, RenderedPrompt, render
 
 Doc: TypeAlias = dict[str, Any]
-SECONDS_MAX = 3.0  # what multiplies would take minutes; a machine with others on it is slow
 
 
 def workflow(*steps: Any, **fields: Any) -> Doc:
@@ -94,13 +95,12 @@ def exists(document: Any, pointer: str) -> bool:
     return True
 
 
-@contextmanager
-def quickly(seconds: float = SECONDS_MAX) -> Generator[None]:
-    """Of this process's own time: a busy machine does not matter."""
-    began = time.process_time()
-    yield
-    spent = time.process_time() - began
-    assert spent < seconds, f"it took {spent:.1f} s"
+def rendered(
+    found: CompiledWorkflow, one: CompiledStep, position: Position, **more: Any
+) -> RenderedPrompt | MissingContextKeys | Impasse:
+    """The prompt of a step, with nothing known but the goal unless more is said."""
+    known: Doc = {"context": {"goal": "g"}, "preferences": Preferences(), "notes": {}, **more}
+    return render(found, one, position, **known)
 
 
 # What a step, a loop and a whole file can say, each field at least once; the golden hashes and the
