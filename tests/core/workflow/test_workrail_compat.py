@@ -5,14 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app.context import App
 from interlock.core.canonical import Json
-from interlock.core.ids import WorkflowHash
-from interlock.core.preferences import Preferences
-from interlock.core.session import artifacts
-from interlock.core.session.judge import CurrentStep, Judgement, StepOutput, judge
-from interlock.core.session.run_head import RunHead
-from interlock.core.workflow import interpret, packs, positions, prompt
+from interlock.core.session.judge import CurrentStep, Judgement
+from interlock.core.workflow import interpret, packs, positions
 from interlock.core.workflow.compile_context import Library
 from interlock.core.workflow.compiled_workflow import CompiledStep, CompiledWorkflow
 from interlock.core.workflow.compiler import Compilation, compile_content
@@ -21,20 +16,18 @@ from interlock.core.workflow.parsing import ParsedWorkflow, parse_workflow
 from interlock.core.workflow.positions import Position
 from interlock.core.workflow.problems import InvalidWorkflow
 from interlock.core.workflow.prompt import RenderedPrompt
-from interlock.mcp.protocol import McpProtocol
-from interlock.mcp.tools import TOOLS
 from tests.blanks import fill
+from tests.core.session.test_judge import judgement
 from tests.core.workflow.workflow_samples import (
     Doc,
     compiled,
     library,
     loop,
+    rendered,
     routine,
     step,
     workflow,
 )
-from tests.mcp.agent import Agent
-from tests.scenes import RUN
 
 FOREIGN = Path(__file__).parents[2] / "foreign"
 NAMES = sorted(path.name for path in FOREIGN.glob("*.json"))
@@ -172,12 +165,9 @@ def judged(
     found: CompiledWorkflow, position: Position, context: Doc, sent: list[Json]
 ) -> Judgement:
     one = positions.step_at(found, position)
-    taken = artifacts.parse_artifacts(tuple(sent))
     assert one
-    assert isinstance(taken, tuple)
     at = CurrentStep(found, position, one, positions.scope(found, position, context))
-    run = RunHead(RUN, found.id, "1", WorkflowHash("h"), 2, "g", Preferences())
-    return judge(at, StepOutput(NOTES, taken), run)
+    return judgement(at, *sent, notes=NOTES)
 
 
 def play(found: CompiledWorkflow, given: Doc, passes: int) -> list[str]:
@@ -186,14 +176,8 @@ def play(found: CompiledWorkflow, given: Doc, passes: int) -> list[str]:
     steps: list[str] = []
     moved = interpret.begin(found, context)
     while isinstance(moved, Destination) and moved.step:
-        shown = prompt.render(
-            found,
-            moved.step,
-            moved.position,
-            context=context,
-            preferences=Preferences(),
-            notes={},
-            opening=None if steps else (),
+        shown = rendered(
+            found, moved.step, moved.position, context=context, opening=None if steps else ()
         )
         assert isinstance(shown, RenderedPrompt), shown
         around = positions.enclosing_loops(found, moved.position)
@@ -269,30 +253,12 @@ def test_a_sample_is_played_to_its_end(name: str) -> None:
     assert play(loaded(name).pinned.workflow, CONTEXT.get(name, {}), passes=2) == PLAYED[name]
 
 
-def test_conditions_of_a_sample_mind_no_capitals() -> None:
-    found = loaded("document-creation-workflow.json").pinned.workflow
-    every = [one.id for one, _ in found.steps_with_loops()]
-
-    assert play(found, {"docComplexity": "complex"}, passes=2) == every[:-1]
-    assert play(found, {"docComplexity": "SIMPLE"}, passes=2) == [
-        *PLAYED["document-creation-workflow.json"],
-        "phase-simple-create",
-    ]
-
-
 def test_what_is_unset_in_a_foreign_file_is_shown_and_warned_about() -> None:
     found = compiled(workflow(step(prompt="Look at {{area}}."), id="wr.x")).pinned.workflow
     (first,) = found.steps
     assert isinstance(first, CompiledStep)
 
-    shown = prompt.render(
-        found,
-        first,
-        (positions.Frame(0),),
-        context={"goal": "g"},
-        preferences=Preferences(),
-        notes={},
-    )
+    shown = rendered(found, first, (positions.Frame(0),))
 
     assert isinstance(shown, RenderedPrompt)
     assert "Look at (not set: area)." in shown.text
@@ -315,36 +281,3 @@ def test_an_artifact_is_taken_under_the_name_that_these_files_give_it(name: str)
     assert [one.code for one in missing.blockers] == ["missing_output"]
     assert (taken.blockers, taken.warnings) == ((), ())
     assert bool(taken.controls) == (name == "loop_control")
-
-
-def test_a_sample_is_played_through_the_tools(
-    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    name = "test-artifact-loop-control"
-    directory = tmp_path / ".interlock" / "workflows"
-    directory.mkdir(parents=True)
-    (directory / f"{name}.json").write_bytes(content(f"{name}.json"))
-    monkeypatch.chdir(tmp_path)
-    agent = Agent(McpProtocol(app, TOOLS))
-    control = {"kind": "wr.loop_control", "loopId": "test-iteration"}
-    assessed = {"kind": "wr.assessment", "dimensions": {"confidence": "HIGH"}}
-    answer, seen = agent.ok("start_workflow", workflowId=name, goal="Try it"), list[str]()
-
-    for sent in (
-        [{"kind": "wr.loop_control", "decision": "continue"}],
-        [],
-        [{**control, "decision": "continue"}],
-        [],
-        [{**control, "decision": "stop"}],
-        [assessed],
-    ):
-        seen.append(answer["pending"]["stepId"])
-        answer = agent.ok(
-            "continue_workflow",
-            continueToken=answer["continueToken"],
-            output={"notesMarkdown": "done", "artifacts": sent},
-        )
-        assert answer["kind"] == "ok", answer
-
-    assert seen == PLAYED[f"{name}.json"]
-    assert answer["isComplete"]
