@@ -31,6 +31,18 @@ def step(name: str, **fields: Any) -> dict[str, Any]:
     return {"id": name, "title": name.capitalize(), "prompt": f"Do {name}.", **fields}
 
 
+def loop(name: str, *body: dict[str, Any], title: str = "", **rule: Any) -> dict[str, Any]:
+    """A loop of the agent's, or as the rule says."""
+    asked = {"type": "while", "maxIterations": 3, **rule}
+    head = {"id": name, "type": "loop", "title": title or name.capitalize()}
+    return {**head, "loop": asked, "body": [*body]}
+
+
+def times(name: str, count: int, *body: dict[str, Any]) -> dict[str, Any]:
+    """A loop with so many passes."""
+    return loop(name, *body, type="for", count=count, maxIterations=count)
+
+
 class Driven:
     """A run of a workflow with these steps, and the token that the agent holds."""
 
@@ -122,19 +134,12 @@ def planned(app: App, workspace: Path) -> Driven:
     """Plan, with an approval; two deep steps that may be skipped; rounds of work; an end."""
     approval = {"kind": "human_approval", "question": "Is the plan good?"}
     deep = {"runCondition": {"var": "depth", "equals": "full"}}
-    rounds = {
-        "id": "rounds",
-        "type": "loop",
-        "title": "The rounds",
-        "loop": {"type": "while", "maxIterations": 3},
-        "body": [step("work")],
-    }
     return Driven(
         app,
         workspace,
         step("plan", requireConfirmation=approval),
         step("deep", **deep),
         step("deeper", **deep),
-        rounds,
+        loop("rounds", step("work"), title="The rounds"),
         step("end"),
     )

@@ -10,8 +10,8 @@ from interlock.app.sessions import session_views
 from interlock.app.sessions.branch_comparison import ComparedBranches, compare_branches
 from interlock.app.sessions.session_views import ViewedSession, read_nodes, view_session
 from interlock.core.views.outline import OutlineFold
-from tests.core.views.driven_runs import Driven, step
-from tests.core.views.test_outline import loop, outline
+from tests.core.views.driven_runs import Driven, step, times
+from tests.core.views.test_outline import outline
 
 
 def viewed_session(driven: Driven) -> ViewedSession:
@@ -54,7 +54,7 @@ def test_a_branch_that_is_not_there_is_refused(app: App, tmp_path: Path) -> None
 
 
 def test_a_long_loop_is_one_node_of_the_graph(app: App, tmp_path: Path) -> None:
-    run = Driven(app, tmp_path, step("plan"), loop("each", 9, step("do")), step("end"))
+    run = Driven(app, tmp_path, step("plan"), times("each", 9, step("do")), step("end"))
     run.hand_in()
     inside = run.hand_in().token
     for _ in range(5):
@@ -79,7 +79,7 @@ def test_a_long_loop_is_one_node_of_the_graph(app: App, tmp_path: Path) -> None:
 
 
 def test_a_fold_counts_the_branches_and_checkpoints_in_it(app: App, tmp_path: Path) -> None:
-    run = Driven(app, tmp_path, loop("each", 3, step("do"), step("test")), step("end"))
+    run = Driven(app, tmp_path, times("each", 3, step("do"), step("test")), step("end"))
     token = run.hand_in().token
     run.hand_in("one way")
     run.hand_in("another way", token=token)

@@ -102,9 +102,3 @@ def test_a_long_path_is_shown_however_long_it_is() -> None:
 
     assert len(folded.graph.nodes) == 900
     assert not folded.is_too_much
-
-
-def test_a_node_that_is_unknown_expands_nothing() -> None:
-    whole = graph(FORKED)
-
-    assert collapse(whole, expanded=[node(99)]) == collapse(whole)

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -144,20 +143,6 @@ def pairs(before: Layout, after: Layout) -> list[tuple[PlacedNode, PlacedNode]]:
     return list(zip(before.nodes, after.nodes, strict=False))
 
 
-@given(moves, moves, st.sets(st.integers(0, 60)))
-def test_an_expanded_graph_is_stable_too(
-    made: list[Move], more: list[Move], numbers: set[int]
-) -> None:
-    expanded = [node(number) for number in numbers]
-    later = [*made, *more[1:]]
-    later.append(back_to(tip_of(made), later))
-
-    before = layout(collapse(graph(made), expanded=expanded).graph)
-    after = layout(collapse(graph(later), expanded=expanded).graph)
-
-    assert set(before.nodes) <= set(after.nodes)
-
-
 @given(moves)
 def test_stubs_and_ghosts_move_no_node(made: list[Move]) -> None:
     folded = collapse(graph(made), expanded=[node(0)])
@@ -278,9 +263,3 @@ def test_a_line_is_given_as_an_svg_path(target: int, expected: str) -> None:
     edge = next(edge for edge in drawn.edges if edge.target == node(target))
 
     assert svg_path(edge, lane_px=100, row_px=40) == expected
-
-
-def test_a_layout_is_data() -> None:
-    drawn = layout(graph(STAR), ghosts=True)
-
-    assert msgspec.json.decode(msgspec.json.encode(drawn), type=Layout) == drawn

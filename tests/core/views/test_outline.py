@@ -8,12 +8,7 @@ from interlock.app.sessions import session_views
 from interlock.core.ids import NodeId
 from interlock.core.views.outline import Outline, OutlineFold, OutlineRow, OutlineStep
 from interlock.core.views.path import path_of
-from tests.core.views.driven_runs import AGAIN, Driven, step
-
-
-def loop(name: str, count: int, *body: dict[str, Any]) -> dict[str, Any]:
-    kind = {"type": "for", "count": count, "maxIterations": count}
-    return {"id": name, "type": "loop", "title": name.capitalize(), "loop": kind, "body": [*body]}
+from tests.core.views.driven_runs import AGAIN, Driven, loop, step, times
 
 
 def outline(
@@ -41,7 +36,7 @@ def fold(rows: tuple[OutlineRow, ...], title: str) -> OutlineFold:
 
 def test_what_is_neither_opened_nor_looked_at_is_folded(app: App, tmp_path: Path) -> None:
     run = Driven(
-        app, tmp_path, step("plan"), loop("each", 3, step("do"), step("test")), step("end")
+        app, tmp_path, step("plan"), times("each", 3, step("do"), step("test")), step("end")
     )
     for _ in range(5):
         run.hand_in()
@@ -68,7 +63,7 @@ def test_a_fold_counts_what_is_in_it(app: App, tmp_path: Path) -> None:
     run = Driven(
         app,
         tmp_path,
-        loop("each", 3, step("do", validationCriteria=strict), step("test")),
+        times("each", 3, step("do", validationCriteria=strict), step("test")),
         step("end"),
     )
     run.hand_in("bad").hand_in("bad").hand_in("ok")
@@ -90,7 +85,7 @@ def test_a_fold_counts_what_is_in_it(app: App, tmp_path: Path) -> None:
 
 
 def test_the_rows_of_a_long_loop_stay_few(app: App, tmp_path: Path) -> None:
-    run = Driven(app, tmp_path, loop("each", 400, step("do")), step("end"))
+    run = Driven(app, tmp_path, times("each", 400, step("do")), step("end"))
     for _ in range(345):
         run.hand_in()
 
@@ -125,13 +120,7 @@ def test_a_step_and_what_proves_it_are_no_fold(app: App, tmp_path: Path) -> None
 
 
 def test_the_steps_are_those_of_the_path_with_their_details(app: App, tmp_path: Path) -> None:
-    decided: dict[str, Any] = {
-        "id": "rounds",
-        "type": "loop",
-        "title": "Rounds",
-        "body": [step("work")],
-    }
-    decided["loop"] = {"type": "while", "maxIterations": 4, "condition": {"var": "go", "equals": 1}}
+    decided = loop("rounds", step("work"), condition={"var": "go", "equals": 1}, maxIterations=4)
     skipped = step("spike", runCondition={"var": "size", "equals": "large"})
     asked = {"kind": "human_approval", "question": "Go?"}
     run = Driven(

@@ -15,7 +15,7 @@ from interlock.app.sessions.lookup import SessionView, show_session
 from interlock.core.ids import NodeId
 from interlock.core.views.decisions import titles_of
 from interlock.core.views.path import Branch, PathStep, excerpt, path_of
-from tests.core.views.driven_runs import AGAIN, GAP, STOP, Driven, planned, step
+from tests.core.views.driven_runs import AGAIN, GAP, STOP, Driven, loop, planned, step
 
 
 def steps_of(driven: Driven) -> tuple[PathStep, ...]:
@@ -199,24 +199,10 @@ def test_a_gap_on_another_branch_is_not_told_on_the_path(app: App, tmp_path: Pat
     assert [found.gaps for found in steps_of(run)] == [(), ()]
 
 
-def test_a_run_with_critical_gaps_ends_with_gaps(app: App, tmp_path: Path) -> None:
-    run = Driven(app, tmp_path, step("one"))
-    run.hand_in("done", {**GAP, "severity": "critical"})
-
-    assert badges(run) == [("One", "done"), ("", "complete with gaps")]
-
-
 def test_a_loop_that_ends_at_its_bound_leaves_a_gap_where_it_ended(
     app: App, tmp_path: Path
 ) -> None:
-    rounds: dict[str, Any] = {
-        "id": "rounds",
-        "type": "loop",
-        "title": "Rounds",
-        "loop": {"type": "while", "maxIterations": 1},
-        "body": [step("work")],
-    }
-    run = Driven(app, tmp_path, rounds, step("end"))
+    run = Driven(app, tmp_path, loop("rounds", step("work"), maxIterations=1), step("end"))
     run.hand_in("again, please", AGAIN)
 
     work, end = steps_of(run)
@@ -230,13 +216,8 @@ def test_a_gap_that_was_there_from_the_start_is_told_at_the_first_step(
     app: App, tmp_path: Path
 ) -> None:
     never = {"var": "ready", "equals": "yes"}
-    rounds: dict[str, Any] = {
-        "id": "rounds",
-        "type": "loop",
-        "title": "Rounds",
-        "loop": {"type": "until", "condition": never, "maxIterations": 2},
-        "body": [step("work", runCondition=never)],
-    }
+    work = step("work", runCondition=never)
+    rounds = loop("rounds", work, type="until", condition=never, maxIterations=2)
     run = Driven(app, tmp_path, rounds, step("end"))
 
     (end,) = steps_of(run)

@@ -1,21 +1,20 @@
 """Status words: from what is recorded, each with its meaning, on sessions that were driven."""
 
 from pathlib import Path
-from typing import get_args
+from typing import Any
 
-import msgspec
 import pytest
 
 from interlock.app.context import App
 from interlock.app.gate import opt_in
 from interlock.app.protocol import gated_sessions
-from interlock.app.runs import user_actions
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.head import Attendance, Head
-from interlock.core.session.run_head import RunHead
+from interlock.core.session.run_head import BLOCKED_IN_ROW_MAX, RunHead
 from interlock.core.views import status
-from interlock.core.views.status import Status, StatusCode, run_status, session_status
+from interlock.core.views.status import run_status, session_status
 from tests.core.views.driven_runs import GAP, STOP, Driven, planned, step
+from tests.core.views.test_activity import run_head
 from tests.sessions import begin_recorded
 
 
@@ -28,10 +27,6 @@ def word(driven: Driven) -> str:
     found = run_status(driven.run)
     assert session_status(driven.head, driven.run) == found
     return found.word
-
-
-def head_with(run: RunHead | None, *, attended: Attendance | None = None) -> Head:
-    return Head("/work", 1, 2, attended=attended, latest_run=run.run if run else None)
 
 
 def test_a_run_is_open_blocked_waiting_and_done(run: Driven) -> None:
@@ -62,16 +57,6 @@ def test_a_run_is_open_blocked_waiting_and_done(run: Driven) -> None:
     ]
 
 
-def test_after_too_many_attempts_it_waits_for_the_user(run: Driven) -> None:
-    for attempt in range(10):
-        run.hand_in("", {"kind": "note", "attempt": attempt})
-    assert word(run) == "waits for you"
-
-    user_actions.unblock(run.app, run.run.run)
-
-    assert word(run) == "open"
-
-
 def test_a_run_that_went_on_elsewhere_does_not_wait_for_the_approval_it_left(run: Driven) -> None:
     token = run.token
     run.hand_in("The plan")
@@ -81,43 +66,48 @@ def test_a_run_that_went_on_elsewhere_does_not_wait_for_the_approval_it_left(run
     assert word(run) == "blocked (1)"
 
 
-def test_a_step_that_only_the_user_can_do_asks(app: App, tmp_path: Path) -> None:
-    asks = {"reason": "needs_user_choice", "question": "Red or blue?"}
-    run = Driven(app, tmp_path, step("one", userOnly=asks))
-
-    assert word(run) == "asks you"
+STOPPED = {"blocked_in_row": BLOCKED_IN_ROW_MAX}
 
 
-def test_gaps_are_told_by_their_weight(app: App, tmp_path: Path) -> None:
-    run = Driven(app, tmp_path, step("one"))
-    token = run.token
-    run.hand_in("done", GAP)
-    assert word(run) == "done"
-    assert "1 gap is left open, none of them critical" in run_status(run.run).meaning
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({}, "done: Every step is done."),
+        ({"gaps_open": 1}, "done: Every step is done. 1 gap is left open, none of them critical."),
+        (
+            {"gaps_critical": 2},
+            "done with gaps: Every step is done; 2 critical gaps are left open.",
+        ),
+        ({"steps_skipped": 2}, "complete: Complete: 1 step done, 2 skipped."),
+        ({"status": "open", "asks_user": True}, f"asks you: {status.ASKS_YOU.meaning}"),
+        ({"status": "waiting", **STOPPED}, f"waits for you: {status.WAITS_FOR_YOU.meaning}"),
+    ],
+)
+def test_a_run_has_a_word_and_its_meaning(fields: dict[str, Any], words: str) -> None:
+    ending = "complete_with_gaps" if "gaps_critical" in fields else "complete"
+    changes: dict[str, Any] = {"status": ending, "steps_done": 1, **fields}
+    found = run_status(run_head(**changes))
 
-    critical = {**GAP, "severity": "critical"}
-    run.hand_in("done otherwise", critical, {**critical, "summary": "Another"}, token=token)
-
-    assert word(run) == "done with gaps"
-    assert run_status(run.run).meaning == "Every step is done; 2 critical gaps are left open."
+    assert f"{found.word}: {found.meaning}" == words
 
 
-def test_a_run_that_skipped_steps_does_not_say_that_every_step_is_done(
-    app: App, tmp_path: Path
+ENDED = Attendance("coding", status="ended")
+
+
+@pytest.mark.parametrize(
+    ("run", "fields", "expected"),
+    [
+        (run_head(), {"is_archived": True}, "archived"),
+        (run_head(), {"attended": ENDED}, "open"),
+        (run_head(status="complete"), {"attended": ENDED}, "done"),
+        (None, {"attended": ENDED}, "ended"),
+        (None, {}, "empty"),
+    ],
+)
+def test_a_session_has_the_status_of_its_run_or_its_own(
+    run: RunHead | None, fields: dict[str, Any], expected: str
 ) -> None:
-    asked = {"runCondition": {"var": "size", "equals": "large"}}
-    run = Driven(app, tmp_path, step("one"), step("two", **asked), step("three", **asked))
-    token = run.token
-    run.hand_in("one")
-    assert word(run) == "complete"
-    assert run_status(run.run).meaning == "Complete: 1 step done, 2 skipped."
-
-    run.hand_in("again", {**GAP, "severity": "critical"}, token=token)
-
-    assert word(run) == "complete with gaps"
-    assert run_status(run.run).meaning == (
-        "Complete: 1 step done, 2 skipped; 1 critical gap is left open."
-    )
+    assert session_status(Head("/work", 1, 2, **fields), run).word == expected
 
 
 def test_a_run_that_was_rewound_after_its_end_is_open_again(app: App, tmp_path: Path) -> None:
@@ -129,16 +119,6 @@ def test_a_run_that_was_rewound_after_its_end_is_open_again(app: App, tmp_path: 
     run.hand_in("another one", token=token)
 
     assert word(run) == "open"
-
-
-def test_an_archived_session_is_archived_whatever_its_run_is(run: Driven) -> None:
-    user_actions.set_archived(run.app, run.session, is_archived=True)
-    assert session_status(run.head, run.run).word == "archived"
-    assert run_status(run.run).word == "open"
-
-    user_actions.set_archived(run.app, run.session, is_archived=False)
-
-    assert session_status(run.head, run.run).word == "open"
 
 
 def test_an_attended_session_is_paused_and_ended_by_the_user(app: App, tmp_path: Path) -> None:
@@ -157,25 +137,3 @@ def test_an_attended_session_is_paused_and_ended_by_the_user(app: App, tmp_path:
         words.append(now())
 
     assert words == ["attended", "paused", "attended", "ended"]
-
-
-def test_what_is_done_stays_done_when_its_session_ends(run: Driven) -> None:
-    ended = Attendance("coding", status="ended")
-    done = msgspec.structs.replace(run.run, status="complete")
-
-    assert session_status(head_with(run.run, attended=ended), run.run).word == "open"
-    assert session_status(head_with(None, attended=ended)).word == "ended"
-    assert session_status(head_with(done, attended=ended), done).word == "done"
-    assert session_status(head_with(None)).word == "empty"
-
-
-def test_every_code_has_a_word_and_a_meaning_and_some_need_the_user() -> None:
-    constants = [found for found in vars(status).values() if isinstance(found, Status)]
-    assert {found.code for found in constants} | {"blocked", "done", "done_with_gaps"} == set(
-        get_args(StatusCode)
-    )
-    for found in constants:
-        assert found.meaning.endswith(".")
-        assert found.word == found.code.replace("_", " ")
-    needing = {found.code for found in constants if found.needs_you}
-    assert needing == {"asks_you", "waits_for_approval", "waits_for_you"}
