@@ -38,134 +38,41 @@ def shell(command: str, cwd: str = "/work/p") -> GateDecision:
     return said("Bash", {"command": command}, cwd=cwd)
 
 
+# Which paths a program writes is in the tables of `test_shell`.
 DENIED = (
-    *("touch .mcp.json", "echo x > .git/hooks/pre-commit", "tee a .claude/settings.json"),
-    *("sed -i s/a/b/ .mcp.json", "perl -pi -e s/a/b/ .mcp.json", "dd if=a of=.mcp.json"),
-    *(
-        "curl -so .mcp.json x",
-        "git diff --output=.mcp.json",
-        "vim .mcp.json",
-        "rm deploy/prod.toml",
-    ),
+    *("touch .mcp.json", "echo x > .git/hooks/pre-commit", "vim .mcp.json", "rm deploy/prod.toml"),
     *("cd .git && touch hooks/a", "bash -c 'cd .claude; rm settings.json'", "rm /tmp/x/.mcp.json"),
     # What a shell fills in.
     *("cp x .interloc?/config.toml", "echo a > .i*/config.toml", "cp x .g[i]t/hooks/pre-commit"),
-    *("sed -i s/a/b/ .clau*/settings.json", "cp x '.interl'oc?/config.toml", "rm {a,.mcp.json}"),
-    "rm .claude/{a,settings}.json",
+    *("cp x '.interl'oc?/config.toml", "rm {a,.mcp.json}"),
     *("cd ~/.local/share; cp x inter*/trusted.json", "cp x /home/me/.local/share/in*/trusted.json"),
     *('> "$PWD/.claude/settings.json"', "> $x/.mcp.json", "touch .claude/$x"),
     *("rm $HOME/.claude/settings.json", 'rm -r "$INTERLOCK_HOME"', "rm ${INTERLOCK_HOME}/gate.db"),
     # With the directory.
-    *("rm -rf .interlock", "rm -rf ./.claude/", "rm -rf /work/p/.git", "rm -rf $PWD/.git"),
-    *(
-        "rm -r ~/.claude",
-        "rm -r /home/me/.claude",
-        "rm -rf deploy",
-        "rm -rf .git .claude/../.codex",
-    ),
-    *(
-        "mv .claude x",
-        "mv settings.json .claude/",
-        "mv /tmp/.mcp.json .",
-        "mv -t .claude settings.json",
-    ),
-    *(
-        "cp /tmp/config.toml .interlock",
-        "cp -r /tmp/.claude .",
-        'cp "$x" .interlock/',
-        "cp -r a/. .claude",
-    ),
-    *(
-        "rsync -a a/ .claude/",
-        "ln -sf /tmp/settings.json .claude",
-        "cd .claude && cp /tmp/settings.json .",
-    ),
-    *(
-        "git checkout HEAD~1 .interlock/config.toml",
-        "git checkout HEAD -- .interlock",
-        "git rm -r .claude",
-    ),
-    *(
-        "git restore .mcp.json",
-        "git mv .claude x",
-        "git clean -fdx .claude",
-        "git stash push .mcp.json",
-    ),
-    *("git -C .. checkout p/.mcp.json", "find .interlock -delete", "find .claude -exec rm {} +"),
-    *("find .claude -name '*.json' -delete", "find .claude -type f | xargs -I{} rm .claude/{}"),
-    *(f"sqlite3 {HOME}/gate.db 'DELETE FROM gate'", "sqlite3 ~/.local/share/interlock/gate.db x"),
-    *(f"rm -r {HOME}", f"mv {HOME} x", f"chmod 777 {HOME}/gate.db"),
+    *("rm -rf .interlock", "rm -rf /work/p/.git", "rm -rf $PWD/.git", "rm -r ~/.claude"),
+    *("rm -rf deploy", "mv .claude x", "mv settings.json .claude/", "cp -r a/. .claude"),
+    *("cp /tmp/config.toml .interlock", 'cp "$x" .interlock/', "git restore .mcp.json"),
+    *("git checkout HEAD -- .interlock", "git clean -fdx .claude", "find .interlock -delete"),
+    *("git -C .. checkout p/.mcp.json", "find .claude -type f | xargs -I{} rm .claude/{}"),
+    *(f"sqlite3 {HOME}/gate.db 'DELETE FROM gate'", f"rm -r {HOME}", f"mv {HOME} x"),
+    f"chmod 777 {HOME}/gate.db",
     # Where links lead.
     *("echo x > link", "cp a dir/settings.json", "rm -rf hidden", "cd sub && rm x"),
     # What nobody looks through.
-    *(
-        f"touch {'a/' * 3000}",
-        f"touch .{'*x' * 200}/settings.json",
-    ),
+    *(f"touch {'a/' * 3000}", f"touch .{'*x' * 200}/settings.json"),
 )
 ALLOWED = (
-    *(
-        "git add .interlock/config.toml",
-        "git commit -m 'Change .mcp.json'",
-        "rm -rf build",
-        "git add .",
-    ),
-    *(
-        "cp .interlock/config.toml /tmp/x",
-        "cp .mcp.json /tmp/x",
-        "cp .mcp.json backup/",
-        "cp x .interlock/",
-    ),
-    *(
-        "mkdir -p .claude/commands",
-        "touch .claude/commands/x.md",
-        "rm .claude/commands/x.md",
-        "mv a b",
-    ),
-    *(
-        "git clean -n",
-        "git clean -fdx",
-        "rm -rf .git/index.lock",
-        "rm -f .git/index.lock",
-        "git stash -u",
-    ),
-    *(
-        "git checkout main",
-        "git checkout -- .",
-        "git restore .",
-        "git rm -r src",
-        "git mv a.py b.py",
-    ),
-    *(
-        "cp x src/*.py",
-        "rm -rf build/*",
-        "ls *",
-        "git add *",
-        "git add .*",
-        "rm -f .g*ignore.bak",
-        "rm *",
-    ),
-    *(
-        "rm -rf template/.git",
-        "rm -rf /tmp/clone/.git",
-        'rm -rf "$d/.git"',
-        "cp -r .claude ../other/",
-    ),
+    *("git add .interlock/config.toml", "git commit -m 'Change .mcp.json'", "rm -rf build", "rm *"),
+    *("cp .mcp.json backup/", "cp x .interlock/", "mkdir -p .claude/commands", "git add .*"),
+    *("rm .claude/commands/x.md", "mv a b", "git clean -fdx", "rm -f .git/index.lock"),
+    *("git stash -u", "git checkout main", "git checkout -- .", "git rm -r src"),
+    *("rm -f .g*ignore.bak", "rm -rf template/.git", 'rm -rf "$d/.git"', "cp -r .claude ../other/"),
     *("rm $x", 'cp "$x" build/', "touch $x/y", "cp -r a/ .", "rsync -a a/ b/", "rm -rf $TMPDIR/*"),
     *("find . -name '*.pyc' -delete", "find . -delete", "find .git -name '*.lock' -delete"),
-    *(
-        "find . -name x -exec rm {} +",
-        "sed -i 's/x/.mcp.json/' README.md",
-        "sed -i s#a#.mcp.json# b",
-    ),
-    *(
-        "cat .mcp.json",
-        "grep -o .mcp.json README.md > x",
-        "python3 check.py .mcp.json",
-        "chmod 755 .claude",
-    ),
-    *("perl -Mstrict -ne print .mcp.json", "cd .claude && ls && cd .. && touch settings.json"),
-    *("make > log 2>&1", "sort -o a a", "git -C sub checkout -b .claude", "touch deploy/test.toml"),
+    *("sed -i 's/x/.mcp.json/' README.md", "grep -o .mcp.json README.md > x"),
+    *("python3 check.py .mcp.json", "chmod 755 .claude", "perl -Mstrict -ne print .mcp.json"),
+    *("cd .claude && ls && cd .. && touch settings.json", "git -C sub checkout -b .claude"),
+    *("make > log 2>&1", "touch deploy/test.toml"),
     f"cat > docs/x.md <<'E'\n{'.claude/settings.json */ ' * 1000}\nE",
 )
 
