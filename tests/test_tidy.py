@@ -9,7 +9,6 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-SOURCE = ROOT / "src" / "interlock"
 VAGUE_NAMES = {
     "utils",
     "util",
