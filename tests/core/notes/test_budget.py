@@ -47,19 +47,6 @@ def test_the_text_is_never_over_the_budget(parts: list[BriefingPart], budget: in
     assert bool(made.text) == bool(made.shown_digests)
 
 
-@given(parts_of_any_kind, st.integers(0, 700))
-def test_the_same_is_told_the_same_and_twice_is_nothing(
-    parts: list[BriefingPart], budget: int
-) -> None:
-    made = assemble_briefing(parts, budget=budget)
-
-    assert assemble_briefing(parts, budget=budget) == made
-    assert (
-        assemble_briefing(parts, budget=budget, told_digests=frozenset(made.shown_digests)).text
-        == ""
-    )
-
-
 @given(parts_of_any_kind, st.integers(0, 700), st.sets(st.integers(0, 70)))
 def test_what_was_told_in_part_is_told_for_the_rest(
     parts: list[BriefingPart], budget: int, known: set[int]
@@ -153,18 +140,6 @@ def test_a_first_item_is_cut_to_the_room_that_is_left() -> None:
 
     assert len(lengths) == 6
     assert lengths[-1] < lengths[0]
-
-
-def test_something_new_is_told_alone() -> None:
-    old = [many("Decisions", 500)]
-    told = frozenset(assemble_briefing(old, budget=300).shown_digests)
-
-    made = assemble_briefing(
-        [part("Decisions", "a new one", *old[0].items)], budget=300, told_digests=told
-    )
-
-    assert "- a new one\n" in made.text
-    assert made.shown_digests == (item_digest("Decisions", "a new one"),)
 
 
 def test_the_same_words_under_another_heading_are_something_else() -> None:

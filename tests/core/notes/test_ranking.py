@@ -165,7 +165,3 @@ def test_why_is_said_in_words() -> None:
         "matches the word; changed 2 years ago"
     )
     assert why(hit(), "!").startswith("nothing was looked for")
-
-
-def test_nothing_found_is_nothing_ranked() -> None:
-    assert rank([], QUERY, now_ms=NOW) == ()

@@ -107,11 +107,6 @@ def test_a_file_of_the_corpus_comes_back_byte_for_byte(path: Path) -> None:
     assert grammar.render_note(note).encode("utf-8", "surrogateescape") == content
 
 
-@given(st.text())
-def test_any_text_comes_back(text: str) -> None:
-    assert grammar.parse_note(text, path="a.md").text == text
-
-
 @pytest.mark.invariant("notes-byte-for-byte")
 @given(st.lists(st.sampled_from(PIECES)).map("".join))
 def test_anything_that_looks_like_markdown_comes_back(text: str) -> None:
@@ -124,13 +119,6 @@ def test_anything_that_looks_like_markdown_comes_back(text: str) -> None:
     )
     assert all(seen.category and seen.text for seen in note.observations)
     assert all(link.kind and link.target for link in note.links)
-
-
-@given(st.binary())
-def test_any_bytes_come_back(content: bytes) -> None:
-    note = grammar.parse_note(content.decode("utf-8", "surrogateescape"), path="a.md")
-
-    assert note.text.encode("utf-8", "surrogateescape") == content
 
 
 def test_a_huge_file_comes_back_and_is_read_to_its_end() -> None:

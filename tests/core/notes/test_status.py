@@ -11,22 +11,13 @@ from tests.core.notes.note_samples import note
 @pytest.mark.parametrize(
     ("word", "status"),
     [
-        ("NOT_STARTED", "open"),
         ("todo", "open"),
-        ("draft", "open"),
         ("IN_PROGRESS", "active"),
         ("in progress", "active"),
         ("In-Progress", "active"),
-        ("approved", "active"),
         ("BLOCKED", "blocked"),
-        ("COMPLETE", "done"),
         ("COMPLETED", "done"),
-        ("DONE", "done"),
-        ("implemented", "done"),
         ("CLOSED", "closed"),
-        ("abandoned", "closed"),
-        ("deferred", "closed"),
-        ("superseded", "closed"),
     ],
 )
 def test_words_of_the_frontmatter_are_one_of_five(word: str, status: str) -> None:
