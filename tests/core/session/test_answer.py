@@ -1,6 +1,6 @@
 """Answers: the structure and the text say the same, and what is stored can be filled again."""
 
-from typing import get_args
+from typing import Any
 
 import msgspec
 from hypothesis import given
@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 from interlock.core import canonical
 from interlock.core.ids import (
     ApprovalId,
-    GapId,
-    NodeId,
     RunId,
     SessionId,
     StepId,
@@ -21,14 +19,10 @@ from interlock.core.preferences import Preferences
 from interlock.core.session import answer_text
 from interlock.core.session.answer import (
     AnswerApproval,
-    AnswerGap,
     BlockedStep,
     Expects,
     Introduction,
     LeftOutNotes,
-    OtherBranch,
-    Pass,
-    PassedByStep,
     PastOutput,
     Pending,
     Progress,
@@ -38,9 +32,8 @@ from interlock.core.session.answer import (
     WorkflowRef,
     decode_stored_answer,
 )
-from interlock.core.session.blockers import Blocker, BlockerCode
 from interlock.core.workflow.examples import NOTES_BLANK
-from interlock.core.workflow.packs import Severity
+from tests.core.any_struct import some
 
 TOLD_IN_WORDS = ("nextCall", "kind", "nextIntent")
 words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
@@ -48,63 +41,15 @@ names = st.text(st.characters(exclude_categories=["C"]), min_size=1, max_size=40
 """Ids and the like, which no control character is in."""
 
 
-def listed(items: st.SearchStrategy[object]) -> st.SearchStrategy[tuple[object, ...]]:
-    return st.lists(items, max_size=2).map(tuple)
-
-
-pendings = st.builds(
-    Pending,
-    step_id=st.builds(StepId, names),
-    title=words,
-    number=st.integers(1, 99),
-    of=st.integers(1, 99),
-    prompt=words,
-    expects=st.builds(Expects, st.booleans(), listed(words), listed(words)),
-    loop=st.none() | st.builds(Pass, st.builds(StepId, names), st.integers(1, 9), st.just(9)),
-)
-approvals = st.builds(AnswerApproval, st.builds(ApprovalId, names), words, words, words)
-refs = st.builds(WorkflowRef, st.builds(WorkflowId, names), words, st.builds(WorkflowHash, names))
-blockers = st.builds(
-    Blocker,
-    code=st.sampled_from(get_args(BlockerCode)),
-    pointer=words,
-    message=words,
-    suggestion=words,
-)
-blocked = st.builds(
-    BlockedStep,
-    blockers=st.lists(blockers, min_size=1, max_size=3).map(tuple),
-    attempts_left=st.integers(0, 9),
-    example=st.just({"notesMarkdown": NOTES_BLANK}),
-)
-left_out = listed(st.builds(LeftOutNotes, names, words, st.integers(0, 9)))
-situations = st.builds(
-    Situation,
-    introduction=st.builds(
-        Introduction,
-        st.builds(SessionId, names),
-        st.builds(RunId, names),
-        refs,
-        st.builds(Preferences),
-    ),
-    pending=st.none() | pendings,
-    progress=st.builds(Progress, st.integers(0, 9), st.integers(0, 9), st.integers(0, 9)),
-    gaps=listed(
-        st.builds(AnswerGap, st.builds(GapId, names), st.sampled_from(get_args(Severity)), words)
-    ),
-    needs_user=st.booleans(),
-    is_waiting=st.booleans(),
-    is_introduced=st.booleans(),
-    blocked=st.none() | blocked,
-    approval=st.none() | approvals,
-    checkpoint=st.none() | st.builds(NodeId, names),
-    skipped=listed(st.builds(PassedByStep, st.builds(StepId, names), words, words)),
-    branches=listed(st.builds(OtherBranch, st.builds(NodeId, names), words)),
-    warnings=st.lists(words, max_size=3).map(tuple),
-    verify=st.lists(words, max_size=3).map(tuple),
-    recap=st.just("") | words,
-    left_out=left_out,
-)
+ID_FIELDS = ("id", "session", "run", "hash", "step_id", "step", "node", "checkpoint")
+FIELDS: dict[str, st.SearchStrategy[Any]] = {
+    **dict.fromkeys(ID_FIELDS, names),
+    "checkpoint": st.none() | names,
+    "about": st.just(""),
+    "example": st.just({"notesMarkdown": NOTES_BLANK}),
+    "number": st.integers(1, 99),
+}
+situations = some(Situation, words, **FIELDS)
 # Where a run waits for an approval, no step is pending.
 frames = situations.map(
     lambda now: answer_text.stored_answer(
@@ -113,9 +58,9 @@ frames = situations.map(
 )
 readings = st.builds(
     answer_text.notes_answer,
-    listed(st.builds(PastOutput, names, words, words, listed(words))),
+    st.lists(some(PastOutput, words, **FIELDS), max_size=2).map(tuple),
     st.dictionaries(names, st.integers()),
-    left_out,
+    st.lists(some(LeftOutNotes, words, **FIELDS), max_size=2).map(tuple),
 )
 
 

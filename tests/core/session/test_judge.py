@@ -153,12 +153,3 @@ def test_the_step_that_owes_it_decides_about_the_innermost_loop_or_one_to_come(
     outcome = judgement(CurrentStep(workflow, position, pending, {}), *controls)
 
     assert [blocker.code for blocker in outcome.blockers] == codes
-
-
-def test_compiling_keeps_what_judging_reads() -> None:
-    asks = UserOnly("needs_user_choice", "Red or blue?")
-    pinned = changed(first={"user_only": asks, "notes_optional": True})
-
-    step = first_of(pinned.workflow).step
-    assert step.user_only == asks
-    assert step.notes_optional

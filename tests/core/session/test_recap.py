@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from interlock.core.session.answer import LeftOutNotes
 from interlock.core.session.recap import (
     ALL,
-    CHARS_MAX,
     VALUE_CHARS_MAX,
     PastNotes,
     RunMemory,
@@ -99,15 +98,6 @@ def test_what_just_fits_is_whole_and_with_a_character_less_it_is_left_out(
     assert "é" * 45 in text
     assert ("a" * 46 in text) is is_told
     assert bool(left_out) is not is_told
-
-
-def test_unless_told_otherwise_there_is_room_for_twelve_thousand_characters() -> None:
-    head = len("### A\n\n")
-    newest, fits = notes("A", "a" * 5_993), notes("B", "b" * 5_993)
-
-    assert 2 * (5_993 + head) == CHARS_MAX
-    assert compose(memory(newest, fits))[1] == []
-    assert compose(memory(newest, notes("B", "b" * 5_994)))[1] == [LeftOutNotes("b", "B", 5_994)]
 
 
 def test_kept_notes_are_whole_beyond_any_budget_and_come_first_and_in_order() -> None:

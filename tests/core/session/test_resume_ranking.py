@@ -54,15 +54,6 @@ def test_all_words_beat_some_words_and_some_words_beat_git() -> None:
     ]
 
 
-def test_the_commit_beats_the_branch_and_the_branch_beats_the_directory() -> None:
-    query = RankingQuery("/here", git_head="c0ffee", git_branch="main")
-    commit = known("ses_cc", workspace="/x", git_branch="b")
-    branch = known("ses_bb", workspace="/x", git_head="y")
-    here = known("ses_aa", git_head="y", git_branch="b")
-
-    assert [match.tier for match in rank(query, [here, branch, commit])] == [4, 5, 6]
-
-
 def test_this_directory_comes_before_another_and_open_before_complete() -> None:
     query = RankingQuery("/here", words=("parser",))
     elsewhere = known("ses_aa", workspace="/x", updated_ms=9_000)
