@@ -1,14 +1,11 @@
 """Decisions in words: every kind of entry of a trace says something to a person."""
 
-from pathlib import Path
 from typing import get_args, get_type_hints
 
 import pytest
 
-from interlock.app.context import App
-from interlock.core.views.decisions import decisions_in_words, titles_of
+from interlock.core.views.decisions import decisions_in_words
 from interlock.core.workflow.interpret import IN_ORDER, Entry
-from tests.core.views.driven_runs import planned
 
 KINDS = get_args(get_type_hints(Entry)["what"])
 
@@ -53,16 +50,3 @@ def test_loops_are_not_merged_and_the_next_in_order_is_no_news() -> None:
         "loop two skipped: no",
         "went to four: `a` is set",
     )
-
-
-def test_titles_are_those_of_the_steps_and_loops_of_a_workflow(app: App, tmp_path: Path) -> None:
-    run = planned(app, tmp_path)
-
-    assert titles_of(app.pinned_workflow(run.run.workflow_hash)) == {
-        "plan": "Plan",
-        "deep": "Deep",
-        "deeper": "Deeper",
-        "rounds": "The rounds",
-        "work": "Work",
-        "end": "End",
-    }

@@ -12,13 +12,11 @@ from interlock.app.context import App
 from interlock.core.ids import AttemptId
 from interlock.core.session.events import (
     Envelope,
-    ModeChanged,
     OutputAppended,
     SessionArchived,
     SessionEvent,
     StatusChanged,
     TraceAppended,
-    decode_envelope,
 )
 from interlock.core.views.events import (
     SUMMARY_CHARS_MAX,
@@ -166,9 +164,3 @@ def test_a_trace_that_says_nothing_new_still_has_words() -> None:
         == "because: next in order"
     )
     assert event_summary(SessionArchived(is_archived=False)) == "back from the archive"
-
-
-def test_an_event_from_the_wire_is_summed_up() -> None:
-    body = msgspec.json.encode(Envelope(1, SESSION, 0, 1, "k", ModeChanged("coding", "user", "")))
-
-    assert event_row(decode_envelope(body)).summary == "mode coding, by user"

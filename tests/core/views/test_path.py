@@ -1,18 +1,11 @@
 """The path as a list, on sessions that were really driven."""
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import pytest
 
-from interlock.app.context import App, open_app
+from interlock.app.context import App
 from interlock.app.runs import user_actions
-from interlock.app.sessions import bundle
-from interlock.app.sessions.bundle import SessionExport
-from interlock.app.sessions.lookup import SessionView, show_session
-from interlock.core.ids import NodeId
 from interlock.core.views.decisions import titles_of
 from interlock.core.views.path import Branch, PathStep, excerpt, path_of
 from tests.core.views.driven_runs import AGAIN, GAP, STOP, Driven, loop, planned, step
@@ -32,13 +25,6 @@ def badges(driven: Driven) -> list[tuple[str, str]]:
 @pytest.fixture
 def run(app: App, tmp_path: Path) -> Driven:
     return planned(app, tmp_path)
-
-
-@pytest.fixture
-def elsewhere(tmp_path: Path) -> Iterator[App]:
-    other = open_app(tmp_path / "elsewhere")
-    yield other
-    other.close()
 
 
 def test_a_run_goes_from_pending_to_complete(app: App, tmp_path: Path) -> None:
@@ -254,43 +240,6 @@ def test_what_the_agent_reports_beside_is_told(app: App, tmp_path: Path) -> None
     run.hand_in("done", left)
 
     assert steps_of(run)[0].facts == ("left the script (efficiency_skip): Skipped a part",)
-
-
-def test_an_imported_session_has_the_same_path_under_other_names(
-    run: Driven, elsewhere: App
-) -> None:
-    run.checkpoint("a marker")
-    run.hand_in("").hand_in("The plan", GAP, context={"depth": "quick"}).decide("denied", "No")
-    token = run.token
-    run.hand_in("The plan again").decide("granted")
-    run.hand_in("Yet another plan", token=token).decide("granted").hand_in("round", AGAIN)
-    exported = bundle.export(run.app, run.session)
-    assert isinstance(exported, SessionExport)
-
-    session = bundle.import_as_new(elsewhere, exported.document)
-
-    assert isinstance(session, str)
-    view = show_session(elsewhere, session)
-    assert isinstance(view, SessionView)
-    (imported,) = view.runs
-    names = {
-        one.node: two.node
-        for one, two in zip(run.envelopes, view.events, strict=True)
-        if one.node and two.node
-    }
-    there, here = path_of(imported, view.events), path_of(run.run, run.envelopes)
-    assert there.tip == names[run.tip]
-    assert [shape(found) for found in there.steps] == [shape(found, names) for found in here.steps]
-
-
-def shape(found: PathStep, names: dict[NodeId, NodeId] | None = None) -> Any:
-    """A step as plain data, without the names of approvals, which are renamed on import."""
-    text = msgspec.json.encode(msgspec.structs.replace(found, approvals=(), blocks=())).decode()
-    for old, new in (names or {}).items():
-        text = text.replace(old, new)
-    verdicts = [(approval.question, approval.verdict) for approval in found.approvals]
-    codes = [[blocker.code for blocker in block.blockers] for block in found.blocks]
-    return msgspec.json.decode(text), verdicts, codes
 
 
 def test_an_excerpt_is_the_start_of_the_first_paragraph_on_one_line() -> None:

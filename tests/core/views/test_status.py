@@ -91,7 +91,7 @@ def test_a_run_has_a_word_and_its_meaning(fields: dict[str, Any], words: str) ->
     assert f"{found.word}: {found.meaning}" == words
 
 
-ENDED = Attendance("coding", status="ended")
+ENDED, PAUSED = Attendance("coding", status="ended"), Attendance("coding", status="paused")
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ ENDED = Attendance("coding", status="ended")
     [
         (run_head(), {"is_archived": True}, "archived"),
         (run_head(), {"attended": ENDED}, "open"),
-        (run_head(status="complete"), {"attended": ENDED}, "done"),
+        (run_head(status="complete"), {"attended": PAUSED}, "done"),
         (None, {"attended": ENDED}, "ended"),
         (None, {}, "empty"),
     ],
