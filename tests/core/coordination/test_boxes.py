@@ -141,11 +141,3 @@ def test_no_text_gets_a_box_out_of_shape_op2(text: str, kind: str, is_plain: boo
 
     assert_even(box)
     assert box.isascii() or not is_plain
-
-
-def test_the_broken_characters_of_the_seed_cannot_come_back_op2() -> None:
-    """Its boxes had lost bytes of their icons and corners."""
-    boxes = [draw("BlueLake", is_plain) for draw in BOXES.values() for is_plain in (False,)]
-
-    assert not any("�" in box or "ğ" in box for box in boxes)
-    assert all(line[0] in "┌│└" and line[-1] in "┐│┘" for box in boxes for line in box.split("\n"))
