@@ -35,7 +35,6 @@ from tests.core.workflow.workflow_samples import (
     encoded,
     library,
     rendered,
-    shuffled,
     step,
     workflow,
     workflows,
@@ -118,6 +117,17 @@ def hash_of(content: bytes) -> str:
     found = compile_content(content, KNOWN)
     assert isinstance(found, Compilation)
     return found.pinned.hash
+
+
+@st.composite
+def shuffled(draw: st.DrawFn, document: Any) -> Any:
+    """The same JSON with the keys of every object in another order."""
+    if isinstance(document, list):
+        return [draw(shuffled(item)) for item in document]  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(document, dict):
+        names: list[str] = draw(st.permutations(sorted(document)))  # pyright: ignore
+        return {name: draw(shuffled(document[name])) for name in names}  # pyright: ignore
+    return document
 
 
 @settings(max_examples=scale(30))

@@ -333,7 +333,9 @@ def walks(draw: st.DrawFn) -> Doc:
     def rule(depth: int) -> Doc:
         most = draw(st.integers(1, 3))
         common = {"maxIterations": most, "iterationVar": f"i{depth}"}
-        match draw(st.sampled_from(("while", "until", "for", "named", "forEach", "control"))):
+        # Half are of the agent's: a decision may be about any of several in a row.
+        kinds = ("while", "until", "for", "named", "forEach", *("control",) * 5)
+        match draw(st.sampled_from(kinds)):
             case "for":
                 return {**common, "type": "for", "count": draw(st.integers(1, most))}
             case "named":
@@ -362,17 +364,6 @@ def walks(draw: st.DrawFn) -> Doc:
         return loop(f"l{next(numbers)}", wanted, *body, **maybe_condition())
 
     return workflow(*(part(1) for _ in range(draw(st.integers(1, 3)))))
-
-
-@st.composite
-def shuffled(draw: st.DrawFn, document: Any) -> Any:
-    """The same JSON with the keys of every object in another order."""
-    if isinstance(document, list):
-        return [draw(shuffled(item)) for item in document]  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(document, dict):
-        names: list[str] = draw(st.permutations(sorted(document)))  # pyright: ignore
-        return {name: draw(shuffled(document[name])) for name in names}  # pyright: ignore
-    return document
 
 
 @st.composite
