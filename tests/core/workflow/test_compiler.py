@@ -41,15 +41,6 @@ def condition(one: CompiledPart) -> Any:
     return None if one.run_condition is None else json.loads(one.run_condition)
 
 
-def in_order(text: str, *wanted: str) -> bool:
-    at = 0
-    for part in wanted:
-        if (at := text.find(part, at)) < 0:
-            return False
-        at += len(part)
-    return True
-
-
 def test_a_function_is_told_where_it_is_spoken_of_and_the_nearest_definition_counts() -> None:
     def function(said: str) -> list[Doc]:
         return [{"name": "f", "definition": said, "parameters": ["x", {"name": "y"}]}]
@@ -164,27 +155,6 @@ def test_routines_call_routines_and_are_found_under_foreign_names() -> None:
     ]
 
 
-def test_a_parallel_step_asks_for_delegations_and_then_joins_them() -> None:
-    goals = [{"goal": "G1", "allowedTools": ["read"]}, {"goal": "G2", "runCondition": SEES}]
-    synthesis = {"prompt": "Join.", "outputContract": {"contractRef": "review_verdict"}}
-    wide: Doc = {"id": "p", "type": "parallel", "title": "P", "prompt": "First."}
-    wide |= {"parallelDelegations": goals, "synthesis": synthesis, "runCondition": {"var": "y"}}
-
-    asks, joins = steps(workflow(wide))
-
-    assert in_order(asks.prompt, "First.", "Delegate")
-    first, second = asks.delegations
-    assert (first.goal, first.allowed_tools, first.when) == ("G1", ("read",), None)
-    assert (second.goal, second.when) == ("G2", '{"equals":1,"var":"x"}')
-    assert (joins.id, joins.prompt) == ("p__synthesis", "Join.")
-    assert joins.contract
-    assert joins.contract.name == "review_verdict"
-    [together] = compiled(workflow(wide)).pinned.workflow.steps
-    assert condition(together) == {"var": "y"}
-    assert condition(asks) is condition(joins) is None
-    assert injected(asks)[0][1] == injected(joins)[0][1] == "parallel p"
-
-
 @pytest.mark.parametrize("feature", sorted(FEATURES))
 def test_a_feature_is_in_every_step_that_says_so_and_in_no_other(feature: str) -> None:
     names = [f"wr.features.{feature}", feature]
@@ -255,7 +225,7 @@ def test_somebody_in_the_body_owes_the_decision_whatever_is_skipped(
 
 def test_a_loop_with_a_condition_asks_nobody() -> None:
     source = {"kind": "context_variable", "condition": SEES}
-    for rule in ({"condition": SEES}, {"conditionSource": source}, {"condition": SEES}):
+    for rule in ({"condition": SEES}, {"conditionSource": source}):
         [one] = parts(workflow(loop("l", {"type": "until", **rule}, step())))
 
         assert isinstance(one, CompiledLoop)

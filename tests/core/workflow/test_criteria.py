@@ -1,6 +1,5 @@
 """Criteria: what is taken, what is met, and how what is missing is said."""
 
-import json
 import re
 from typing import Any, Literal
 
@@ -270,33 +269,6 @@ def test_beyond_eight_lines_the_rest_is_counted() -> None:
 
     assert len(seven) == 7
     assert last == "And 13 more; you will be told which of them are not met"
-
-
-def repair(notes: str, found: tuple[Issue, ...]) -> str:
-    """One who does as told and understands nothing."""
-    for issue in found:
-        if text := re.fullmatch(r'Write this in the notes: (".*")', issue.suggestion):
-            notes = f"{notes}\n{json.loads(text[1])}"
-        elif count := re.fullmatch(r"Add at least (\d+) characters\.", issue.suggestion):
-            notes = "." * int(count[1]) + notes
-        elif count := re.fullmatch(r"Remove at least (\d+) characters\.", issue.suggestion):
-            notes = notes[int(count[1]) :]
-    return notes
-
-
-PLAIN = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=10)
-
-
-@given(PLAIN, st.lists(PLAIN, max_size=4, unique=True), st.integers(1, 60), st.integers(60, 90))
-def test_one_who_does_what_is_suggested_is_accepted(
-    notes: str, texts: list[str], least: int, most: int
-) -> None:
-    wanted = taken([length(least, most), *map(contains, texts)])
-
-    for _ in range(2 * len(texts) + 3):
-        notes = repair(notes, check(wanted, notes=notes, artifacts=()))
-
-    assert check(wanted, notes=notes, artifacts=()) == ()
 
 
 @pytest.mark.parametrize(

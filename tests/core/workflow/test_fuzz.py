@@ -97,23 +97,16 @@ ODD: list[Any] = [
     1.5,
     1e300,
     2**53,
-    -(2**70),
     "",
-    " ",
     "\0",
-    "a\nb",
     "ﷺ" * 300,
     "{{x}} {{bindings.y}} {z} {{",
     "x" * 100_000,
     "(a+)+$",
-    "../../etc/passwd",
-    "__proto__",
     [],
-    [[]],
     [None],
     ["x"] * 50,
     {},
-    {"": ""},
     {"a/b~c": {"": []}},
     {"var": "x", "matches": "(((((((((a{50}){50}){50}){50}"},
     {"$ref": "#"},
@@ -125,9 +118,9 @@ leaf: st.SearchStrategy[Any] = st.sampled_from(ODD) | st.text(max_size=8) | st.i
 
 
 @st.composite
-def mutated(draw: st.DrawFn) -> Any:
-    """A real file in which a few things were dropped, doubled, replaced, renamed or moved."""
-    which = draw(st.integers(0, len(FILES) - 1))
+def mutated(draw: st.DrawFn, count: int = len(FILES)) -> Any:
+    """One of the first files in which a few things were dropped, doubled, replaced or moved."""
+    which = draw(st.integers(0, count - 1))
     document = copy.deepcopy(FILES[which])
     for _ in range(draw(st.integers(1, 3))):
         *way, last = draw(st.sampled_from(PLACES[which]))

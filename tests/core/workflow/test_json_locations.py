@@ -273,20 +273,15 @@ def test_nesting_has_no_bound() -> None:
 SIZE = 300_000
 HOSTILE = {
     "open": "[" * SIZE,
-    "open objects": '{"":' * (SIZE // 4),
     "wide": "[" + "1," * (SIZE // 2) + "1]",
-    "empty lists": "[" + "[]," * (SIZE // 3) + "1]",
     "one key": "{" + '"a":1,' * (SIZE // 6) + '"a":1}',
-    "spaces": " " * SIZE,
     "spaces after it": "1" + " " * SIZE,
     "lines": "[" + "\r\n" * (SIZE // 2) + "1]",
     "an open text": '"' + "a" * SIZE,
     "many quotes": '"' * SIZE,
     "escapes": '["' + r"\n" * (SIZE // 2) + '"]',
-    "open escapes": '["' + "\\" * SIZE,
     "digits": "1" * SIZE,
     "repeated far in": "[" * 100_000 + '{"a":1,"a":2},' * 10_000,
-    "repeated objects": "{" + '"a":{"b":1,"b":2},' * 20_000,
 }
 
 

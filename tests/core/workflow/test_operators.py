@@ -1,10 +1,6 @@
 """Operators: what each answers, what it refuses, and how it is said."""
 
-from typing import Any
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from interlock.core import canonical
 from interlock.core.canonical import Json
@@ -131,39 +127,14 @@ def test_a_question_that_makes_no_sense_has_no_answer_and_it_is_known_what_would
     assert required_variable_kind(operator, wanted) == needed
 
 
-VALUES: st.SearchStrategy[Any] = st.sampled_from(
-    [
-        *(None, True, False, 0, 1, -1, 1.5, 5, 5.0, "", "5", "5.0", "05", "a", "A", "ab", "TRUE"),
-        *("false", [], ["a"], [1, "5"], [True, None], [5.0], {}, {"k": 1}, {"k": True}),
-    ]
-)
-
-
-@given(VALUES, VALUES.filter(lambda value: expected_operand("gt", value) is None))
-def test_at_least_is_more_or_equal(value: Json, wanted: Json) -> None:
-    more, less = compare(value, "gt", wanted), compare(value, "lt", wanted)
-
-    if more is None:
-        assert {less, compare(value, "gte", wanted), compare(value, "lte", wanted)} == {None}
-    else:
-        is_equal = compare(value, "equals", wanted)
-        assert compare(value, "gte", wanted) == (more or is_equal)
-        assert compare(value, "lte", wanted) == (less or is_equal)
-        assert more + bool(less) + bool(is_equal) == (value is not None)
-
-
 @pytest.mark.parametrize(
     ("operator", "value", "instead"),
     [
         ("gt", None, "a number or a text"),
-        ("gte", True, "a number or a text"),
-        ("lt", [1], "a number or a text"),
-        ("lte", {}, "a number or a text"),
+        ("lte", True, "a number or a text"),
         ("startsWith", 5, "a text"),
-        ("endsWith", None, "a text"),
-        ("matches", ["a"], "a text"),
+        ("matches", None, "a text"),
         ("in", "a", "a list"),
-        ("in", None, "a list"),
         ("exists", 1, "true or false"),
         ("exists", "true", "true or false"),
     ],

@@ -91,6 +91,14 @@ REFUSED: list[tuple[Doc, list[tuple[str, str]]]] = [
     (workflow(call("c", "r", {"what": "x" * 300})), [("template", "/steps/0/templateCall/args")]),
     (workflow(call("c", "cycle")), [("template", "/steps/0")]),
     (
+        workflow(call("c", "r", {"what": "x"}, runCondition={"var": "x", "equal": 1})),
+        [("condition", "/steps/0/runCondition/equal")],
+    ),
+    (
+        workflow(step(verification={"command": "make"}, runCondition={"or": [{"equals": 1}]})),
+        [("condition", "/steps/0/runCondition/or/0")],
+    ),
+    (
         workflow(step(outputContract={"contractRef": "gone"})),
         [("contract", "/steps/0/outputContract/contractRef")],
     ),
@@ -275,20 +283,6 @@ def test_an_argument_does_not_fill_the_hole_of_the_same_name() -> None:
 
     assert isinstance(one, CompiledStep)
     assert one.prompt == "core {{area}}"
-
-
-def test_the_condition_of_a_call_is_placed_where_it_stands() -> None:
-    document = workflow(call("c", "r", {"what": "x"}, runCondition={"var": "x", "equal": 1}))
-
-    assert problems(document, KNOWN) == [("condition", "/steps/0/runCondition/equal")]
-
-
-def test_a_wrong_condition_is_told_once_and_where_it_stands() -> None:
-    asks = step(verification={"command": "make"}, audit={"prompt": "Look."})
-
-    assert problems(workflow({**asks, "runCondition": {"or": [{"equals": 1}]}})) == [
-        ("condition", "/steps/0/runCondition/or/0")
-    ]
 
 
 def test_the_variables_of_loops_need_no_declaration() -> None:
