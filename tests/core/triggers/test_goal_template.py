@@ -74,12 +74,12 @@ def test_the_paths_of_a_template_are_known_before_it_is_used() -> None:
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=20,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
 )
 
 
-@given(st.text(), st.dictionaries(st.text(), JSON))
+@given(st.text(), st.dictionaries(st.text(), JSON, max_size=3))
 def test_no_template_and_no_payload_makes_it_fail(template: str, payload: dict[str, Any]) -> None:
     rendered = render_template(template, payload)
 

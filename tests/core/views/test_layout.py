@@ -190,12 +190,6 @@ def test_a_branch_is_straight_though_another_was_made_below_it_before() -> None:
     assert [at[node(number)] for number in (4, 5, 6)] == [(2, 1), (2, 2), (2, 3)]
 
 
-def test_a_second_branch_of_a_branch_has_a_lane_of_its_own() -> None:
-    at = cells(layout(graph(grown(0, 1, 1, 0))))
-
-    assert [at[node(number)] for number in (1, 2, 3)] == [(1, 1), (1, 2), (2, 2)]
-
-
 def test_checkpoints_leave_the_lane_of_their_node_to_the_work() -> None:
     # A branch with a checkpoint, left for the path, then taken up again.
     made = [*grown(0), Move(0, "checkpoint")]
