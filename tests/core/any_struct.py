@@ -1,4 +1,4 @@
-"""Any value of a struct, with every field drawn from what its type allows."""
+"""A strategy for any struct, which draws each field from what its type allows."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ Strategy = st.SearchStrategy[Any]
 
 
 def some(shape: type[msgspec.Struct], texts: Strategy, **named: Strategy) -> Strategy:
-    """Any value of a type; `named` fields, wherever they are, are drawn from their own strategy."""
+    """Return a strategy for `shape`. It draws `named` fields from their own, at any depth."""
 
     def drawn(kind: msgspec.inspect.Type) -> Strategy:
         match kind:

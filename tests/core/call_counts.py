@@ -1,11 +1,11 @@
-"""How much work something is, in function calls: a busy machine does not change it."""
+"""Measure work in function calls, which a busy machine does not change."""
 
 import sys
 from collections.abc import Callable
 
 
 def count_calls(action: Callable[[], object]) -> int:
-    """Return how many functions an action calls, those of C too."""
+    """Return the number of functions that an action calls, including C functions."""
     count = 0
 
     def count_call(_frame: object, event: str, _argument: object) -> None:

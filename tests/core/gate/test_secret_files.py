@@ -59,7 +59,7 @@ TOOLS: list[tuple[str, dict[str, Any], str]] = [
     ("mcp__files__read", {"path": f"{HOME}/secret"}, "/work/p"),
     ("mcp__files__read_many", {"paths": ["a", {"path": f"{HOME}/secret"}]}, "/work/p"),
 ]
-# A path that is written out is found wherever it stands in a command; a few are enough of those.
+# One regular expression finds a literal path anywhere in a command, so a few of them are enough.
 SHELL = [
     *(f"cat {HOME}/{name}" for name in SECRETS),
     "cat ~/.local/share/interlock/secret",

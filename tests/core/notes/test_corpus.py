@@ -1,6 +1,6 @@
 """What the notes of the corpus say, and that nothing else is read into them.
 
-The tables of `test_grammar` and the properties of `test_round_trip` have the other files: those of
+The tables of `test_grammar` and the properties of `test_round_trip` cover the other files, with
 other scripts, line ends and encodings.
 """
 

@@ -161,7 +161,7 @@ def test_of_several_links_none_is_a_relation() -> None:
             "- <!--\n  [[a]]",
             "````\n```\n[[a]]",
             "~~~\n```\n[[a]]",
-            "```\n[[a]]\n```x",
+            "```\n```x\n[[a]]",
         ),
         *(
             "---\na: '[[a]]'\n---\n",

@@ -36,7 +36,7 @@ def first_of(workflow: CompiledWorkflow) -> CurrentStep:
 
 
 def judgement(at: CurrentStep, *values: Any, notes: str = "done", **run: Any) -> Judgement:
-    """What is said about these artifacts and notes, in a run with these fields."""
+    """Judge artifacts and notes at a step, in a run with these fields."""
     taken = artifacts.parse_artifacts(values)
     assert isinstance(taken, tuple)
     return judge(at, StepOutput(notes, taken), run_head(**run))

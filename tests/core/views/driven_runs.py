@@ -32,14 +32,14 @@ def step(name: str, **fields: Any) -> dict[str, Any]:
 
 
 def loop(name: str, *body: dict[str, Any], title: str = "", **rule: Any) -> dict[str, Any]:
-    """A loop of the agent's, or as the rule says."""
+    """Return a loop that the agent controls, unless `rule` says otherwise."""
     asked = {"type": "while", "maxIterations": 3, **rule}
     head = {"id": name, "type": "loop", "title": title or name.capitalize()}
     return {**head, "loop": asked, "body": [*body]}
 
 
 def times(name: str, count: int, *body: dict[str, Any]) -> dict[str, Any]:
-    """A loop with so many passes."""
+    """Return a loop with `count` passes."""
     return loop(name, *body, type="for", count=count, maxIterations=count)
 
 

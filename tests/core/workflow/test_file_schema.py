@@ -143,7 +143,7 @@ def test_it_takes_whatever_compiles(document: Doc) -> None:
 @settings(max_examples=scale(500))
 @given(mutated(len(OWN)))
 def test_what_it_refuses_the_reader_refuses_too(document: Any) -> None:
-    """But for what only WorkRail's files have, which the reader takes."""
+    """In our own files: the reader also takes fields that only WorkRail's files have."""
     if not is_valid(document):
         found = compile_content(encoded(document), KNOWN)
         assert isinstance(found, InvalidWorkflow) or found.warnings, "it is named at least"

@@ -1,6 +1,6 @@
 """Hostile files: each has an answer, and what is taken can be started and looked at.
 
-What multiplies would take minutes; pytest's own timeout ends it.
+Exponential work would take minutes; the timeout of pytest ends it.
 """
 
 import copy
@@ -119,7 +119,7 @@ leaf: st.SearchStrategy[Any] = st.sampled_from(ODD) | st.text(max_size=8) | st.i
 
 @st.composite
 def mutated(draw: st.DrawFn, count: int = len(FILES)) -> Any:
-    """One of the first files in which a few things were dropped, doubled, replaced or moved."""
+    """Change one of the first `count` files: drop, double, replace, rename or move a few parts."""
     which = draw(st.integers(0, count - 1))
     document = copy.deepcopy(FILES[which])
     for _ in range(draw(st.integers(1, 3))):
@@ -244,7 +244,7 @@ EQUALS = {"and": [{"var": f"v{n}", "equals": n} for n in range(9)]}
     ids=range(6),
 )
 def test_a_hostile_file_is_no_more_work_than_an_ordinary_one(document: Doc) -> None:
-    """Done naively, it is more than ten times as much."""
+    """A naive implementation does more than ten times the work."""
     content = close(document)
     ordinary = close(many(1_800, lambda n: step(f"a{n}", prompt="x" * 300, guidance=["a", "b"])))
 

@@ -98,7 +98,7 @@ def exists(document: Any, pointer: str) -> bool:
 def rendered(
     found: CompiledWorkflow, one: CompiledStep, position: Position, **more: Any
 ) -> RenderedPrompt | MissingContextKeys | Impasse:
-    """The prompt of a step, with nothing known but the goal unless more is said."""
+    """Render the prompt of a step. `more` replaces the default context, preferences or notes."""
     known: Doc = {"context": {"goal": "g"}, "preferences": Preferences(), "notes": {}, **more}
     return render(found, one, position, **known)
 
@@ -333,7 +333,7 @@ def walks(draw: st.DrawFn) -> Doc:
     def rule(depth: int) -> Doc:
         most = draw(st.integers(1, 3))
         common = {"maxIterations": most, "iterationVar": f"i{depth}"}
-        # Half are of the agent's: a decision may be about any of several in a row.
+        # Half are controlled by the agent, so that one decision can mean several in a row.
         kinds = ("while", "until", "for", "named", "forEach", *("control",) * 5)
         match draw(st.sampled_from(kinds)):
             case "for":
