@@ -15,6 +15,7 @@ from interlock.core.workflow.compiler import Compilation, compile_content
 from interlock.core.workflow.interpret import Destination
 from interlock.core.workflow.packs import LoopControlArtifact
 from interlock.core.workflow.prompt import RenderedPrompt, ResolvedReference, render
+from tests.core.workflow.workflow_samples import compiled, loop, rendered, step, workflow
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 CONTEXT: dict[str, Any] = {
@@ -71,3 +72,18 @@ def test_every_prompt_is_the_one_that_was_read(autonomy: Any) -> None:
     assert {name: f"{text}\n" for name, text in given.items()} == known, (
         "new files were written: read them, and commit them if they are right"
     )
+
+
+@pytest.mark.invariant("prompts-are-golden")
+def test_the_decision_about_a_loop_is_asked_for_before_what_only_the_user_can_give() -> None:
+    asks = {"reason": "needs_user_choice", "question": "Red or blue?"}
+    owes = step(userOnly=asks, outputContract={"contractRef": "loop_control"})
+    found = compiled(workflow(loop("l", {"type": "while"}, owes))).pinned.workflow
+    moved = interpret.begin(found, {"goal": "g"})
+    assert isinstance(moved, Destination)
+    assert moved.step
+
+    shown = rendered(found, moved.step, moved.position)
+
+    assert isinstance(shown, RenderedPrompt)
+    assert 0 < shown.text.index("End with a decision") < shown.text.index("Red or blue?")
