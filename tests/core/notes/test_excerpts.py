@@ -118,12 +118,6 @@ def test_places_where_a_word_does_not_stand_are_looked_at_so_many_times(
     assert looked_at <= 2 * (fts_query.CANDIDATES_MAX + 1)
 
 
-def test_words_that_stand_too_far_apart_are_not_together() -> None:
-    text = f"gamma {LONG} alpha beta {LONG}"
-
-    assert "alpha beta" in excerpt(text, "alpha beta gamma")
-
-
 def test_of_two_places_with_the_same_words_the_closer_one_is_shown() -> None:
     text = f"{LONG} alpha and then, later, beta {LONG} alpha beta {LONG}"
 

@@ -75,14 +75,6 @@ def test_a_question_that_makes_no_sense_has_no_answer_and_that_is_not_a_no(
 
 YES: dict[str, Json] = {"var": "yes"}
 NO: dict[str, Json] = {"var": "no"}
-ODD = asked("gt", 1)  # no answer when `x` is a text
-
-
-def test_parts_are_asked_from_left_to_right_until_the_answer_is_known() -> None:
-    assert answer({"or": [NO, YES, ODD]}, x="a", yes=1) is True
-    assert answer({"and": [YES, NO, ODD]}, x="a", yes=1) is False
-
-
 CONTEXT: dict[str, Json] = {
     "a": {"b": [{"c": 1}, "two"], "0": "zero", "length": 7},
     "name": "größe",
