@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-import tomllib
 from collections import Counter
 from pathlib import Path
 
@@ -18,10 +17,6 @@ from interlock.app.sessions.lookup import list_sessions
 from tests.cli.conftest import Said, Terminal
 from tests.scenes import handed_in, started
 from tests.stores import place_of
-
-
-def test_the_version_is_said(typed: Terminal) -> None:
-    assert typed("--version") == Said(0, f"interlock {__version__}\n", "")
 
 
 def test_an_unknown_command_is_misuse(typed: Terminal) -> None:
@@ -179,40 +174,6 @@ def test_the_store_says_what_it_holds_and_where(
     assert f"home      {home}" in typed("store", "stats").out
     stats = json.loads(typed("store", "stats", "--json").out)["stats"]
     assert (stats["sessions"], stats["events"], stats["blobs"]) == (1, 5, 4)
-
-
-@pytest.mark.parametrize(
-    "host", ["claude-code", "codex", "gemini", "opencode", "cursor", "copilot"]
-)
-def test_each_client_can_be_connected_by_hand(typed: Terminal, host: str) -> None:
-    said = typed("mcp", "--print-config", host)
-
-    assert said.code == 0
-    assert str(Path(sys.executable).with_name("interlock")) in said.out
-    described = json.loads(typed("mcp", "--print-config", host, "--json").out)
-    assert described["command"][-1] == "mcp"
-
-
-def test_the_lines_for_a_client_hold_what_it_can_parse(typed: Terminal) -> None:
-    codex = tomllib.loads(typed("mcp", "--print-config", "codex").out)
-    gemini = typed("mcp", "--print-config", "gemini").out.partition("\n")[2]
-
-    assert codex["mcp_servers"]["interlock"]["args"] == ["mcp"]
-    assert json.loads(gemini)["mcpServers"]["interlock"]["args"] == ["mcp"]
-
-
-def test_an_unusable_store_is_explained(
-    typed: Terminal, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("INTERLOCK_HOME", str(home / "file" / "below"))
-    home.mkdir()
-    (home / "file").write_text("")
-
-    said = typed("store", "stats")
-
-    assert said.code == 1
-    assert said.err.startswith("error: The data home")
-    assert "hint: Point INTERLOCK_HOME" in said.err
 
 
 def test_a_bug_is_reported_without_a_traceback(

@@ -81,7 +81,11 @@ def test_bytes_that_are_not_utf_8_are_read_back_as_they_are(folder: Path) -> Non
     content = b"\xef\xbb\xbf# Caf\xe9\r\n\0\xff no newline at the end"
     put(folder, "odd.md", content)
 
-    assert run("note", "read", "odd").stdout == content
+    read = run("note", "read", "odd")
+    assert read.stdout == content
+    assert b"not UTF-8" in read.stderr
+    as_json = json.loads(run("note", "read", "odd", "--json").stdout)["text"]
+    assert "Caf\N{REPLACEMENT CHARACTER}" in as_json
     assert run("note", "write", "Again", given=b"caf\xe9\n").returncode == 0
     assert (folder / "Again.md").read_bytes().endswith(b"caf\xe9\n")
     assert run("note", "edit", "odd", "append", given=b"\xfe").returncode == 0
@@ -107,17 +111,6 @@ def test_what_is_there_is_not_written_over_and_the_difference_is_shown(
     done = typed("note", "write", "A", "--content", "yours\n", "--overwrite", version)
     assert (done.code, done.out.split(",")[0]) == (0, "replaced: A.md")
     assert (folder / "A.md").read_text().endswith("yours\n")
-
-
-def test_a_title_that_says_the_same_is_another_note_only_if_that_is_said(
-    typed: Terminal, folder: Path
-) -> None:
-    typed("note", "write", "Use SQLite", "--content", "x")
-
-    refused = typed("note", "write", "use sqlite!", "--content", "y")
-    assert (refused.code, "is about the same" in refused.err) == (1, True)
-    assert typed("note", "write", "use sqlite!", "--content", "y", "--separate").code == 0
-    assert len(list(folder.rglob("*.md"))) == 2
 
 
 def test_frontmatter_is_set_and_removed(typed: Terminal, folder: Path) -> None:
@@ -151,24 +144,6 @@ def test_each_way_of_editing(typed: Terminal, folder: Path) -> None:
     assert edited("append", "--content", "end").endswith("end\n")
 
 
-def test_edits_that_cannot_be_made_say_what_is_there(typed: Terminal, folder: Path) -> None:
-    put(folder, "n.md", "# N\n\n## One\n\nsame\nsame\n")
-    before = (folder / "n.md").read_bytes()
-
-    for arguments, said in (
-        (("find-replace", "--find", "sam e", "--content", "x"), "does not contain `sam e`"),
-        (("find-replace", "--find", "same", "--content", "x"), "there 2 times (lines 5, 6)"),
-        (("replace-section", "--section", "One", "--content", "x"), "needs the version you have"),
-        (("insert-after", "--section", "Won", "--content", "x"), "no section “Won”"),
-        ((), "names neither an operation nor --set"),
-    ):
-        refused = typed("note", "edit", "n", *arguments)
-        assert (refused.code, refused.out) == (1, "")
-        assert said in refused.err
-        assert "\n\nhint: " in refused.err
-    assert (folder / "n.md").read_bytes() == before
-
-
 def test_a_note_that_is_not_there_is_refused_with_those_that_are_like_it(
     typed: Terminal, folder: Path
 ) -> None:
@@ -190,7 +165,7 @@ def test_a_note_that_is_not_there_is_refused_with_those_that_are_like_it(
     ]
 
 
-@pytest.mark.parametrize("name", ["../outside", "a/../../b", ".hidden", "memory://../x", "a\0b"])
+@pytest.mark.parametrize("name", ["../outside", "a\0b"])
 def test_no_name_leads_out_of_the_folder(
     typed: Terminal, folder: Path, tmp_path: Path, name: str
 ) -> None:
@@ -216,56 +191,3 @@ def test_a_note_is_moved_and_its_links_still_lead_to_it(typed: Terminal, folder:
     assert said.err == "hint: links to the old name stand in a.md\n"
     assert "-> links_to other/wasp.md" in typed("note", "context", "a").out
     assert "-> links_to sub/bee (not written)" in typed("note", "context", "a").out
-
-
-def test_deleting_needs_the_version_or_a_yes(typed: Terminal, folder: Path) -> None:
-    version = json.loads(typed("note", "write", "A", "--content", "x", "--json").out)["version"]
-
-    asked = run("note", "delete", "A")
-    assert (asked.returncode, asked.stdout) == (2, b"")
-    assert f"--version {version} deletes it" in asked.stderr.decode()
-    assert typed("note", "delete", "A", "--version", "0" * 12).code == 1
-    assert (folder / "A.md").exists()
-    said = typed("note", "delete", "A", "--version", version)
-    assert said == Said(0, "deleted: A.md\n", "")
-    assert not (folder / "A.md").exists()
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("note", "write"),
-        ("note", "write", "T", "--content", "x", "--set", "no-value"),
-        ("note", "edit", "n", "turn-around"),
-        ("note", "read"),
-        ("note", "search", "--limit", "many"),
-        ("note", "rewrite"),
-        ("migrate", "handoff"),
-    ],
-)
-def test_misuse_is_two(typed: Terminal, folder: Path, arguments: tuple[str, ...]) -> None:
-    said = typed(*arguments)
-
-    assert (said.code, said.out) == (2, "")
-    assert "--help` shows how it is called." in said.err
-    assert not folder.exists()
-
-
-def test_outside_of_a_project_there_are_no_notes(typed: Terminal, tmp_path: Path) -> None:
-    for arguments in (("note", "search", "x"), ("note", "write", "T", "--content", "x")):
-        said = typed(*arguments)
-        assert said.code == 1
-        assert said.err.startswith(f"error: `{tmp_path}` is in no project, and notes belong to one")
-    assert json.loads(typed("note", "recent", "--json").out)["code"] == "no_project"
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_file_that_is_not_utf8_is_json_too_and_its_bytes_are_kept(folder: Path) -> None:
-    put(folder, "latin.md", b"caf\xe9\n")
-
-    read = run("note", "read", "latin", "--json")
-    plain = run("note", "read", "latin")
-
-    assert json.loads(read.stdout)["text"] == "caf\N{REPLACEMENT CHARACTER}\n"
-    assert plain.stdout == b"caf\xe9\n"
-    assert b"not UTF-8" in plain.stderr

@@ -109,10 +109,63 @@ def test_hints_name_options_and_commands(typed: Terminal, folder: Path) -> None:
     put(folder, "n.md", f"{N}\n## One\n")
     twice = told("edit", "n", "insert-after", "--section", "One", "--content", "x")
     assert "find-replace" in twice
+    several = ("edit", "n", "find-replace", "--find", "text", "--content", "x", "--expected", "2")
+    assert "--expected 1" in told(*several)
+    assert typed("note", *several).err.startswith("error: The text is there once (line 10)\n")
+    assert typed("note", "write", "Use SQLite!", "--content", "x", "--separate").code == 0
 
 
-def test_without_a_project_nothing_is_said_of_arguments_that_do_not_exist(typed: Terminal) -> None:
-    assert hint(typed("note", "recent")).startswith("Go to a directory of the project.")
+MISUSES = {
+    "note write": "",
+    "note write T --content x --set no-value": "",
+    "note edit n turn-around": "",
+    "note read": "",
+    "note search --limit many": "",
+    "note rewrite": "",
+    "migrate handoff": "",
+    "note search x --limit 0": "--limit",
+    "note search x --limit 51": "--limit",
+    "note recent --limit 0": "--limit",
+    "note context n --limit 0": "--limit",
+    "note context n --depth 99": "--depth",
+    "note context n --depth -1": "--depth",
+    "note graph n --depth 99": "--depth",
+    "note search x --status frob": "--status",
+}
+"""Commands that cannot be meant, and the option that the error names, if one is out of range."""
+
+
+@pytest.mark.parametrize("words", MISUSES)
+def test_misuse_is_two(typed: Terminal, folder: Path, words: str) -> None:
+    said = typed(*words.split())
+
+    assert (said.code, said.out) == (2, "")
+    assert MISUSES[words] in said.err
+    assert "--help` shows how it is called." in said.err
+    assert not folder.exists()
+
+
+def test_outside_of_a_project_there_are_no_notes(typed: Terminal, tmp_path: Path) -> None:
+    for arguments in (("search", "x"), ("write", "T", "--content", "x")):
+        said = typed("note", *arguments)
+        assert hint(said).startswith("Go to a directory of the project.")
+        assert said.err.startswith(f"error: `{tmp_path}` is in no project, and notes belong to one")
+    assert json.loads(typed("note", "recent", "--json").out)["code"] == "no_project"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_terminal_a_delete_needs_the_version(typed: Terminal, folder: Path) -> None:
+    put(folder, "n.md", N)
+    version = json.loads(typed("note", "read", "n", "--json").out)["version"]
+
+    refused = run("note", "delete", "n")
+
+    assert (refused.returncode, refused.stdout) == (2, b"")
+    assert f"--version {version} deletes it" in refused.stderr.decode()
+    assert (folder / "n.md").exists()
+    problem = json.loads(typed("note", "delete", "n", "--json").out)
+    done = typed(*shlex.split(problem["commands"][0])[1:])
+    assert (done.code, done.err, (folder / "n.md").exists()) == (0, "", False)
 
 
 @pytest.mark.parametrize(
@@ -163,31 +216,6 @@ def test_more_notes_than_are_named_are_not_counted_as_those(typed: Terminal, fol
     put(folder, "one/same.md", "x")
     put(folder, "two/same.md", "x")
     assert typed("note", "read", "same").err.startswith("error: 2 notes are called `same`\n")
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("search", "x", "--limit", "0"),
-        ("search", "x", "--limit", "-1"),
-        ("search", "x", "--limit", "51"),
-        ("recent", "--limit", "0"),
-        ("context", "n", "--limit", "0"),
-        ("context", "n", "--depth", "99"),
-        ("context", "n", "--depth", "-1"),
-        ("graph", "n", "--depth", "99"),
-        ("search", "x", "--status", "frob"),
-    ],
-)
-def test_what_is_out_of_range_is_misuse(
-    typed: Terminal, folder: Path, arguments: tuple[str, ...]
-) -> None:
-    put(folder, "n.md", N)
-
-    said = typed("note", *arguments)
-
-    assert (said.code, said.out) == (2, "")
-    assert arguments[-2] in said.err
 
 
 @pytest.mark.parametrize(
@@ -296,25 +324,13 @@ def test_a_project_without_notes_is_not_asked_about_times(typed: Terminal, folde
     assert typed("note", "graph", "--mermaid").out.startswith("graph LR\n")
 
 
-def test_one_is_not_several(typed: Terminal, folder: Path) -> None:
-    put(folder, "n.md", N)
-
-    refused = typed(
-        *("note", "edit", "n", "find-replace", "--find", "text", "--content", "x"),
-        *("--expected", "2"),
-    )
-
-    assert refused.err.startswith("error: The text is there once (line 10)\n")
-    assert "--expected 1" in hint(refused)
-    assert typed("note", "check").err.startswith("1 note, 0 to mend, ")
-
-
 def test_a_path_as_a_shell_completes_it_names_the_note(
     typed: Terminal, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(folder, "sub/Backups.md", "below")
     put(folder, "top.md", "here")
     (tmp_path / "secret.md").write_text("secret")
+    (folder / "link.md").symlink_to(tmp_path / "secret.md")
     (tmp_path / "src").mkdir()
     completed = ".interlock/notes/sub/Backups.md"
 
@@ -326,6 +342,7 @@ def test_a_path_as_a_shell_completes_it_names_the_note(
     assert typed("note", "graph", completed).code == 0
     assert typed("note", "read", "./secret.md").code == 1
     assert typed("note", "read", ".interlock/notes/../../secret.md").code == 1
+    assert typed("note", "read", ".interlock/notes/link.md").code == 1
     monkeypatch.chdir(tmp_path / "src")
     assert typed("note", "read", f"../{completed}").out.startswith("below")
     assert typed("note", "read", completed).out.startswith("below"), "from the project on"
@@ -337,27 +354,3 @@ def test_a_path_as_a_shell_completes_it_names_the_note(
     assert typed("note", "move", completed, "moved/").code == 0
     version = json.loads(typed("note", "read", "top.md", "--json").out)["version"]
     assert typed("note", "delete", ".interlock/notes/top.md", "--version", version).code == 0
-
-
-def test_a_link_in_the_folder_is_no_way_out_by_its_path(typed: Terminal, folder: Path) -> None:
-    outside = put(folder.parent.parent, "outside.md", "secret")
-    folder.mkdir(parents=True)
-    (folder / "link.md").symlink_to(outside)
-
-    assert typed("note", "read", ".interlock/notes/link.md").code == 1
-
-
-def test_trust_says_what_it_does_for_notes(typed: Terminal) -> None:
-    assert "notes folder" in " ".join(typed("trust", "--help").out.split())
-
-
-def test_a_pipe_is_asked_for_nothing(typed: Terminal, folder: Path) -> None:
-    put(folder, "n.md", N)
-    assert typed("note", "read", "n").code == 0
-
-    asked = run("note", "delete", "n", "--json")
-
-    assert (asked.returncode, asked.stderr) == (2, b"")
-    problem = json.loads(asked.stdout)
-    assert typed(*shlex.split(problem["commands"][0])[1:]).code == 0
-    assert not (folder / "n.md").exists()
