@@ -5,7 +5,9 @@ from typing import NamedTuple
 
 import pytest
 
+from interlock.app.hosts import program
 from interlock.cli import commands
+from tests.app.hosts.conftest import PLACE_VARIABLES
 
 
 class Said(NamedTuple):
@@ -30,6 +32,16 @@ def typed(
 ) -> Terminal:
     monkeypatch.chdir(tmp_path)
     return Terminal(capsys)
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that can confine commands, without the clients of whoever runs the tests."""
+    monkeypatch.setattr(program, "landlock_abi", lambda: program.ABI_MIN)
+    monkeypatch.setenv("SHELL", "/bin/bash")
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    for name in PLACE_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture

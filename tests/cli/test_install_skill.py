@@ -13,11 +13,12 @@ import pytest
 import yaml
 
 from interlock.agents.hosts.registry import NAMES
-from interlock.app.hosts import program, skills
-from interlock.workspace.machine.bundled_skill import SKILL_NAMES, SkillFile, read_bundled_skill
-from tests.app.hosts.conftest import PLACE_VARIABLES
+from interlock.app.hosts import skills
+from interlock.workspace.machine.bundled_skill import SkillFile, read_bundled_skill
 from tests.app.hosts.installs import tree, write
 from tests.cli.conftest import Terminal
+
+pytestmark = pytest.mark.usefixtures("machine")
 
 SKILL = ("--skill", "orchestrator")
 PLACES = {
@@ -30,14 +31,6 @@ PLACES = {
 }
 """Where each client looks for skills and commands of the user."""
 COMMANDS = ("conductor-implement", "conductor-orchestrate")
-
-
-@pytest.fixture(autouse=True)
-def machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program, "landlock_abi", lambda: program.ABI_MIN)
-    monkeypatch.setenv("SHELL", "/bin/bash")
-    for name in PLACE_VARIABLES:
-        monkeypatch.delenv(name, raising=False)
 
 
 def users_files(home: Path) -> dict[str, object]:
@@ -183,16 +176,6 @@ def test_a_skill_is_no_install_of_interlock_and_goes_with_it(typed: Terminal, ho
     assert not (home / "installed.json").exists()
 
 
-def test_all_is_all_with_the_skills(typed: Terminal, home: Path) -> None:
-    for host in NAMES:
-        typed("install", host, *SKILL)
-
-    said = typed("uninstall", "--all", "--json")
-
-    assert [report["host"] for report in json.loads(said.out)] == list(NAMES)
-    assert users_files(home) == {}
-
-
 def test_a_project_shares_it_without_the_path_of_anybody(typed: Terminal, tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     assert typed("install", "claude-code", *SKILL, "--scope", "project").code == 0
@@ -203,10 +186,3 @@ def test_a_project_shares_it_without_the_path_of_anybody(typed: Terminal, tmp_pa
     assert str(tmp_path) not in text
     typed("uninstall", "claude-code", *SKILL, "--scope", "project")
     assert sorted(tree(tmp_path)) == [".git"]
-
-
-def test_a_skill_is_one_that_there_is_and_of_one_client(typed: Terminal) -> None:
-    assert SKILL_NAMES == ("orchestrator",)
-    assert typed("install", "claude-code", "--skill", "other").code == 2
-    assert typed("install", "claude-code", "--plugin", *SKILL).code == 2
-    assert typed("uninstall", "--all", *SKILL).code == 2
