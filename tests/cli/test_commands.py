@@ -209,7 +209,6 @@ def test_a_reader_that_has_seen_enough_is_no_error(app: App, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.both_stores
 def test_the_demo_plays_through_a_kill_and_records_each_step_once(typed: Terminal) -> None:
     said = typed("demo")
     assert said.code == 0

@@ -22,8 +22,6 @@ from tests.cli.conftest import Terminal
 from tests.core.views.driven_runs import AGAIN, STOP, Driven, step
 from tests.scenes import handed_in, install, linear, output, started
 
-pytestmark = pytest.mark.both_stores
-
 
 def listed(typed: Terminal, *options: str) -> list[str]:
     return [row["run"] for row in json.loads(typed("run", "list", "--json", *options).out)]

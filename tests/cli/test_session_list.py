@@ -10,8 +10,6 @@ from interlock.app.gate.opt_in import opt_in
 from tests.cli.conftest import Terminal
 from tests.scenes import handed_in, started
 
-pytestmark = pytest.mark.both_stores
-
 
 @pytest.fixture
 def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -44,6 +42,7 @@ def test_what_became_of_a_session_without_a_run_is_said(typed: Terminal, tmp_pat
     assert " ended " in typed("session", "list").out
 
 
+@pytest.mark.both_stores
 def test_the_newest_session_comes_first_whether_or_not_it_has_a_run(
     app: App, typed: Terminal, tmp_path: Path, elsewhere: Path
 ) -> None:
@@ -65,12 +64,14 @@ def test_an_archived_session_without_a_run_is_listed_if_asked_for(
     app: App, typed: Terminal, tmp_path: Path, elsewhere: Path
 ) -> None:
     bare, other = begun(typed, tmp_path), started(app, elsewhere).session
-    typed("session", "archive", bare)
+    assert typed("session", "archive", bare).out.startswith(f"Archived {bare}.")
 
     assert bare not in typed("session", "list").out
     shown = typed("session", "list", "--all").out
     assert bare in shown
     assert other in shown
+    typed("session", "archive", bare, "--undo")
+    assert bare in typed("session", "list").out
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "99999999999999999999"])

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from interlock.app.callers.session_record import state_of
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
@@ -15,7 +13,6 @@ from tests.core.views.driven_runs import Driven, step
 from tests.sessions import begin_recorded
 
 
-@pytest.mark.both_stores
 def test_every_output_counts_skipped_steps_apart(app: App, typed: Terminal, tmp_path: Path) -> None:
     opt_in(tmp_path, "standard")
     session = begin_recorded(app, tmp_path, Conversation("claude-code", "one")).session

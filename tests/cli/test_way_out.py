@@ -149,7 +149,6 @@ def test_the_command_that_the_denial_names_makes_the_state_known_again(
 
 
 @pytest.mark.slow
-@pytest.mark.both_stores
 @pytest.mark.parametrize("mode", ["analysis", "coding"])
 @pytest.mark.parametrize("how", ["full", "read-only"])
 def test_where_nothing_can_be_written_the_user_is_told_what_to_do_and_can_do_it(
@@ -180,7 +179,6 @@ def test_where_nothing_can_be_written_the_user_is_told_what_to_do_and_can_do_it(
 
 
 @pytest.mark.slow
-@pytest.mark.both_stores
 def test_a_mode_that_could_not_be_set_is_told_in_the_conversation(desk: Desk) -> None:
     payload = {"session_id": desk.session, "cwd": str(desk.project), "prompt": "/mode coding"}
     words = ("hook", "--host", "claude-code", "--event", "prompt-submit")
