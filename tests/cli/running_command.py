@@ -1,5 +1,7 @@
 """A command in a process of its own, whose output is read while it runs."""
 
+import os
+import pty
 import signal
 import subprocess
 import sys
@@ -46,3 +48,28 @@ def read_until(process: "subprocess.Popen[str]", text: str) -> None:
         if text in line:
             return
     raise AssertionError(f"it ended without {text!r}")
+
+
+def start_in_terminal(*words: str) -> "tuple[subprocess.Popen[bytes], int]":
+    """Start a command in a terminal of its own; the user's end of that terminal comes with it."""
+    person, terminal = pty.openpty()
+    with default_interrupt():
+        process = subprocess.Popen(
+            [sys.executable, "-m", "interlock", *words],
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
+            start_new_session=True,
+        )
+    os.close(terminal)
+    return process, person
+
+
+def read_terminal(person: int) -> Iterator[bytes]:
+    """Yield what the terminal shows, until the command has closed it."""
+    while True:
+        try:
+            yield os.read(person, 4_096)
+        except OSError:  # the end of a terminal on Linux
+            os.close(person)
+            return

@@ -199,14 +199,11 @@ def test_an_agent_has_nothing_done_unattended(
     denied = decide(row, Policy(), call, home="/home/interlock")
     monkeypatch.setattr(processes, "can_open_terminal", lambda: False)
     by_script = typed(*START, "--model", MODEL)
-    monkeypatch.setenv("CLAUDECODE", "1")
-    by_agent = typed(*START, "--model", MODEL)
 
     assert (denied.answer, denied.rule) == ("deny", "user.only")
     assert not any(map(needs_no_sandbox, own_commands(analyse(command))))
     assert "wants a person, and no terminal could be opened" in by_script.err
     assert "or from a script over REST with the user's secret" in by_script.err
-    assert "wants a person, and CLAUDECODE is set" in by_agent.err
     assert list_active(app) == []
 
 

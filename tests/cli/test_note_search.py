@@ -2,10 +2,7 @@
 
 import json
 import os
-import pty
 import re
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +10,8 @@ import pytest
 from interlock.app.notes.neighbourhood import UNWRITTEN_MAX
 from interlock.cli.note import PROGRESS_FILES_MIN
 from tests.cli.conftest import Terminal
-from tests.cli.note_files import INTERLOCK, put, run
+from tests.cli.note_files import put, run
+from tests.cli.running_command import read_terminal, start_in_terminal
 
 
 def test_a_search_is_narrowed_and_explained(typed: Terminal, folder: Path) -> None:
@@ -122,27 +120,10 @@ def test_a_check_ends_with_one_only_where_something_is_to_be_mended(
 
 
 def seen_on_a_terminal(*arguments: str) -> bytes:
-    """What stderr shows where it is a terminal."""
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        [*INTERLOCK, *arguments], stdout=subprocess.DEVNULL, stderr=theirs
-    ) as process:
-        os.close(theirs)
-        shown = b"".join(_chunks(ours))
-        os.close(ours)
-    assert process.returncode == 0
+    process, person = start_in_terminal(*arguments)
+    shown = b"".join(read_terminal(person))
+    assert process.wait() == 0
     return shown
-
-
-def _chunks(descriptor: int) -> Iterator[bytes]:
-    while True:
-        try:
-            chunk = os.read(descriptor, 65_536)
-        except OSError:  # Linux: the other end is closed
-            return
-        if not chunk:
-            return
-        yield chunk
 
 
 @pytest.mark.slow

@@ -1,11 +1,7 @@
 """`interlock store copy` as it is typed: what is said, what is not, and what stops it."""
 
 import json
-import os
-import pty
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +10,7 @@ import pytest
 from interlock.app.context import App
 from tests.app.admin.store_contents import contents, contents_at
 from tests.cli.conftest import Terminal
-from tests.cli.running_command import default_interrupt
+from tests.cli.running_command import read_terminal, start_in_terminal
 from tests.postgres import Cluster
 from tests.scenes import handed_in, started
 from tests.stores import Place
@@ -31,10 +27,10 @@ def url(cluster: Cluster) -> Iterator[str]:
     cluster.give_back(fresh)
 
 
-def test_it_says_what_was_copied_and_what_is_left_to_do(
+def test_a_copy_reports_what_was_copied_what_is_left_to_do_and_what_was_there(
     app: App, url: str, typed: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    started(app, tmp_path)
+    begun = started(app, tmp_path)
     home = app.home
 
     said = typed("store", "copy", "--to", url)
@@ -47,20 +43,11 @@ def test_it_says_what_was_copied_and_what_is_left_to_do(
     assert f'    store = "{shown}"\n' in said.out
     assert SECRET not in said.out
     assert not (home / "config.toml").exists()
-    assert contents_at(monkeypatch, home, url) == contents(app)
-
-
-def test_once_more_it_goes_on_and_says_so(
-    app: App, url: str, typed: Terminal, tmp_path: Path
-) -> None:
-    begun = started(app, tmp_path)
-    typed("store", "copy", "--to", url)
     handed_in(app, begun)
     started(app, tmp_path)
-
-    said = typed("store", "copy", "--to", url)
-
-    assert "sessions  2, 1 of them there before: went on with those\n" in said.out
+    again = typed("store", "copy", "--to", url)
+    assert "sessions  2, 1 of them there before: went on with those\n" in again.out
+    assert contents_at(monkeypatch, home, url) == contents(app)
 
 
 def test_programs_are_told_the_same(app: App, url: str, typed: Terminal, tmp_path: Path) -> None:
@@ -95,69 +82,40 @@ def test_the_way_back_is_to_remove_what_leads_there(
     )
 
 
-def failing(url: str) -> dict[str, tuple[str, str, str]]:
-    """What is wrong: the URL, what is said, and what to do."""
+def unusable(url: str) -> dict[str, tuple[str, str]]:
+    """Targets that cannot be used: what is wrong, and what to do."""
     own, where = url.partition("@/")[2].split("?")
     return {
-        "unreachable": (
-            f"postgresql://me:{SECRET}@127.0.0.1:1/d",
+        f"postgresql://me:{SECRET}@127.0.0.1:1/d": (
             "`postgresql://me@127.0.0.1:1/d` cannot be reached: Connection refused\n",
             "Check that PostgreSQL runs there",
         ),
-        "wrong password": (
-            f"postgresql://guarded:{SECRET}@/{own}?{where}",
-            'does not let us in: password authentication failed for user "guarded"\n',
-            "Check user and password",
-        ),
-        "no password": (
-            f"postgresql://guarded@/{own}?{where}",
+        f"postgresql://guarded@/{own}?{where}": (
             "does not let us in: no password supplied\n",
             "PGPASSWORD",
         ),
-        "no database": (
-            f"postgresql://interlock:{SECRET}@/nowhere?{where}",
-            "There is no such database",
-            "createdb",
-        ),
-        "no role": (
-            f"postgresql://unknown:{SECRET}@/{own}?{where}",
-            'does not know us: role "unknown" does not exist\n',
-            "make that role",
-        ),
-        "no rights": (
-            f"postgresql://poor:{SECRET}@/postgres?{where}",
-            "Rights are missing",
-            'CREATE SCHEMA "interlock" AUTHORIZATION "poor";',
-        ),
-        "rights of another": (
-            f"postgresql://poor:{SECRET}@/{own}?{where}",
-            "permission denied for schema interlock\n",
-            'GRANT USAGE ON SCHEMA "interlock" TO "poor";',
-        ),
-        "not a store": (f"mysql://me:{SECRET}@h/d", "cannot be copied to that", "postgresql://"),
-        "not a URL": (f"postgresql://me:{SECRET}/@h/d", "cannot be read", "%2F"),
+        f"mysql://me:{SECRET}@h/d": ("cannot be copied to that", "postgresql://"),
     }
 
 
-def test_a_target_that_cannot_be_used_is_told_in_words(
+def test_a_target_that_cannot_be_used_is_reported_as_the_store_in_use_would_be(
     cluster: Cluster, home: Path, url: str, typed: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same as when it were the store in use."""
     cluster.run("DROP ROLE IF EXISTS guarded")
-    cluster.run("CREATE ROLE poor LOGIN; CREATE ROLE guarded LOGIN PASSWORD 'right'")
+    cluster.run("CREATE ROLE guarded LOGIN PASSWORD 'right'")
     try:
-        for name, (bad, error, hint) in failing(url).items():
-            said = typed("store", "copy", "--to", bad)
-            assert said.code == 1, name
-            assert error in said.err, name
-            assert hint in said.err.partition("hint: ")[2], name
-            assert SECRET not in said.out + said.err, name
-            if name != "not a store":
+        for target, (error, hint) in unusable(url).items():
+            said = typed("store", "copy", "--to", target)
+            assert said.code == 1, target
+            assert error in said.err, target
+            assert hint in said.err.partition("hint: ")[2], target
+            assert SECRET not in said.out + said.err, target
+            if not target.startswith("mysql:"):
                 with monkeypatch.context() as patch:
-                    patch.setenv("INTERLOCK_STORE", bad)
-                    assert typed("store", "stats").err == said.err, name
+                    patch.setenv("INTERLOCK_STORE", target)
+                    assert typed("store", "stats").err == said.err, target
     finally:
-        cluster.run("DROP ROLE poor; DROP ROLE guarded")
+        cluster.run("DROP ROLE guarded")
     assert typed("store", "stats").code == 0
     assert not (home / "config.toml").exists()
 
@@ -188,61 +146,29 @@ def test_refusals_are_told_in_words_and_as_json(
     assert typed("store", "verify").code == 1
 
 
-def test_a_target_that_is_no_place_for_a_store_is_told_in_words_and_as_json(
+def test_a_target_that_is_no_place_for_a_store_is_refused(
     app: App, typed: Terminal, tmp_path: Path
 ) -> None:
     assert app.reader.all_sessions() == []
-    unset = typed("store", "copy", "--to", "")
-    assert (unset.code, unset.out) == (1, "")
-    assert unset.err.startswith("error: No target is named\n")
-    assert "hint: Nothing was copied. Give a URL" in unset.err
     (tmp_path / "README.md").touch()
 
-    taken = typed("store", "copy", "--to", ".")
-    told = json.loads(typed("store", "copy", "--to", ".", "--json").out)
-
-    assert (taken.code, taken.out) == (1, "")
-    assert f"error: `{tmp_path}` holds something else than an Interlock store\n" in taken.err
-    assert "hint: Nothing was copied. Name a new or an empty directory" in taken.err
-    assert told["code"] == "target_not_empty"
-    told = json.loads(typed("store", "copy", "--to", "", "--json").out)
-    assert told["code"] == "invalid_arguments"
+    for target, code, error in (
+        ("", "invalid_arguments", "No target is named"),
+        (".", "target_not_empty", f"`{tmp_path}` holds something else than an Interlock store"),
+    ):
+        said = typed("store", "copy", "--to", target, "--json")
+        told = json.loads(said.out)
+        assert (said.code, told["code"], told["error"]) == (1, code, error)
+        assert told["hint"].startswith("Nothing was copied. ")
     assert [file.name for file in tmp_path.iterdir()] == ["README.md"]
 
 
-def ran(home: Path, *arguments: str) -> tuple[subprocess.Popen[bytes], int]:
-    """The command in a terminal of its own, and the end of it that a person has."""
-    person, terminal = pty.openpty()
-    with default_interrupt():
-        process = subprocess.Popen(
-            [sys.executable, "-m", "interlock", *arguments],
-            stdin=terminal,
-            stdout=terminal,
-            stderr=terminal,
-            env={**os.environ, "INTERLOCK_HOME": str(home)},
-            start_new_session=True,
-        )
-    os.close(terminal)
-    return process, person
-
-
-def read_from(person: int) -> Iterator[bytes]:
-    while True:
-        try:
-            yield os.read(person, 4_096)
-        except OSError:  # so a terminal ends on Linux
-            os.close(person)
-            return
-
-
-def test_in_a_terminal_a_bar_is_written_over_and_gone_at_the_end(
-    app: App, home: Path, tmp_path: Path
-) -> None:
+def test_in_a_terminal_a_bar_is_written_over_and_gone_at_the_end(app: App, tmp_path: Path) -> None:
     for _ in range(3):
         started(app, tmp_path)
-    process, person = ran(home, "store", "copy", "--to", str(tmp_path / "there"))
+    process, person = start_in_terminal("store", "copy", "--to", str(tmp_path / "there"))
 
-    shown = b"".join(read_from(person)).decode()
+    shown = b"".join(read_terminal(person)).decode()
 
     assert process.wait() == 0
     for what in ("Checking ", "Copying  ", "Verifying"):
@@ -253,15 +179,15 @@ def test_in_a_terminal_a_bar_is_written_over_and_gone_at_the_end(
 
 
 @pytest.mark.slow
-def test_whoever_stops_it_is_told_that_it_goes_on(
-    app: App, home: Path, typed: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_copy_that_the_user_stops_says_how_it_continues(
+    app: App, typed: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for _ in range(300):
         started(app, tmp_path)
     there = str(tmp_path / "there")
-    process, person = ran(home, "store", "copy", "--to", there)
+    process, person = start_in_terminal("store", "copy", "--to", there)
     shown, is_stopped = b"", False
-    for part in read_from(person):
+    for part in read_terminal(person):
         shown += part
         if b"Copying" in shown and not is_stopped:
             process.send_signal(signal.SIGINT)

@@ -85,15 +85,18 @@ def test_there_is_nothing_to_trust_where_nobody_opted_in(typed: Terminal) -> Non
     assert json.loads(typed("trust", "--json").out)["code"] == "not_opted_in"
 
 
-def test_from_below_the_project_is_meant(
+def test_trust_from_a_directory_below_lists_the_notes_folder_of_the_project(
     typed: Terminal, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk.config(LOOSE)
+    desk.config('[notes]\nfolder = "docs"\n')
     below = desk.project / "a" / "b"
     below.mkdir(parents=True)
     monkeypatch.chdir(below)
 
-    assert json.loads(typed("trust", "--json").out)["root"] == str(desk.project)
+    given = json.loads(typed("trust", "--json").out)
+    (found,) = given["loosens"]
+    assert given["root"] == str(desk.project)
+    assert (found["setting"], found["value"]) == ("notes.folder", "docs")
 
 
 def test_what_the_user_chose_here_is_trusted_at_once(typed: Terminal, desk: Desk) -> None:
@@ -248,13 +251,3 @@ def test_a_data_home_that_cannot_be_written_is_told(
 
         assert said.code == 1
         assert said.err.startswith(f"error: `{home / 'file'}` cannot be written: ")
-
-
-def test_a_notes_folder_of_the_projects_own_is_among_what_is_trusted(
-    typed: Terminal, desk: Desk
-) -> None:
-    desk.config('[notes]\nfolder = "docs"\n')
-
-    (found,) = json.loads(typed("trust", "--json").out)["loosens"]
-
-    assert (found["setting"], found["value"]) == ("notes.folder", "docs")

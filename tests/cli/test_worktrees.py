@@ -50,11 +50,6 @@ def change(path: Path) -> None:
     (path / "new.txt").write_text("new\n")
 
 
-def leave_branch(path: Path) -> None:
-    run(path, "checkout", "-q", "--detach")
-    run(path, "commit", "-q", "--allow-empty", "-m", "On no branch")
-
-
 def lose_link(path: Path) -> None:
     (path / ".git").write_text(f"gitdir: {path / 'fake' / 'worktrees' / path.name}\n")
 
@@ -69,7 +64,6 @@ KEPT: dict[str, tuple[Callable[[Path], object], str, bool]] = {
     "nothing": (bool, "", True),
     "commits that no other branch has": (commit, "", True),
     "a new file": (change, "1 file in it is not committed", True),
-    "commits on no branch": (leave_branch, "1 commit of it would be on no branch", True),
     "a repository within it": (nest, "a repository in it would be lost", True),
     "a link to elsewhere": (lose_link, "git does not know it as a worktree any more", False),
 }
@@ -182,18 +176,6 @@ def test_the_diff_has_the_files_of_each_repository_beneath_its_name(
         ("web/a.txt", "changed"),
         ("web/new.txt", "new"),
     ]
-
-
-def test_work_that_is_not_over_is_never_removed_under_it(
-    app: App, typed: Terminal, repository: Path
-) -> None:
-    session, path = begin(app, repository)
-
-    for words in ((), (session,), (session, "--force")):
-        said = typed("worktrees", "clean", *words)
-        assert "is kept: the work in it is not over" in said.err
-        assert "`interlock driver cancel SESSION` ends it" in said.err
-        assert path.exists()
 
 
 def test_only_what_interlock_made_is_removed(
