@@ -19,7 +19,7 @@ from interlock.app.unattended import orders
 from interlock.app.unattended.orders import OrderedWork, OrderRequest
 from interlock.app.unattended.status import turns_of
 from interlock.core.ids import SessionId, WorkflowId
-from interlock.core.unattended.journal import Entry
+from interlock.core.unattended.journal import Entry, ToolEnded
 from interlock.core.unattended.order import LimitsWish, UnattendedState
 from interlock.core.workflow.definition import Workflow
 from tests.child_process import end_with_parent
@@ -44,6 +44,11 @@ def call(name: str, **arguments: Any) -> dict[str, Any]:
 
 def hand_in(notes: str, **more: Any) -> dict[str, Any]:
     return call("complete_step", notes=notes, **more)
+
+
+def one_step(*turns: dict[str, Any]) -> dict[str, Any]:
+    """Return a script for `linear(1)`: it plays these turns, and the step is submitted."""
+    return {"steps": [{"when": "# Step 1 of 1", "turns": [*turns, hand_in("It is done.")]}]}
 
 
 def line_script(steps: int, *, work: Callable[[int], list[dict[str, Any]]] | None = None) -> Any:
@@ -192,6 +197,9 @@ class Stage:
     def entries(self, session: SessionId) -> list[Entry]:
         return [one.entry for one in turns_of(self.app, session)]
 
+    def results(self, session: SessionId) -> list[ToolEnded]:
+        return [entry for entry in self.entries(session) if isinstance(entry, ToolEnded)]
+
     def model_calls(self, session: SessionId | None = None) -> list[dict[str, Any]]:
         """Every call that the scripted model was asked, in any process."""
         name = self.state(session).order.model if session else f"scripted:{self.script}"
@@ -225,7 +233,8 @@ def processes_of(text: str) -> list[int]:
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue
         try:
-            content = (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
+            words = (entry / "cmdline").read_bytes().replace(b"\0", b" ")
+            content = words + (entry / "environ").read_bytes()
         except OSError:
             continue
         if text.encode() in content:

@@ -18,10 +18,17 @@ from interlock.core.unattended.journal import (
     JournalNote,
     MessageAdded,
     ModelAnswered,
-    ToolEnded,
 )
 from interlock.core.unattended.order import LimitsWish, UnattendedState
-from tests.driver.stage import PLACE, Stage, call, hand_in, line_script, processes_of
+from tests.driver.stage import (
+    PLACE,
+    Stage,
+    call,
+    hand_in,
+    line_script,
+    one_step,
+    processes_of,
+)
 from tests.scenes import linear
 
 EXIT_SECONDS_MAX = 60.0
@@ -31,10 +38,6 @@ process.DRAIN_SECONDS = process.END_SECONDS_MAX = 3600.0
 raise SystemExit(__main__.main())
 """
 """A driver that ends within this hour only if it is told to twice."""
-
-
-def one_step(*turns: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"steps": [{"when": "# Step 1 of 1", "turns": [*turns, hand_in("It is done.")], **more}]}
 
 
 def wait_for_command(stage: Stage, session: SessionId, mark: str) -> None:
@@ -62,7 +65,7 @@ def test_a_pause_lets_the_turn_end_and_resuming_goes_on_in_the_same_step(busy_st
 
     orders.control_work(busy_stage.app, session, "pause", place=PLACE)
     busy_stage.wait_for(session, "paused")
-    results = [e.result.text for e in busy_stage.entries(session) if isinstance(e, ToolEnded)]
+    results = [one.result.text for one in busy_stage.results(session)]
     assert len(results) == 1
     assert "slept" in results[0]
     orders.control_work(busy_stage.app, session, "resume", place=PLACE)
@@ -84,7 +87,7 @@ def test_a_pause_at_once_interrupts_and_the_model_is_told(busy_stage: Stage) -> 
     orders.control_work(busy_stage.app, session, "resume", place=PLACE)
 
     assert busy_stage.wait_for(session, "done", "parked").outcome == "success"
-    results = [e.result for e in busy_stage.entries(session) if isinstance(e, ToolEnded)]
+    results = [one.result for one in busy_stage.results(session)]
     assert [result.text for result in results] == [INTERRUPTED]
 
 
@@ -185,18 +188,6 @@ def test_work_waits_for_its_turn_in_the_order_in_which_it_was_asked_for(tmp_path
         assert together == 1
 
 
-def test_twenty_sessions_of_one_repository_are_worked_on_at_once(tmp_path: Path) -> None:
-    with Stage(tmp_path, settings="max_sessions = 20") as stage:
-        stage.install(linear(1, "one"))
-        stage.play(one_step(call("Write", file_path="new.txt", content="new\n")))
-        sessions = [stage.order(f"number {n}", "one") for n in range(20)]
-        stage.start_driver()
-
-        for session in sessions:
-            state = stage.wait_for(session, "done", "parked")
-            assert state.outcome == "success", state
-
-
 @pytest.mark.parametrize("trap", ["", "trap '' TERM HUP INT; "], ids=["obedient", "stubborn"])
 def test_a_driver_that_is_told_to_end_sets_its_work_aside(tmp_path: Path, trap: str) -> None:
     with Stage(tmp_path) as stage:
@@ -232,11 +223,11 @@ def test_a_driver_that_is_told_to_end_begins_nothing_new(tmp_path: Path) -> None
 
         assert driver.end(signal.SIGTERM, seconds=EXIT_SECONDS_MAX) == 0
 
-        results = [e.result.text for e in stage.entries(session) if isinstance(e, ToolEnded)]
+        results = [one.result.text for one in stage.results(session)]
         assert results == ["slept\n[exit code 0]"]
         stage.start_driver()
         assert stage.wait_for(session, "done", "parked").outcome == "success"
-        results = [e.result.text for e in stage.entries(session) if isinstance(e, ToolEnded)]
+        results = [one.result.text for one in stage.results(session)]
         assert results[1:] == ["next\n[exit code 0]"]
         assert len(stage.model_calls(session)) == 2
 
@@ -292,7 +283,7 @@ def test_a_spawned_agent_is_set_aside_with_its_parent_and_goes_on_with_it(tmp_pa
         stage.start_driver()
 
         assert stage.wait_for(session, "done", "parked").outcome == "success"
-        (spawned,) = [e.result for e in stage.entries(session) if isinstance(e, ToolEnded)]
+        (spawned,) = [one.result for one in stage.results(session)]
         assert (spawned.is_error, "I have found it." in spawned.text) == (False, True)
         assert orders.list_active(stage.app) == [], "nobody waits for ever"
 

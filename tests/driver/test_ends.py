@@ -20,8 +20,7 @@ from interlock.app.unattended import orders
 from interlock.core.ids import SessionId
 from interlock.core.unattended.order import UnattendedState
 from interlock.mcp.resume_tool import RESUME_SESSION, ResumeArguments
-from tests.driver.stage import PLACE, Stage, call, hand_in, processes_of
-from tests.driver.test_control import one_step
+from tests.driver.stage import PLACE, Stage, call, hand_in, one_step, processes_of
 from tests.scenes import linear
 from tests.server.forms import SignedIn
 

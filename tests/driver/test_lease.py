@@ -8,7 +8,7 @@ import pytest
 from interlock.app.unattended.driver_desk import LEASE_MS, check_in, current_lease
 from interlock.app.unattended.status import announced_driver
 from interlock.core.ids import SessionId
-from interlock.core.unattended.journal import INTERRUPTED, ToolEnded, ToolStarted
+from interlock.core.unattended.journal import INTERRUPTED, ToolStarted
 from tests.driver.stage import Stage, call, hand_in, line_script, processes_of
 from tests.scenes import linear
 
@@ -92,7 +92,7 @@ def test_a_driver_whose_event_loop_hangs_exits_and_the_next_one_continues(tmp_pa
         stage.start_driver()
 
         assert stage.wait_for(session, "done", "parked").outcome == "success"
-        results = [e.result.text for e in stage.entries(session) if isinstance(e, ToolEnded)]
+        results = [one.result.text for one in stage.results(session)]
         assert results == [INTERRUPTED]
 
 

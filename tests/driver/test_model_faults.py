@@ -10,13 +10,9 @@ from interlock.app.unattended import orders
 from interlock.app.unattended.status import turns_of
 from interlock.core.session.events import decode_envelope
 from interlock.core.session.unattended_events import UnattendedMoved
-from interlock.core.unattended.journal import JournalNote, ModelAnswered, ModelFailed, ToolEnded
-from tests.driver.stage import PLACE, Stage, call, hand_in
+from interlock.core.unattended.journal import JournalNote, ModelAnswered, ModelFailed
+from tests.driver.stage import PLACE, Stage, call, one_step
 from tests.scenes import linear
-
-
-def one_step(*turns: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"steps": [{"when": "# Step 1 of 1", "turns": [*turns, hand_in("It is done.")], **more}]}
 
 
 def raw_call(name: str, arguments: str) -> dict[str, Any]:
@@ -85,7 +81,7 @@ def test_malformed_calls_are_explained_and_three_in_a_row_stand_still(busy_stage
     state = busy_stage.wait_for(session, "parked", "done")
 
     assert (state.reason, state.detail) == ("stuck", "malformed calls")
-    results = [e.result for e in busy_stage.entries(session) if isinstance(e, ToolEnded)]
+    results = [one.result for one in busy_stage.results(session)]
     assert len(results) == len(wrong)
     for result, (_, said) in zip(results, wrong, strict=True):
         assert said in result.text, result.text[:300]

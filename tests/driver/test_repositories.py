@@ -9,10 +9,19 @@ import pytest
 from interlock.app.callers.command_records import commands_of
 from interlock.app.unattended.orders import head_of
 from interlock.core.ids import SessionId
-from interlock.core.unattended.journal import StepBegun, ToolEnded
+from interlock.core.unattended.journal import StepBegun
 from interlock.core.unattended.order import DeliveryWish, OtherRepository
 from tests.delivery_scene import handoff
-from tests.driver.stage import COMMIT, Stage, call, git, hand_in, line_script, processes_of
+from tests.driver.stage import (
+    COMMIT,
+    Stage,
+    call,
+    git,
+    hand_in,
+    line_script,
+    one_step,
+    processes_of,
+)
 from tests.scenes import linear
 
 
@@ -32,13 +41,6 @@ class WideStage(Stage):
         self.install(linear(steps))
         web = OtherRepository("web", str(self.web))
         return self.order(goal, repositories=(web,), **options)
-
-    def results(self, session: SessionId) -> list[ToolEnded]:
-        return [entry for entry in self.entries(session) if isinstance(entry, ToolEnded)]
-
-
-def one_step(*turns: dict[str, Any]) -> dict[str, Any]:
-    return {"steps": [{"when": "# Step 1 of 1", "turns": [*turns, hand_in("It is done.")]}]}
 
 
 def test_both_repositories_are_changed_and_committed_and_the_checkouts_stay(
@@ -197,23 +199,6 @@ def test_the_gate_of_each_project_holds_whatever_repository_a_call_names(
         for result in denied:
             assert "Not allowed (path.protected)" in result.text
         assert not fine.is_error, fine.text
-
-
-def test_an_ordinary_order_is_told_nothing_of_repositories(tmp_path: Path) -> None:
-    with WideStage(tmp_path) as stage:
-        wide = stage.order_both(script=one_step())
-        ordinary = stage.order(script=one_step())
-        stage.start_driver()
-        for session in (ordinary, wide):
-            stage.wait_for(session, "done", "parked")
-
-        systems = [
-            entry.system
-            for session in (ordinary, wide)
-            for entry in stage.entries(session)
-            if isinstance(entry, StepBegun)
-        ]
-        assert ["repositories" in text for text in systems] == [False, True]
 
 
 def test_the_result_in_each_repository_is_delivered_to_its_own_remote(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from interlock.core.unattended.journal import StepBegun, ToolEnded
+import msgspec
+
+from interlock.core.unattended.journal import StepBegun
 from interlock.core.unattended.order import ForgeSubject
 from tests.driver.stage import COMMIT, Stage, call, git, hand_in
 from tests.forge_stub import StubForge
@@ -113,39 +115,29 @@ def test_a_model_that_obeys_a_stranger_reaches_nothing(tmp_path: Path) -> None:
         ]
         assert (stage.repository / "README.md").read_text() == "# A project\n"
         assert stub.comments == []
-        results = [one.result.text for one in stage.entries(session) if isinstance(one, ToolEnded)]
+        results = [one.result.text for one in stage.results(session)]
         assert len(results) == len(commands)
         assert stub.token not in "".join(results)
         assert stage.server.bearer not in "".join(results)
 
 
-def test_a_request_with_newer_code_is_left_to_the_work_about_that(tmp_path: Path) -> None:
+def test_work_about_a_request_that_moved_on_or_was_closed_is_cancelled(tmp_path: Path) -> None:
     with StubForge("gitlab") as stub, Stage(tmp_path, settings=settings(tmp_path, stub)) as stage:
         stage.install(linear(1, "one"))
         stub.open_merge_request(number=7, head="d" * 40)
-        session = stage.order(workflow="one", subject=SUBJECT, base="c" * 40, fetch=REF)
+        stub.open_merge_request(number=8)
+        closed = msgspec.structs.replace(SUBJECT, number=8)
+        sessions = (
+            stage.order("Newer code", "one", subject=SUBJECT, base="c" * 40, fetch=REF),
+            stage.order("Closed", "one", subject=closed),
+        )
+        stub.close(8)
         stage.start_driver()
 
-        state = stage.wait_for(session, "done", "parked")
+        ends = [stage.wait_for(session, "done", "parked") for session in sessions]
 
-        assert (state.outcome, state.detail) == (
-            "cancelled",
-            "it has a newer commit by now, dddddddddddd",
-        )
-
-
-def test_a_request_that_was_closed_while_it_waited_is_left_alone(tmp_path: Path) -> None:
-    with StubForge("gitlab") as stub, Stage(tmp_path, settings=settings(tmp_path, stub)) as stage:
-        stage.install(linear(1, "one"))
-        stub.open_merge_request(number=7)
-        session = stage.order(workflow="one", subject=SUBJECT)
-        stub.close(7)
-        stage.start_driver()
-
-        state = stage.wait_for(session, "done", "parked")
-
-        assert (state.outcome, state.detail) == (
-            "cancelled",
-            "what it is about was closed meanwhile",
-        )
+        assert [(state.outcome, state.detail) for state in ends] == [
+            ("cancelled", "it has a newer commit by now, dddddddddddd"),
+            ("cancelled", "what it is about was closed meanwhile"),
+        ]
         assert stage.model_calls() == []

@@ -140,16 +140,3 @@ async def call_tool(workplace: Workplace, name: str, **arguments: object) -> Too
     assert not isinstance(checked, MalformedCall), checked.message
     tool, parsed = checked
     return await tool.run(workplace, parsed)
-
-
-def running(part: str) -> list[str]:
-    """The command lines of processes that have this in them."""
-    lines: list[str] = []
-    for process in Path("/proc").iterdir():
-        try:
-            line = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-        except OSError:
-            continue  # it is none, or has just ended
-        if process.name.isdigit() and part in line:
-            lines.append(line)
-    return lines

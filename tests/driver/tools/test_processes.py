@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from interlock.driver.tools.tool import Level, ToolOutcome
-from tests.driver.tools.scene import LEVELS, Scene, call_tool, running
+from tests.driver.stage import processes_of
+from tests.driver.tools.scene import LEVELS, Scene, call_tool
 
 pytestmark = pytest.mark.slow
 
@@ -28,8 +29,8 @@ def unique_seconds() -> str:
 
 def wait_until_started(scene: Scene, part: str) -> None:
     deadline = time.monotonic() + SECONDS_MAX
-    while not (scene.scratch / "tmp/started").exists() or len(running(f"sleep {part}")) < 5:
-        assert time.monotonic() < deadline, running(part)
+    while not (scene.scratch / "tmp/started").exists() or len(processes_of(f"sleep {part}")) < 5:
+        assert time.monotonic() < deadline, processes_of(part)
         time.sleep(0.05)
 
 
@@ -42,7 +43,7 @@ def test_what_a_command_leaves_behind_ends_with_it(scene: Scene, level: Level) -
     outcome = scene.call("Bash", workplace=scene.workplace(level), command=text)
 
     assert outcome == ToolOutcome("done\n[exit code 0]", exit_code=0)
-    assert not running(mark)
+    assert not processes_of(mark)
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -60,7 +61,7 @@ def test_a_command_whose_time_is_up_is_ended_with_its_whole_tree(
 
     assert outcome.text == "begun\n[it was ended with all that it started: 2 s were up]"
     assert outcome.is_error
-    assert not running(mark)
+    assert not processes_of(mark)
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -77,7 +78,7 @@ def test_a_cancelled_call_returns_when_its_whole_tree_has_ended(scene: Scene, le
             await asyncio.sleep(0.05)
         with pytest.raises(asyncio.CancelledError):
             await call
-        assert not running(mark)
+        assert not processes_of(mark)
 
     before = len(os.listdir("/proc/self/fd"))
     asyncio.run(cancel())
@@ -94,7 +95,7 @@ def test_a_killed_driver_takes_its_tools_with_it(scene: Scene, level: Level) -> 
     driver.communicate(timeout=SECONDS_MAX)
 
     deadline = time.monotonic() + SECONDS_MAX
-    while running(mark) or any(
+    while processes_of(mark) or any(
         _works_in(process, scene.worktree) for process in Path("/proc").glob("[0-9]*")
     ):
         assert time.monotonic() < deadline, "the supervisor ends, too"
@@ -119,4 +120,4 @@ def test_a_chain_of_processes_that_replace_each_other_is_ended(scene: Scene) -> 
     outcome = scene.call("Bash", command=text)
 
     assert outcome.exit_code == 0
-    assert not running(mark)
+    assert not processes_of(mark)
