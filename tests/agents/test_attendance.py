@@ -155,18 +155,6 @@ def test_a_question_is_put_only_where_somebody_can_answer(
     assert can_ask(host_named(host), environment, 1) == expected
 
 
-@pytest.mark.parametrize("host", ["claude-code", "gemini", "copilot"])
-def test_without_a_terminal_nobody_is_asked(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
-    client = host_named(host)
-    above = ((client.program, client.program),)
-    lineage(monkeypatch, *above)
-    assert can_ask(client, {}, 1)
-
-    lineage(monkeypatch, *above, has_terminal=False)
-
-    assert not can_ask(client, {}, 1)
-
-
 def test_codex_in_a_terminal_shares_a_server_that_types_for_its_user(
     monkeypatch: pytest.MonkeyPatch, home: Path
 ) -> None:
