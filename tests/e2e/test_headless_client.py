@@ -5,7 +5,6 @@ There is no network, and the model plays a script.
 
 import json
 import os
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Generator
@@ -282,49 +281,6 @@ LAST_TOKEN = "(?s).*continueToken[^c]{1,12}(ct1[a-z0-9]{45})"
 
 def _touch(path: Path) -> dict[str, str]:
     return {"type": "command", "command": f"touch {path}"}
-
-
-def test_one_that_is_ended_midway_leaves_no_process_and_goes_on_where_it_was(
-    unattended: Unattended,
-) -> None:
-    token = unattended.start_run()
-    marker = f"{300 + os.getpid() / 10_000_000:.7f}"
-    hold = shell(f"touch begun; trap '' TERM; setsid sleep {marker} & sleep {marker}; true")
-    with Server(unattended.desk.home):
-        with unattended.client(first_step("It is made."), hold) as client:
-            client.say(client.headless.message_line(go_on(token)))
-            client.read_until(lambda event: isinstance(event, ClientTurn) and _calls_bash(event))
-            _wait_until(lambda: len(_processes_with(marker)) >= 2)
-            os.killpg(client.process.pid, signal.SIGTERM)
-            client.process.wait(SECONDS_MAX)
-            with pytest.raises(ProcessLookupError):
-                os.killpg(client.process.pid, signal.SIGKILL)
-            _wait_until(lambda: not _processes_with(marker))
-
-        answer = {**hand_in("A file."), "extract": {"token": {"from": "all", "re": LAST_TOKEN}}}
-        with unattended.client(answer, is_resumed=True, index="count") as client:
-            client.say(client.headless.message_line("Go on."))
-            end = client.finish()
-
-    assert end.reason == "done"
-    assert len(client.turns()) == 2
-    (run,) = unattended.desk.with_runs()
-    assert run["status"] == "complete"
-
-
-def _calls_bash(turn: ClientTurn) -> bool:
-    return any(call.name == "Bash" for call in turn.message.calls)
-
-
-def _processes_with(marker: str) -> list[str]:
-    found: list[str] = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (folder / "cmdline").read_bytes()
-        except OSError:
-            continue
-        found += [folder.name] if words.startswith(b"sleep\0") and marker.encode() in words else []
-    return found
 
 
 def _wait_until(is_so: Callable[[], bool]) -> None:

@@ -132,27 +132,3 @@ def test_the_second_sees_who_is_here_and_keeps_out_of_its_way(desk: Desk) -> Non
     for subject in ("may I have a.py?", "the release is on Friday"):
         counts = [body.count(subject) for body in told]
         assert counts == [0, 0, 0, 0, 1, 2], "after its command; then it reads its inbox"
-
-
-def test_who_comes_back_after_a_take_over_is_told_with_the_refusal(desk: Desk) -> None:
-    """It has no hooks, so that the answers of the tools are all that tells it."""
-    (desk.project / ".claude").mkdir()
-    (desk.project / ".claude" / "settings.json").write_text('{"disableAllHooks": true}')
-    before: list[object] = [
-        call("session", action="start"),
-        call("preflight"),
-        call("reserve_paths", paths=["src/api/**"]),
-    ]
-    again = call("reserve_paths", paths=["src/web"])
-    with first_client(desk, before, [again, call("preflight"), again]) as first:
-        (holder,) = json.loads(desk.interlock("who", "--json"))["active_sessions"]
-        desk.interlock("takeover", holder["id"], "--force", "--why", "it was silent")
-        told = bodies(first.finish())
-
-    refused, _, held = told[-3:]
-    assert "the overseer (a person) has taken over from" in refused
-    assert "its lease is lost" in refused
-    news = "News, told once:\\nFrom Interlock: [TAKEOVER]"
-    assert [body.count(news) for body in told[-3:]] == [1, 1, 1], "once, and it stays said"
-    assert all("Released: src/api/**." not in body for body in told[:-3])
-    assert '\\"pattern\\":\\"src/web\\"' in held, "it has registered anew"

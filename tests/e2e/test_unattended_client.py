@@ -4,7 +4,6 @@ There is no network, and the model plays a script.
 """
 
 import signal
-import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,9 +13,8 @@ import pytest
 
 from interlock.app.unattended import orders
 from interlock.core.unattended.journal import ClientReported, ModelAnswered, StepBegun, ToolEnded
-from interlock.core.unattended.order import LimitsWish
 from interlock.sandbox.confinement import ABI_MIN, landlock_abi
-from tests.driver.stage import PLACE, SECONDS_MAX, Stage, git, processes_of
+from tests.driver.stage import PLACE, Stage, git, processes_of
 from tests.e2e.desk import Desk, hand_in
 from tests.e2e.real_clients import ClaudeCode
 from tests.scenes import linear
@@ -107,37 +105,12 @@ def test_cancelling_ends_it_with_all_that_its_commands_started(stage: ClientStag
         stage.wait_until(lambda: len(processes_of(mark)) >= 2, "it sleeps", session)
         assert processes_of(str(CLAUDE.program))
 
-        began = time.monotonic()
         orders.control_work(stage.app, session, "cancel", place=PLACE)
         state = stage.wait_for(session, "done", "parked")
-        took = time.monotonic() - began
 
     assert state.outcome == "cancelled"
     assert processes_of(mark) == []
     assert processes_of(str(stage.worktree(session))) == []
-    assert took < SECONDS_MAX / 4
-
-
-def test_a_limit_of_turns_parks_and_raising_it_goes_on(stage: ClientStage) -> None:
-    looks = [CLAUDE.shell(f"echo {number}") for number in range(3)]
-    with stage.model(*looks, step("It is made."), step("All is said.")) as variables:
-        session = stage.order(limits={"turns": 2})
-        stage.start_driver(**variables)
-        state = stage.wait_for(session, "done", "parked")
-        assert (state.reason, state.detail) == ("limit", "the limit of 2 turns is reached")
-        assert state.spent.turns == 2
-        first_cost = state.spent.usage.cost_micros
-        orders.raise_limits(stage.app, session, LimitsWish(turns=100), place=PLACE)
-        state = stage.wait_for(session, "done")
-
-    assert state.outcome == "success"
-    assert stage.notes(session) == ["It is made.", "All is said."]
-    reports = [e for e in stage.entries(session) if isinstance(e, ClientReported)]
-    assert len({report.conversation for report in reports}) == 1
-    assert state.spent.usage.cost_micros == sum(one.cost_micros or 0 for one in reports)
-    assert first_cost
-    assert state.spent.usage.cost_micros == reports[-1].total_micros > first_cost
-    assert state.spent.turns == 6
 
 
 def test_a_driver_that_is_killed_takes_it_along_and_the_next_one_finishes(
