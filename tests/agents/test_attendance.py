@@ -172,8 +172,9 @@ def test_a_client_that_another_client_started_is_typed_into_by_nobody(
     client = host_named(host)
     other = "gemini" if host != "gemini" else "codex"
     own = (client.program, client.program)
-    lineage(monkeypatch, own)
-    assert evidence_against_typing(client, home, {}, 1) == ""
+    for lone in ((own,), (own, own)):
+        lineage(monkeypatch, *lone)
+        assert evidence_against_typing(client, home, {}, 1) == ""
 
     lineage(monkeypatch, ("sh", "sh"), own, ("bash", "bash"), (other, other))
 

@@ -16,7 +16,6 @@ from interlock.app.admin.access import load_secret
 from interlock.app.callers import session_record
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
-from interlock.app.protocol import gated_sessions
 from interlock.core.gate.state import Mode
 from interlock.core.ids import SessionId
 from interlock.core.protocol.gated_session import Conversation
@@ -197,76 +196,6 @@ def test_however_it_is_spelled(
     assert not (home / "trusted.json").exists()
     run_as_person(command, cwd=tmp_path)
     assert (home / "trusted.json").exists()
-
-
-class Prompt(NamedTuple):
-    """A client into which something is typed, and which runs the hook."""
-
-    evidence: str
-    """Why no person typed it; empty if one did."""
-    around: str = "{claude} {command}"
-    variables: tuple[str, ...] = ("CLAUDE_CODE_SESSION_ATTENDED=1",)
-    has_terminal: bool = False
-
-
-ATTENDED = "CLAUDE_CODE_SESSION_ATTENDED=1"
-OLDER = ("CLAUDE_CODE_SESSION_ATTENDED=",)
-NOBODY = "nobody attends this client"
-PROMPTS: dict[str, Prompt] = {
-    "a client": Prompt(""),
-    "the client itself runs the hook": Prompt(
-        "", variables=(ATTENDED, "CLAUDECODE=1", "AI_AGENT=claude-code_2-1-325_harness")
-    ),
-    "an agent's command runs the hook": Prompt(
-        "a command of an agent runs this hook", variables=(ATTENDED, *AGENT)
-    ),
-    "a client that another process starts": Prompt("", "{claude} {claude} {command}"),
-    "a client in an agent's shell": Prompt(
-        "the client was started by claude", "{claude} {shell} {claude} {command}"
-    ),
-    "claude -p": Prompt(NOBODY, "{claude} -p {command}", ("CLAUDE_CODE_SESSION_ATTENDED=0",)),
-    "an older client": Prompt("", variables=OLDER, has_terminal=True),
-    "an older client without a terminal": Prompt(NOBODY, variables=OLDER),
-    "an older claude -p": Prompt(NOBODY, "{claude} -p {command}", OLDER, has_terminal=True),
-}
-
-
-@pytest.mark.invariant("persons-loosen")
-@pytest.mark.parametrize("name", PROMPTS)
-def test_what_is_typed_into_a_client_counts_if_a_person_types_it(
-    app: App, session: SessionId, tmp_path: Path, programs: dict[str, str], name: str
-) -> None:
-    prompt = PROMPTS[name]
-    hook = [
-        sys.executable,
-        "-m",
-        "interlock",
-        "hook",
-        "--host=claude-code",
-        "--event=prompt-submit",
-    ]
-
-    def type_into_client(text: str) -> str:
-        payload = {"session_id": "host-1", "cwd": str(tmp_path), "prompt": text}
-        ran = run_as_person(
-            words_around(prompt.around, programs, hook),
-            stdin=json.dumps(payload),
-            environment=dict(variable.split("=") for variable in prompt.variables),
-            has_terminal=prompt.has_terminal,
-        )
-        answer = json.loads(ran.stdout)
-        told = answer["hookSpecificOutput"]["additionalContext"]
-        assert answer["systemMessage"] == f"Interlock: {told}", "the user sees it too"
-        return told
-
-    for mode in ("coding", "disabled"):
-        told = type_into_client(f"/mode {mode}")
-        assert (f", and {prompt.evidence}. " in told) == bool(prompt.evidence), told
-    assert modes_of(app, session) >= {"analysis", "coding", "disabled"} or prompt.evidence
-    assert modes_of(app, session) == {"analysis"} or not prompt.evidence
-    gated_sessions.change_mode(app, session, "disabled", by="user")
-    assert "set the mode to planning" in type_into_client("/mode planning"), "that tightens"
-    assert type_into_client("/mode").startswith("The mode is planning (nothing is edited,")
 
 
 @pytest.fixture

@@ -56,22 +56,13 @@ def test_a_file_is_looked_at_then_taken_over_then_known(
 def test_it_prints_json(typed: Terminal, file: Path) -> None:
     done = json.loads(typed("migrate", "handoff", str(file), "--dry-run", "--json").out)
 
+    notes = [list(note.values()) for note in done.pop("notes")]
+    assert notes == [
+        ["created", "planning/FEATURE-001-dark-mode.md", "Dark mode", "feature"],
+        ["created", "decisions/ADR-001-variables.md", "Variables", "decision"],
+    ]
     assert done == {
         "source": "HANDOFF.md",
-        "notes": [
-            {
-                "result": "created",
-                "path": "planning/FEATURE-001-dark-mode.md",
-                "title": "Dark mode",
-                "type": "feature",
-            },
-            {
-                "result": "created",
-                "path": "decisions/ADR-001-variables.md",
-                "title": "Variables",
-                "type": "decision",
-            },
-        ],
         "session": None,
         "feature": "Dark mode",
         "task": "Ask design",
