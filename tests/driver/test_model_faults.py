@@ -89,19 +89,6 @@ def test_malformed_calls_are_explained_and_three_in_a_row_stand_still(busy_stage
     assert busy_stage.wait_for(session, "done", "parked").outcome == "success"
 
 
-def test_a_model_that_goes_in_circles_stands_still_and_can_be_let_go_on(busy_stage: Stage) -> None:
-    same = [call("Bash", command="echo again") for _ in range(6)]
-    session = busy_stage.order(workflow="one", script=one_step(*same))
-
-    state = busy_stage.wait_for(session, "parked", "done")
-
-    assert (state.reason, state.detail) == ("stuck", "same call, same result")
-    assert state.spent.turns == 4
-    orders.steer_work(busy_stage.app, session, "Try something else", place=PLACE)
-    orders.control_work(busy_stage.app, session, "resume", place=PLACE)
-    assert busy_stage.wait_for(session, "done", "parked").outcome == "success"
-
-
 @pytest.mark.parametrize(
     ("on_stuck", "told"),
     [

@@ -9,7 +9,7 @@ import pytest
 from interlock.app.callers.command_records import commands_of
 from interlock.app.unattended.orders import head_of
 from interlock.core.ids import SessionId
-from interlock.core.unattended.journal import StepBegun
+from interlock.core.unattended.journal import ModelAnswered, StepBegun
 from interlock.core.unattended.order import DeliveryWish, OtherRepository
 from tests.delivery_scene import handoff
 from tests.driver.stage import (
@@ -144,7 +144,9 @@ def test_worktrees_that_were_never_completed_are_made_again(tmp_path: Path) -> N
         assert changed == "A\tnew.txt"
 
 
-def test_a_spawned_agent_works_in_all_repositories_of_its_parent(tmp_path: Path) -> None:
+def test_a_spawned_agent_works_in_all_repositories_and_costs_its_parent(
+    tmp_path: Path,
+) -> None:
     script = {
         "steps": [
             {
@@ -168,9 +170,15 @@ def test_a_spawned_agent_works_in_all_repositories_of_its_parent(tmp_path: Path)
         session = stage.order_both("Have it found", script=script)
         stage.start_driver()
 
-        assert stage.wait_for(session, "done", "parked").outcome == "success"
-        _, read = stage.results(session)
-        assert not read.result.is_error, read.result.text
+        state = stage.wait_for(session, "done", "parked")
+
+        assert state.outcome == "success"
+        spawned, read = stage.results(session)
+        assert "I have found it." in spawned.result.text
+        assert read.result.text.endswith("found")
+        assert state.spent.turns == 5, "three of its own, two of the child"
+        own = [one for one in stage.entries(session) if isinstance(one, ModelAnswered)]
+        assert state.spent.usage.tokens > sum(one.usage.tokens for one in own)
 
 
 @pytest.mark.parametrize("opted_in", ["main", "web"])
@@ -188,14 +196,18 @@ def test_the_gate_of_each_project_holds_whatever_repository_a_call_names(
             call("Bash", command="mkdir vault; echo x > vault/x", repo=repository)
             for repository in ("main", "web")
         ]
-        turns += [call("Write", file_path="fine.txt", content="fine", repo="web")]
+        turns += [
+            call("Bash", command="interlock mode disabled"),
+            call("Write", file_path="fine.txt", content="fine", repo="web"),
+        ]
         session = stage.order_both(script=one_step(*turns))
         stage.start_driver()
 
         state = stage.wait_for(session, "done", "parked")
 
         assert state.outcome == "success", state
-        *denied, fine = (one.result for one in stage.results(session))
+        *denied, mode, fine = (one.result for one in stage.results(session))
+        assert "Not allowed (user.only)" in mode.text
         for result in denied:
             assert "Not allowed (path.protected)" in result.text
         assert not fine.is_error, fine.text

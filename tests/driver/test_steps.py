@@ -12,7 +12,7 @@ from interlock.app.callers.user_answer import user_answer
 from interlock.app.protocol import deletion
 from interlock.app.runs import approvals
 from interlock.app.unattended import orders
-from interlock.core.unattended.journal import JournalNote, ModelAnswered, StepBegun
+from interlock.core.unattended.journal import JournalNote, StepBegun
 from tests.driver.stage import (
     COMMIT,
     PLACE,
@@ -179,41 +179,6 @@ def test_secrets_are_neither_kept_nor_shown_to_the_model(busy_stage: Stage) -> N
     assert "GitHub token removed" in busy_stage.results(session)[0].result.text
 
 
-def test_a_spawned_agent_works_in_the_same_worktree_and_is_paid_by_its_parent(
-    busy_stage: Stage,
-) -> None:
-    script = {
-        "steps": [
-            {
-                "when": ["# Step 1 of 1", "Goal: Look"],
-                "turns": [
-                    call("Write", file_path="found.txt", content="found\n"),
-                    hand_in("I have found it."),
-                ],
-            },
-            {
-                "when": "# Step 1 of 1",
-                "turns": [
-                    call("spawn_agent", workflow="one", goal="Look around"),
-                    call("Read", file_path="found.txt"),
-                    hand_in("My agent has found it."),
-                ],
-            },
-        ]
-    }
-    session = busy_stage.order("Have it found", "one", script=script)
-
-    state = busy_stage.wait_for(session, "done", "parked")
-
-    assert state.outcome == "success"
-    spawned, read = busy_stage.results(session)
-    assert "I have found it." in spawned.result.text
-    assert "found" in read.result.text
-    assert state.spent.turns == 5, "three of its own, two of the child"
-    own = [e for e in busy_stage.entries(session) if isinstance(e, ModelAnswered)]
-    assert state.spent.usage.tokens > sum(e.usage.tokens for e in own)
-
-
 def test_a_tool_that_must_be_asked_for_waits_in_the_inbox(tmp_path: Path) -> None:
     with Stage(tmp_path, settings='ask = ["Bash"]') as stage:
         stage.install(linear(1, "one"))
@@ -244,31 +209,6 @@ def test_a_tool_that_must_be_asked_for_waits_in_the_inbox(tmp_path: Path) -> Non
         assert (first.result.is_error, first.exit_code) == (False, 0)
         assert "because" in second.result.text
         assert len(stage.model_calls(session)) == 3
-
-
-def test_the_gate_of_the_project_holds_for_unattended_tools(tmp_path: Path) -> None:
-    with Stage(tmp_path) as stage:
-        stage.install(linear(1, "one"))
-        config = stage.repository / ".interlock" / "config.toml"
-        config.write_text('[project]\nprofile = "standard"\n')
-        git(stage.repository, "add", ".")
-        git(stage.repository, *COMMIT, "-m", "opt in")
-        turns = [
-            call("Write", file_path="fine.txt", content="fine"),
-            call("Bash", command="echo '[project]' > .interlock/config.toml"),
-            call("Bash", command="interlock mode disabled"),
-        ]
-        session = stage.order("Loosen the gate", "one", script=one_step(*turns))
-        stage.start_driver()
-
-        state = stage.wait_for(session, "done", "parked")
-
-        assert state.outcome == "success", state
-        fine, config_result, mode = (one.result for one in stage.results(session))
-        assert not fine.is_error, fine.text
-        assert "Not allowed (path.protected)" in config_result.text
-        assert "Not allowed" in mode.text
-        assert (Path(state.worktree) / ".interlock/config.toml").read_text() == config.read_text()
 
 
 def test_a_lost_journal_loses_the_conversation_but_no_step_and_no_cost(tmp_path: Path) -> None:
