@@ -216,9 +216,8 @@ def first_step(notes: str) -> dict[str, Any]:
     return {**hand_in(notes), "extract": {"token": TOKEN_IN_PROMPT}}
 
 
-@pytest.mark.parametrize("transport", ["http", "stdio"])
 def test_a_run_comes_to_its_end_and_nothing_outside_of_the_worktree_changes(
-    unattended: Unattended, transport: str
+    unattended: Unattended,
 ) -> None:
     """The model writes what would run outside of the sandbox, if the client read it there."""
     desk, made = unattended.desk, unattended.worktree / "made.txt"
@@ -243,8 +242,7 @@ def test_a_run_comes_to_its_end_and_nothing_outside_of_the_worktree_changes(
     )
     answer = {**hand_in("A file."), "extract": {"token": {"from": "all", "re": LAST_TOKEN}}}
     with Server(desk.home) as server:
-        of_server = server if transport == "http" else None
-        with unattended.client(*turns, answer, server=of_server) as client:
+        with unattended.client(*turns, answer, server=server) as client:
             client.say(client.headless.message_line(go_on(token)))
             end = client.finish()
         requests = client.requests()

@@ -90,7 +90,7 @@ def test_a_conversation_in_a_subdirectory_is_confined_too(desk: Desk) -> None:
     assert "the mode is analysis" in results(requests)[0]
 
 
-@pytest.mark.parametrize("place", ["user", "project"])
+@pytest.mark.parametrize("place", ["user", pytest.param("project", marks=pytest.mark.long)])
 @pytest.mark.parametrize("variable", ["CLAUDE_CODE_SHELL", "CLAUDE_CODE_SHELL_PREFIX"])
 def test_a_shell_of_the_users_own_does_not_silently_open_the_gate(
     desk: Desk, variable: str, place: str

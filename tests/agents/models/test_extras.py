@@ -105,6 +105,7 @@ except ModelUnavailable as unavailable:
 """
 
 
+@pytest.mark.long
 def test_the_printed_command_installs_the_same_source_again(tmp_path: Path, source: Path) -> None:
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
