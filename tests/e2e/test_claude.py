@@ -1,16 +1,13 @@
 """Claude Code itself, headless and without network, with our hooks and our server."""
 
 import json
-import shlex
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.desk import START, WORKFLOW, Desk
+from tests.e2e.desk import START, Desk
 from tests.e2e.real_clients import OFFLINE, ClaudeCode
-from tests.server.server_process import Server
 
 CLAUDE = ClaudeCode()
 
@@ -97,52 +94,6 @@ def test_each_conversation_works_in_its_own_session(desk: Desk) -> None:
     mine = state(run["session"])
     assert [found["host"] for found in mine["hostSessions"]] == ["claude-code"]
     assert (mine["currentMode"], state(other)["currentMode"]) == ("planning", "analysis")
-
-
-def test_over_http_a_workflow_runs_to_its_end(desk: Desk) -> None:
-    """With the line that `interlock mcp --print-config` prints, as a shell runs it."""
-    desk.interlock("uninstall", "claude-code")
-    with Server(desk.home):
-        printed = desk.interlock("mcp", "--print-config", "claude-code", "--http")
-        (line,) = [found for found in printed.splitlines() if found.startswith("claude mcp add")]
-        subprocess.run(
-            ["sh", "-c", line.replace("claude", shlex.quote(str(CLAUDE.program)), 1)],
-            cwd=desk.project,
-            env=desk.environment(),
-            check=True,
-            capture_output=True,
-        )
-        start = {**START["input"], "workspacePath": str(desk.project)}
-        play(desk, {"tool": "*start_workflow", "input": start}, *WORKFLOW[1:])
-
-    (listed,) = desk.with_runs()
-    assert (listed["workflow"], listed["status"]) == ("hello", "complete")
-
-
-def test_what_one_conversation_notes_the_next_one_is_told(desk: Desk) -> None:
-    note = {
-        "title": "Use SQLite",
-        "type": "decision",
-        "content": "- [decision] the kestrel is one file #storage",
-    }
-    play(desk, START, {"tool": "*write_note", "input": note})
-    requests = play(
-        desk,
-        {"tool": "*search_notes", "input": {"query": "kestrel"}},
-        {
-            "tool": "*edit_note",
-            "input": {"identifier": "Use SQLite", "operation": "append", "content": "Done."},
-        },
-    )
-
-    path = desk.project / ".interlock" / "notes" / "decisions" / "ADR-001-use-sqlite.md"
-    text = path.read_text()
-    assert text.endswith("Done.\n"), "in analysis too: notes are not the project's code"
-    (run,) = desk.with_runs()
-    assert f"session: {run['session']}" in text
-    bodies = [json.dumps(request["body"]) for request in requests]
-    assert "Use SQLite [decisions/ADR-001-use-sqlite.md]" in bodies[0], "at the very start"
-    assert any("the kestrel is one file" in body for body in bodies)
 
 
 def call(tool: str, **arguments: Any) -> dict[str, Any]:
