@@ -191,12 +191,7 @@ def test_a_cancel_that_waits_for_a_driver_is_shown_over_restarts(tmp_path: Path)
         cancel(stage, session)
         stage.server.restart(signal.SIGKILL)
 
-        (shown,) = typed_json(stage, "driver", "status")["sessions"]
-        assert shown["phase"]["phase"] == "cancelling"
         assert f"{session}  cancelling" in typed(stage, "driver", "status")[1]
-        assert "cancelling" in SignedIn(stage.server).get("/now").text
-        daemon = stage.server.ask("GET", f"/api/v2/sessions/{session}/daemon-status")
-        assert daemon.json["status"] == "cancelling"
 
         stage.start_driver()
         assert stage.wait_for(session, "done").outcome == "cancelled"

@@ -1,6 +1,5 @@
 """Models that fail, err or go in circles: the work waits, tells the model, or stands still."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -120,22 +119,3 @@ def test_the_user_decides_what_follows_when_a_model_goes_in_circles(
             detail for _, detail in told if detail
         ]
         assert (stage.worktree(session) / "again.txt").exists(), "what was done can be looked at"
-
-
-def test_the_command_of_the_user_is_run_when_a_key_is_missing(tmp_path: Path) -> None:
-    told = tmp_path / "told"
-    notify = f'[notify]\ncommand = ["sh", "-c", "cat >> {told}; echo >> {told}"]\n'
-    with Stage(tmp_path, sections=notify) as stage:
-        stage.install(linear(1, "one"))
-        session = stage.order("a", "one", model="anthropic:claude-opus-5-5")
-        stage.start_driver(ANTHROPIC_API_KEY="")
-
-        state = stage.wait_for(session, "parked", "done")
-        stage.wait_until(lambda: told.exists() and told.read_text().endswith("\n"), "told", session)
-
-        assert state.reason == "credentials"
-        assert "ANTHROPIC_API_KEY" in state.detail, "it says what to do"
-        (line,) = told.read_text().splitlines()
-        facts = json.loads(line)
-        assert (facts["topic"], facts["sessionId"]) == ("unattended/parked", session)
-        assert (facts["subject"], facts["text"]) == ("credentials", f"credentials: {state.detail}")

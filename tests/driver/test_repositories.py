@@ -126,24 +126,6 @@ def test_a_driver_that_is_killed_between_the_two_goes_on(tmp_path: Path) -> None
         assert page == "<p>as it was</p>\n1\n2"
 
 
-def test_worktrees_that_were_never_completed_are_made_again(tmp_path: Path) -> None:
-    """As after a kill between the first worktree and the second, or in the midst of one."""
-    with WideStage(tmp_path) as stage:
-        turn = call("Write", file_path="new.txt", content="new\n", repo="web")
-        session = stage.order_both(script=one_step(turn))
-        half = stage.home / "worktrees" / f"{session}.web"
-        git(stage.web, "worktree", "add", "-q", "--detach", str(half))
-        (stage.web / ".git/worktrees" / half.name / "locked").write_text("initializing")
-        (half / "page.html").unlink()
-        stage.start_driver()
-
-        state = stage.wait_for(session, "done", "parked")
-
-        assert state.outcome == "success", state
-        changed = git(stage.web, "show", "--format=", "--name-status", state.branch)
-        assert changed == "A\tnew.txt"
-
-
 def test_a_spawned_agent_works_in_all_repositories_and_costs_its_parent(
     tmp_path: Path,
 ) -> None:
@@ -243,6 +225,8 @@ def test_the_result_in_each_repository_is_delivered_to_its_own_remote(tmp_path: 
         state = stage.state(session)
         assert state.delivery is not None
         assert state.delivery.outcome == "delivered", state
+        assert state.detail.endswith("not in the commit: the hand-off does not name it")
+        assert (Path(state.others[0].worktree) / "notes.txt").exists(), "it is left as it was"
         assert [one.repository for one in state.delivery.records if one.part == "push"] == [
             "",
             "web",

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from interlock.core.unattended.order import DeliveryWish
 from tests.agents.models.fake_provider import Reply, openai_stream, running_provider
+from tests.delivery_scene import handoff
 from tests.driver.stage import Stage, call, git, hand_in, line_script
 
 
@@ -36,50 +37,8 @@ def test_a_run_is_worked_through_and_committed_on_a_branch_of_its_own(tmp_path: 
         assert state.spent.turns == len(stage.model_calls()) == 4
 
 
-HANDOFF = {
-    "kind": "coding_handoff",
-    "keyDecisions": ["Two files"],
-    "knownLimitations": [],
-    "testsAdded": [],
-    "filesChanged": ["named.txt", "README.md"],
-}
-
-
-def test_of_what_is_pushed_only_named_files_are_committed(tmp_path: Path) -> None:
-    script = {
-        "steps": [
-            {
-                "when": "# Step 1",
-                "turns": [
-                    call("Write", file_path="named.txt", content="named\n"),
-                    call("Write", file_path="unnamed.txt", content="unnamed\n"),
-                    call("Bash", command="rm README.md; git add -A; git commit -qm mine"),
-                    hand_in("Step 1 is done.", artifacts=[HANDOFF]),
-                ],
-            },
-            {"when": "# Step 2", "turns": [hand_in("Step 2 is done.")]},
-        ]
-    }
-    with Stage(tmp_path, settings="commit = false") as stage:
-        stage.play(script)
-        session = stage.order_line(2, delivery=DeliveryWish(("push",)))
-        stage.start_driver()
-
-        state = stage.wait_for(session, "done", "parked")
-
-        assert (state.outcome, state.detail) == (
-            "success",
-            "1 changed file not in the commit: the hand-off does not name it",
-        )
-        assert state.commit == git(stage.repository, "rev-parse", state.branch)
-        assert git(stage.repository, "rev-parse", f"{state.branch}~1") == state.order.base
-        shown = git(stage.repository, "show", "--format=", "--name-status", state.commit)
-        assert shown.splitlines() == ["D\tREADME.md", "A\tnamed.txt"]
-        assert git(stage.worktree(session), "status", "--porcelain") == "?? unnamed.txt"
-
-
 def test_a_hand_off_that_names_what_is_not_the_works_is_not_committed(tmp_path: Path) -> None:
-    named = {**HANDOFF, "filesChanged": ["named.txt", ".git/config"]}
+    named = handoff("named.txt", ".git/config")
     script = {"steps": [{"when": "# Step 1", "turns": [hand_in("Done.", artifacts=[named])]}]}
     with Stage(tmp_path) as stage:
         stage.play(script)
