@@ -95,14 +95,6 @@ def test_what_claude_code_tells_its_hooks_counts_before_all_else(
             assert found == expected
 
 
-@pytest.mark.parametrize("host", [name for name in NAMES if name != "claude-code"])
-def test_what_claude_code_told_does_not_count_for_another_client_below_it(host: str) -> None:
-    client = host_named(host)
-
-    assert not recognition.is_attended(client, {ATTENDED: "1"}, [], has_terminal=False)
-    assert recognition.is_attended(client, {ATTENDED: "0"}, [], has_terminal=True)
-
-
 def lineage(patch: pytest.MonkeyPatch, *above: tuple[str, str], has_terminal: bool = True) -> None:
     """The processes that led to a hook, nearest first: their names and command lines."""
     found = [Process(100 + n, f"{n}@boot", name) for n, (name, _) in enumerate(above)]
@@ -129,6 +121,7 @@ ASKED: tuple[tuple[str, Mapping[str, str], tuple[tuple[str, str], ...], bool], .
     ("gemini", {}, (("sh", "sh -c x"), ("node", "node /usr/bin/gemini")), True),
     ("gemini", {}, (("bash", "bash -c x"), ("node", "node /usr/bin/gemini -p x")), False),
     ("gemini", {ATTENDED: "1"}, (), False),
+    ("gemini", {ATTENDED: "0"}, (("node", "node /usr/bin/gemini"),), True),
     ("gemini", {}, (("systemd", "systemd"), ("node", "node /usr/bin/gemini")), False),
     ("copilot", {}, (("sh", "sh"), ("copilot", "copilot")), True),
     ("copilot", {}, (("copilot", "copilot --prompt x"),), False),

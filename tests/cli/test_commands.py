@@ -33,12 +33,12 @@ hint: `interlock --help` shows how it is called.
     )
 
 
-def test_workflows_are_listed(typed: Terminal) -> None:
-    lines = typed("workflow", "list").out.splitlines()
+def test_workflows_are_listed_and_shown_step_by_step(typed: Terminal) -> None:
+    lines = [line.split() for line in typed("workflow", "list").out.splitlines()]
 
-    assert ["hello", "1.0.0", "workflow", "3", "steps", "bundled", "Hello"] in [
-        line.split() for line in lines
-    ]
+    assert ["hello", "1.0.0", "workflow", "3", "steps", "bundled", "Hello"] in lines
+    assert "1. Look around [look-around]" in typed("workflow", "show", "hello").out
+    assert json.loads(typed("workflow", "show", "hello", "--json").out)["id"] == "hello"
 
 
 def test_a_misspelt_workflow_is_answered_with_the_likely_one(typed: Terminal) -> None:
@@ -46,14 +46,6 @@ def test_a_misspelt_workflow_is_answered_with_the_likely_one(typed: Terminal) ->
 
     assert (said.code, said.out) == (1, "")
     assert said.err.startswith("error: No workflow `helo`\n\nhint: Did you mean `hello`? ")
-
-
-def test_a_workflow_is_shown_step_by_step(typed: Terminal) -> None:
-    said = typed("workflow", "show", "hello")
-
-    assert said.code == 0
-    assert "1. Look around [look-around]" in said.out
-    assert json.loads(typed("workflow", "show", "hello", "--json").out)["id"] == "hello"
 
 
 def test_a_broken_workflow_is_listed_with_its_problem(typed: Terminal, tmp_path: Path) -> None:
@@ -144,18 +136,12 @@ def test_the_start_of_an_id_must_name_one_session(
     assert all(session in said.err for session in sessions)
 
 
-def test_a_sound_store_is_said_to_be_sound(app: App, typed: Terminal, tmp_path: Path) -> None:
-    started(app, tmp_path)
-
-    assert typed("store", "verify") == snapshot(
-        Said(code=0, out="1 sessions with 5 sound events, 0 damaged\n", err="")
-    )
-
-
 def test_a_damaged_session_is_named_and_the_exit_code_says_so(
     app: App, typed: Terminal, tmp_path: Path, home: Path
 ) -> None:
     session = started(app, tmp_path).session
+    sound = typed("store", "verify")
+    assert sound == Said(0, "1 sessions with 5 sound events, 0 damaged\n", "")
     place_of(home).run("DELETE FROM event WHERE seq = 1")
 
     said = typed("store", "verify")

@@ -3,16 +3,13 @@ processes from every place from which somebody could try it.
 """
 
 import json
-import re
 import shlex
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
-from interlock.app.admin.access import load_secret
 from interlock.app.callers import session_record
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
@@ -20,9 +17,7 @@ from interlock.core.gate.state import Mode
 from interlock.core.ids import SessionId
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.state import SessionState
-from interlock.server.api import OPERATIONS
 from tests.person import run_as_person
-from tests.server.server_process import Server
 from tests.sessions import begin_recorded
 
 pytestmark = pytest.mark.slow
@@ -196,40 +191,3 @@ def test_however_it_is_spelled(
     assert not (home / "trusted.json").exists()
     run_as_person(command, cwd=tmp_path)
     assert (home / "trusted.json").exists()
-
-
-@pytest.fixture
-def server(home: Path, session: SessionId) -> Iterator[Server]:
-    assert session
-    with Server(home) as running:
-        yield running
-
-
-@pytest.mark.invariant("persons-loosen")
-def test_over_http_the_users_secret_may_and_an_agents_may_not(
-    app: App, session: SessionId, server: Server, tmp_path: Path
-) -> None:
-    agent = {"authorization": f"Bearer {load_secret(server.home).agent_bearer}"}
-    json_type = {"content-type": "application/json"}
-    body = json.dumps({"mode": "coding"}).encode()
-    changing = [one for one in OPERATIONS if one.method != "GET"]
-    assert {"changeMode", "grantApproval", "denyApproval"} <= {one.name for one in changing}
-
-    def ask(path: str, headers: dict[str, str], method: str = "POST") -> Any:
-        return server.ask(method, path, body=body, headers=json_type | headers, is_signed=False)
-
-    for one in changing:
-        path = f"/api/v2{re.sub('{.*?}', 'none', one.path)}"
-        assert ask(path, agent, one.method).status == 403, path
-        assert ask(path, {}, one.method).status == 401, path
-    assert ask(f"/sessions/{session}/mode", agent).status == 403, "nor the console"
-    arguments = {"mode": "coding", "task": "T", "workspacePath": str(tmp_path)}
-    call = {"name": "session", "arguments": arguments}
-    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}).encode()
-    assert "has not agreed" in ask("/mcp", agent).text
-    assert modes_of(app, session) == {"analysis"}
-
-    body = json.dumps({"mode": "coding"}).encode()
-    user = {"authorization": f"Bearer {server.bearer}"}
-    assert ask(f"/api/v2/sessions/{session}/mode", user).status == 200
-    assert modes_of(app, session) == {"analysis", "coding"}

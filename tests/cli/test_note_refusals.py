@@ -70,22 +70,6 @@ def test_no_text_is_waited_for_where_the_edit_is_refused_anyhow(folder: Path) ->
         assert process.wait(timeout=60) == 1
 
 
-def test_a_name_that_is_taken_is_said_to_be_taken(typed: Terminal, folder: Path) -> None:
-    put(folder, "Linker.md", "first")
-    put(folder, "b.md", "second")
-
-    refused = typed("note", "move", "b", "Linker")
-
-    assert "another path" in hint(refused)
-    assert refused.err.startswith("error: `Linker.md` is there already, and nothing was moved")
-    assert "version" not in refused.err
-    assert json.loads(typed("note", "move", "b", "Linker", "--json").out)["code"] == "note_exists"
-    assert ((folder / "Linker.md").read_text(), (folder / "b.md").read_text()) == (
-        "first",
-        "second",
-    )
-
-
 def test_hints_name_options_and_commands(typed: Terminal, folder: Path) -> None:
     put(folder, "n.md", N)
     typed("note", "write", "Use SQLite", "--content", "x")
@@ -99,6 +83,7 @@ def test_hints_name_options_and_commands(typed: Terminal, folder: Path) -> None:
     stale = told("write", "A", "--content", "yours", "--overwrite", "0" * 12)
     assert f"--overwrite {version}" in stale
     assert f"--version {version}" in told("delete", "A", "--version", "0" * 12)
+    assert "another path" in told("move", "n", "A")
     assert "--separate" in told("write", "Use SQLite!", "--content", "x")
     assert "interlock note search 'nothing like it'" in told("read", "nothing like it")
     assert "--set" in told("edit", "n")

@@ -26,11 +26,15 @@ def agent(app: App, tmp_path: Path) -> Identity:
     return found
 
 
-def test_who_lists_the_only_agent(typed: Terminal, agent: Identity) -> None:
+def test_a_person_is_not_the_only_agent_and_takes_over_from_it(
+    typed: Terminal, agent: Identity
+) -> None:
     report = json.loads(typed("who", "--json").out)
 
     assert [one["id"] for one in report["active_sessions"]] == [agent.id]
     assert report["identity"] is None
+    assert typed("takeover", agent.id).code == 1, "it is there"
+    assert typed("takeover", agent.id, "--force", "--without-snapshot").code == 0
 
 
 def test_the_only_agent_is_told_what_a_person_writes(
@@ -43,9 +47,3 @@ def test_the_only_agent_is_told_what_a_person_writes(
     assert told == ("From the overseer (a person): stop",)
     assert typed("mail", "inbox").out == "There are no unacknowledged messages.\n"
     assert "stop" in typed("mail", "inbox", "--session", agent.session).out
-
-
-def test_a_person_takes_over_from_the_only_agent(typed: Terminal, agent: Identity) -> None:
-    assert typed("takeover", agent.id).code == 1, "it is there"
-
-    assert typed("takeover", agent.id, "--force", "--without-snapshot").code == 0

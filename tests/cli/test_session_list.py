@@ -33,12 +33,7 @@ def test_a_session_without_a_run_is_listed(typed: Terminal, tmp_path: Path) -> N
     assert cells == [session, "just now", "-", "-", "attended", str(tmp_path), "Attended session"]
     assert (row["session"], row["status"], row["run"]) == (session, "attended", None)
     assert row["workspace"] == str(tmp_path)
-
-
-def test_what_became_of_a_session_without_a_run_is_said(typed: Terminal, tmp_path: Path) -> None:
-    session = begun(typed, tmp_path)
     typed("session", "end", "--force", "--session", session)
-
     assert " ended " in typed("session", "list").out
 
 

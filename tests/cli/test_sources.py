@@ -12,6 +12,7 @@ from interlock.store import lock
 from interlock.store.lock import WriteLock
 from interlock.workspace.projects import sources
 from tests.cli.conftest import Said, Terminal
+from tests.cli.note_files import put
 from tests.workspace.git.test_state import run
 from tests.workspace.projects.test_sources import remote, write
 
@@ -83,15 +84,20 @@ def test_a_directory_is_read_where_it_lies_and_stays_when_removed(
     assert (tmp_path / "My Flows" / "below" / "one.json").exists()
 
 
-def test_a_directory_without_workflow_files_is_added_with_a_word_about_it(
-    typed: Terminal, tmp_path: Path
+def test_a_directory_with_no_workflow_files_or_too_many_is_added_with_a_word_about_it(
+    typed: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(sources, "FILES_MAX", 2)
     (tmp_path / "empty").mkdir()
+    for number in range(4):
+        put(tmp_path, f"many/{number}.json", "{}")
 
     assert typed("sources", "add", "empty").out == (
         "Added the directory source empty: 0 workflow files.\n"
         f"None lie in {tmp_path}/empty; `--path` would choose a directory below.\n"
     )
+    assert "more than 2 workflow files: only 2 are read" in typed("sources", "add", "many").out
+    assert typed("sources", "sync").code == 0
 
 
 def test_a_worktree_is_a_directory_and_a_bare_repository_is_fetched(
@@ -212,18 +218,6 @@ def test_a_checkout_that_is_gone_is_listed_so_and_fetched_again(
 
     assert "No such file or directory; `interlock sources sync remote` fetches it again" in said
     assert "nothing new; 1 workflow files changed" in typed("sources", "sync").out
-
-
-def test_more_files_than_are_read_are_said(
-    typed: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sources, "FILES_MAX", 2)
-    (tmp_path / "many").mkdir()
-    for number in range(4):
-        (tmp_path / "many" / f"{number}.json").write_text("{}")
-
-    assert "more than 2 workflow files: only 2 are read" in typed("sources", "add", "many").out
-    assert typed("sources", "sync").code == 0
 
 
 def test_a_name_is_given_once(typed: Terminal, tmp_path: Path) -> None:
