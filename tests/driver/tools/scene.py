@@ -1,6 +1,7 @@
 """A repository with two worktrees of two sessions, and calls of tools in the first of them."""
 
 import asyncio
+import hashlib
 import json
 import os
 import subprocess
@@ -140,3 +141,21 @@ async def call_tool(workplace: Workplace, name: str, **arguments: object) -> Too
     assert not isinstance(checked, MalformedCall), checked.message
     tool, parsed = checked
     return await tool.run(workplace, parsed)
+
+
+def own_in(repository: Path, worktree: str) -> list[Path]:
+    """Return what the session of this worktree may change in the directory of git."""
+    git, folder = repository / ".git", Path(BRANCH).parent
+    branches = [git / "refs/heads" / folder, git / "logs/refs/heads" / folder]
+    return [git / "worktrees" / worktree, git / "objects", *branches]
+
+
+def contents(base: Path, *own: Path) -> dict[str, str]:
+    """Return the mode, the number of links and the content of every file that is not in `own`."""
+    seen: dict[str, str] = {}
+    for path in sorted(base.rglob("*")):
+        if not any(path.is_relative_to(folder) for folder in own):
+            content = path.read_bytes() if path.is_file() else b""
+            mode = f"{path.lstat().st_mode:o} {path.lstat().st_nlink if path.is_file() else ''}"
+            seen[str(path)] = f"{mode} {hashlib.sha256(content).hexdigest()}"
+    return seen

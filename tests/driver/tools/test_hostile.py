@@ -5,7 +5,6 @@ user. Then what could have been reached is looked at from outside, and what the 
 """
 
 import contextlib
-import hashlib
 import os
 import socket
 import threading
@@ -16,7 +15,15 @@ from typing import Any
 import pytest
 
 from interlock.driver.tools import file_work
-from tests.driver.tools.scene import BRANCH, LEVELS, OTHER_BRANCH, SECRET, Scene, needs_landlock
+from tests.driver.tools.scene import (
+    LEVELS,
+    OTHER_BRANCH,
+    SECRET,
+    Scene,
+    contents,
+    needs_landlock,
+    own_in,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -211,19 +218,8 @@ def fill_in(value: str, scene: Scene, servers: Servers) -> str:
 
 
 def look(scene: Scene) -> dict[str, str]:
-    """All that is not the session's own, with its content and mode."""
-    git = scene.repository / ".git"
-    own = [
-        *(scene.worktree, scene.scratch, git / "worktrees/one", git / "objects"),
-        *(git / folder / Path(BRANCH).parent for folder in ("refs/heads", "logs/refs/heads")),
-    ]
-    seen: dict[str, str] = {}
-    for path in sorted(scene.base.rglob("*")):
-        if not any(path.is_relative_to(folder) for folder in own):
-            content = path.read_bytes() if path.is_file() else b""
-            mode = f"{path.lstat().st_mode:o} {path.lstat().st_nlink if path.is_file() else ''}"
-            seen[str(path)] = f"{mode} {hashlib.sha256(content).hexdigest()}"
-    return seen
+    """All that is not the session's own."""
+    return contents(scene.base, scene.worktree, scene.scratch, *own_in(scene.repository, "one"))
 
 
 @needs_landlock

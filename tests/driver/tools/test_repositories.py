@@ -24,7 +24,7 @@ from interlock.driver.tools.catalogue import (
 from interlock.driver.tools.tool import ToolOutcome, Workplace
 from interlock.driver.tools.worktree_commit import commit_changes
 from tests.driver.stage import COMMIT, git
-from tests.driver.tools.scene import BRANCH, LEVELS, Scene, needs_landlock
+from tests.driver.tools.scene import BRANCH, LEVELS, Scene, contents, needs_landlock, own_in
 
 NAMES = ("main", "web")
 CALLS: dict[str, dict[str, Any]] = {
@@ -61,24 +61,11 @@ class WideScene:
         tool, parsed = checked
         return await tool.run(self.place.in_repository(repository_of(parsed)), parsed)
 
-    def look(self) -> dict[str, bytes]:
+    def look(self) -> dict[str, str]:
         """All that belongs to the user, and not to the session."""
-        own = [
-            *(self.main, self.web, self.scene.scratch),
-            *(root / ".git" / "objects" for root in (self.scene.repository, self.checkout)),
-            self.scene.repository / ".git/worktrees/one",
-            self.checkout / ".git/worktrees/one.web",
-        ]
-        branches = [
-            root / ".git" / folder / Path(BRANCH).parent
-            for root in (self.scene.repository, self.checkout)
-            for folder in ("refs/heads", "logs/refs/heads")
-        ]
-        return {
-            str(path): path.read_bytes() if path.is_file() else b""
-            for path in sorted(self.scene.base.rglob("*"))
-            if not any(path.is_relative_to(folder) for folder in (*own, *branches))
-        }
+        scene, web = self.scene, own_in(self.checkout, "one.web")
+        own = (self.main, self.web, scene.scratch, *own_in(scene.repository, "one"), *web)
+        return contents(scene.base, *own)
 
 
 @pytest.fixture(params=LEVELS)
