@@ -10,9 +10,7 @@ from tests.driver.tools.scene import LEVELS, Scene
 FILES = {
     "src/one.py": "def one():\n    return 1\n\n\ndef other():\n    return 1\n",
     "src/deep/er/two.ts": "const two = 2;\n",
-    "src/three.tsx": "Return\n",
     "windows.txt": "a\r\nb\r\n",
-    ".hidden": "return hidden\n",
     "empty": "",
 }
 
@@ -33,40 +31,13 @@ def work(scene: Scene) -> Scene:
 ANSWERS: dict[str, tuple[str, dict[str, Any], bool, str]] = {
     "a file": ("Read", {"file_path": "windows.txt"}, False, "     1\ta\n     2\tb"),
     "by its whole path": ("Read", {"file_path": "{worktree}/windows.txt"}, False, "     1\ta\n"),
-    "a part": (
-        "Read",
-        {"file_path": "many", "offset": 10, "limit": 2},
-        False,
-        "    10\tline 10\n    11\tline 11\n[There is more: 28,893 bytes in all. Go on with offset"
-        " 12.]",
-    ),
     "many lines": ("Read", {"file_path": "many"}, False, "Go on with offset 2001.]"),
-    "a long line": (
-        "Read",
-        {"file_path": "long"},
-        False,
-        "300,021 bytes in all. Go on with offset 2.]",
-    ),
-    "beyond the end": (
-        "Read",
-        {"file_path": "windows.txt", "offset": 9},
-        False,
-        "[It ends before line 9.]",
-    ),
     "an empty file": ("Read", {"file_path": "empty"}, False, "[The file is empty.]"),
     "not UTF-8": ("Read", {"file_path": "latin"}, False, "caf� return"),
     "no text": ("Read", {"file_path": "binary"}, True, "`binary` is not text: a binary file of 7"),
     "no file": ("Read", {"file_path": "no"}, True, "`no`: No such file or directory"),
     "a directory": ("Read", {"file_path": "src"}, True, "`src` is a directory: list it with Glob."),
-    "a zero byte": ("Read", {"file_path": "a\0b"}, True, "zero byte"),
-    "to a directory": ("Write", {"file_path": "src", "content": ""}, True, "not a plain file"),
     "below a file": ("Write", {"file_path": "empty/x", "content": ""}, True, "`empty/x`: "),
-    "several times": (
-        "Edit",
-        {"file_path": "src/one.py", "old_string": "return 1", "new_string": "x"},
-        True,
-        "occurs 2 times in `src/one.py` (lines 2, 6). Give more of what is around it, or set",
-    ),
     "not there": (
         "Edit",
         {"file_path": "src/one.py", "old_string": "return  1", "new_string": "x"},
@@ -74,17 +45,7 @@ ANSWERS: dict[str, tuple[str, dict[str, Any], bool, str]] = {
         "The text to replace is not in `src/one.py`. It must be there exactly",
     ),
     "a pattern": ("Glob", {"pattern": "src/**/*.py"}, False, "src/one.py"),
-    "alternatives": (
-        "Glob",
-        {"pattern": "**/*.{ts,tsx}"},
-        False,
-        "src/three.tsx\nsrc/deep/er/two.ts",
-    ),
-    "classes": ("Glob", {"pattern": "src/[!a-n]??.p?"}, False, "src/one.py"),
-    "hidden files": ("Glob", {"pattern": ".h*"}, False, ".hidden"),
     "from a directory": ("Glob", {"pattern": "*", "path": "src/deep/er"}, False, "two.ts"),
-    "no match": ("Glob", {"pattern": "*.rs"}, False, "[No files match.]"),
-    "of git": ("Glob", {"pattern": ".git/**"}, False, "[No files match.]"),
     "a broken glob": ("Glob", {"pattern": "{a"}, True, "is not a pattern that can be searched for"),
     "lines": (
         "Grep",
@@ -92,24 +53,10 @@ ANSWERS: dict[str, tuple[str, dict[str, Any], bool, str]] = {
         False,
         "one.py:2:    return 1\none.py:6:    return 1",
     ),
-    "only some files": (
-        "Grep",
-        {"pattern": "return", "glob": "*.tsx", "ignore_case": True},
-        False,
-        "src/three.tsx:1:Return",
-    ),
-    "only names": (
-        "Grep",
-        {"pattern": "return", "files_only": True},
-        False,
-        ".hidden\nlatin\nsrc/one.py\n[Left out: 1 files that are not text, or too large.]",
-    ),
-    "in a file": ("Grep", {"pattern": "b", "path": "windows.txt"}, False, "windows.txt:2:b"),
-    "a long line in part": ("Grep", {"pattern": "x$", "path": "long"}, False, f"{'x' * 400}"),
     "look-around": ("Grep", {"pattern": "(?<=a)b"}, True, "syntax is that of RE2"),
     "no end": ("Grep", {"pattern": "(x+x+)+y", "path": "long"}, False, "[No lines match.]"),
-    "too many": ("Grep", {"pattern": "line", "path": "many"}, False, "the first 250 lines.]"),
 }
+"""One call for each way through the process of a tool. test_limits and test_answers have more."""
 
 
 @pytest.mark.slow
