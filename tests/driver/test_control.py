@@ -61,7 +61,7 @@ def test_cancelling_ends_a_command_with_all_that_it_started(busy_stage: Stage) -
 def test_a_pause_lets_the_turn_end_and_resuming_goes_on_in_the_same_step(busy_stage: Stage) -> None:
     slow = call("Bash", command="sleep 0.9; echo slept")
     session = busy_stage.order(workflow="one", script=one_step(slow))
-    busy_stage.wait_until(lambda: bool(processes_of("sleep 0.9; echo slept")), "it sleeps", session)
+    wait_for_command(busy_stage, session, "sleep 0.9; echo slept")
 
     orders.control_work(busy_stage.app, session, "pause", place=PLACE)
     busy_stage.wait_for(session, "paused")
@@ -215,16 +215,18 @@ def test_a_driver_that_is_told_to_end_begins_nothing_new(tmp_path: Path) -> None
     """Neither a turn nor a tool: what was begun in time has its result."""
     with Stage(tmp_path) as stage:
         stage.install(linear(1, "one"))
-        commands = ["sleep 0.6180; echo slept", "echo next"]
+        commands = ["until [ -e go ]; do sleep 0.05; done; echo done", "echo next"]
         calls = [{"name": "Bash", "arguments": {"command": command}} for command in commands]
         session = stage.order("a", "one", script=one_step({"calls": calls}))
         driver = stage.start_driver()
-        wait_for_command(stage, session, "0.6180")
+        wait_for_command(stage, session, "until [ -e go ]")
 
-        assert driver.end(signal.SIGTERM, seconds=EXIT_SECONDS_MAX) == 0
+        driver.send(signal.SIGTERM)
+        (stage.worktree(session) / "go").touch()
+        assert driver.end(0, seconds=EXIT_SECONDS_MAX) == 0
 
         results = [one.result.text for one in stage.results(session)]
-        assert results == ["slept\n[exit code 0]"]
+        assert results == ["done\n[exit code 0]"]
         stage.start_driver()
         assert stage.wait_for(session, "done", "parked").outcome == "success"
         results = [one.result.text for one in stage.results(session)]
@@ -293,8 +295,7 @@ def test_a_driver_waits_for_a_server_and_survives_two_restarts_of_it(tmp_path: P
     stage.play(line_script(6, work=lambda _: [call("Bash", command="sleep 0.3")]))
     session = stage.order_line(6)
     driver = stage.start_driver()
-    time.sleep(1)
-    assert driver.is_running, "no server runs yet"
+    stage.wait_until(lambda: "waiting for the server" in driver.log.read_text(), "it waits")
     with stage:
         stage.wait_until(lambda: len(stage.model_calls()) > 2, "it works", session)
         stage.server.restart(signal.SIGKILL)
