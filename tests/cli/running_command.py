@@ -5,7 +5,7 @@ import pty
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
 _LAUNCH = """
@@ -17,7 +17,7 @@ sys.exit(commands.run_cli(sys.argv[1:]))
 
 
 @contextmanager
-def default_interrupt() -> Iterator[None]:
+def default_interrupt() -> Generator[None]:
     """Let processes that are started meanwhile hear SIGINT, even where this one ignores it.
 
     A process that runs in the background of a shell, or under nohup, ignores it, and its children
@@ -31,7 +31,7 @@ def default_interrupt() -> Iterator[None]:
 
 
 @contextmanager
-def start_command(*words: str) -> "Iterator[subprocess.Popen[str]]":
+def start_command(*words: str) -> "Generator[subprocess.Popen[str]]":
     command = [sys.executable, "-c", _LAUNCH, *words]
     with default_interrupt():
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

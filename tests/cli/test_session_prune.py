@@ -39,6 +39,10 @@ def test_sessions_in_which_nothing_was_done_go_with_all_that_they_left(
     run = started(app, root).session
     written = root / ".agents" / "sessions" / "written.md"
     logbooks = sorted((root / ".agents" / "sessions").glob("*.md"))
+    listed = json.loads(typed("session", "list", "--json").out)
+    statuses = {row["session"]: row["status"] for row in listed}
+    assert (statuses[worked], statuses[working]) == ("ended", "attended")
+    assert end_departed_sessions(app) == 0, "the list has noticed it"
 
     shown = json.loads(typed("session", "prune", "--dry-run", "--json").out)
     assert [each["session"] for each in shown["sessions"]] == [empty]
@@ -63,15 +67,6 @@ def test_a_logbook_that_somebody_wrote_into_stays(app: App, typed: Terminal, roo
 
     assert app.reader.all_sessions() == []
     assert logbook.exists()
-
-
-def test_the_list_shows_what_has_ended_since(app: App, typed: Terminal, root: Path) -> None:
-    session = ended(app, root, "over")
-
-    (row,) = json.loads(typed("session", "list", "--json").out)
-
-    assert (row["session"], row["status"]) == (session, "ended")
-    assert end_departed_sessions(app) == 0, "the list has noticed it"
 
 
 def test_the_commands_of_a_session_are_listed_with_their_outcomes(
