@@ -65,9 +65,6 @@ def test_without_a_server_there_is_nothing_to_connect_to(typed: Terminal) -> Non
     assert (said.code, said.out) == (1, "")
     assert "No server runs" in said.err
     assert "`interlock up`" in said.err
-
-
-def test_http_alone_is_a_mistake(typed: Terminal) -> None:
     assert typed("mcp", "--http").code == 2
 
 

@@ -70,19 +70,17 @@ def test_trust_is_given_and_taken_back(typed: Terminal, desk: Desk) -> None:
     assert typed("trust", "--show", "--revoke").code == 2
 
 
-def test_a_config_that_only_tightens_needs_no_trust(typed: Terminal, desk: Desk) -> None:
-    desk.config('[project]\nprofile = "strict"\n')
-
-    assert typed("trust", "--show").out.startswith("It loosens nothing. ")
-    assert "systemMessage" not in desk.begin()
-
-
-def test_there_is_nothing_to_trust_where_nobody_opted_in(typed: Terminal) -> None:
+def test_there_is_nothing_to_trust_without_a_config_that_loosens(
+    typed: Terminal, desk: Desk
+) -> None:
     said = typed("trust")
 
     assert said.code == 1
     assert "has not opted in" in said.err
     assert json.loads(typed("trust", "--json").out)["code"] == "not_opted_in"
+    desk.config('[project]\nprofile = "strict"\n')
+    assert typed("trust", "--show").out.startswith("It loosens nothing. ")
+    assert "systemMessage" not in desk.begin()
 
 
 def test_trust_from_a_directory_below_lists_the_notes_folder_of_the_project(
