@@ -162,10 +162,3 @@ def test_the_end_of_a_conversation_is_noted_with_its_reason(
     (line,) = spool.take_departures(home)
     assert (line.host, line.host_session, line.detail) == (host, client.conversation, "clear")
     assert spool.take_departures(home) == [], "it was taken"
-
-
-def test_the_hosts_that_tell_of_failures_are_those_whose_outcomes_can_be_failures() -> None:
-    failing = {host for host, _, expected in RESPONSES if expected == "failure"}
-    failing |= {"claude-code", "cursor"}
-
-    assert {name for name in NAMES if host_named(name).tells_failure} == failing

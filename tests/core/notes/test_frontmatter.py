@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.core.canonical import Json
-from interlock.core.notes import frontmatter, frontmatter_entries
+from interlock.core.notes import frontmatter, frontmatter_entries, yaml_text
 from interlock.core.notes.frontmatter import UnwritableFrontmatter
 from interlock.core.notes.note import Frontmatter, Metadata
 
@@ -138,7 +138,7 @@ def test_the_same_values_again_change_nothing(
 
 @given(texts)
 def test_what_is_written_is_read_back_by_us_and_by_yaml(wanted: dict[str, Any]) -> None:
-    lines = frontmatter.render_values(wanted)
+    lines = yaml_text.block(wanted, newline="\n", indent="")
     found, body = frontmatter.read(f"---\n{lines}---\n")
 
     assert (found.values, found.problem, body) == (wanted, "", "")
@@ -147,12 +147,14 @@ def test_what_is_written_is_read_back_by_us_and_by_yaml(wanted: dict[str, Any]) 
 
 @given(values)
 def test_numbers_and_booleans_stay_what_they_are_for_yaml(wanted: dict[str, Any]) -> None:
-    assert (yaml.safe_load(frontmatter.render_values(wanted)) or {}) == wanted
+    assert (yaml.safe_load(yaml_text.block(wanted, newline="\n", indent="")) or {}) == wanted
 
 
 @pytest.mark.parametrize("word", AWKWARD)
 def test_a_text_that_yaml_would_take_for_something_else_is_quoted(word: str) -> None:
-    assert yaml.safe_load(frontmatter.render_values({"key": word, "list": [word]})) == {
+    assert yaml.safe_load(
+        yaml_text.block({"key": word, "list": [word]}, newline="\n", indent="")
+    ) == {
         "key": word,
         "list": [word],
     }

@@ -66,7 +66,6 @@ class Copilot(Host):
     variables = ("COPILOT_AGENT", "COPILOT_AGENT_SESSION_ID", "COPILOT_CLI")
     holds_one = False
     asks = True
-    tells_failure = True
     # Of what is said to a prompt, its documentation says that it is not read.
     heard_events = ("session-start", "pre-tool", "post-tool", "subagent-start")
     enforcement = (

@@ -41,7 +41,6 @@ class Cursor(Host):
     )
     variables = ("CURSOR_AGENT",)
     holds_one = False
-    tells_failure = True
     heard_events = ("session-start", "post-tool")
     fail_closed_since = (0,)
     enforcement = "it denies but cannot ask; a hook that fails blocks the call"

@@ -69,7 +69,6 @@ class Gemini(Host):
     )
     variables = ("GEMINI_CLI",)
     asks = True
-    tells_failure = True
     tells_at_prompt = True
     heard_events = ("prompt-submit", "post-tool")
     reads_comments = True

@@ -133,8 +133,6 @@ class Host:
     """Words with which somebody does, though it has no terminal."""
     asks = False
     """Whether a hook can have it put a question to the user."""
-    tells_failure = False
-    """Whether its hooks learn that a command has failed."""
     tells_at_prompt = False
     """Whether context is told with a prompt, because what is told at the start does not last."""
     heard_events: "tuple[str, ...]" = (

@@ -53,7 +53,6 @@ class OpenCode(Host):
     variables = ("OPENCODE", "OPENCODE_CLIENT")
     holds_one = False
     unattended_words = ("run", "serve", "acp")
-    tells_failure = True
     enforcement = (
         "it denies but cannot ask; where the plugin cannot be loaded nothing holds, and it says so"
         " nowhere"

@@ -2,7 +2,6 @@
 
 import hashlib
 from pathlib import Path
-from typing import TypeAlias
 
 from interlock.app.gate.trust import lock_grants
 from interlock.core.explanation import Explanation
@@ -36,9 +35,6 @@ class NoSuchBypass(Refusal, frozen=True):
             f"There is no bypass `{self.bypass_id}`",
             "`interlock gate bypass list` shows them all.",
         )
-
-
-BypassRefusal: TypeAlias = RuleNotOpenable | ReasonMissing | NoSuchBypass
 
 
 def add(

@@ -84,11 +84,6 @@ def with_values(
     return result
 
 
-def render_values(values: Metadata) -> str:
-    """Return the lines of `values`, without fences."""
-    return yaml_text.block(values, newline="\n", indent="")
-
-
 def _split_fences(text: str, start: int) -> tuple[str, str, str] | None:
     """Return the opening fence with what is before it, the lines in between, the closing fence."""
     opening = _OPENING.match(text, start)

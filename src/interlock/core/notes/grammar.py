@@ -69,11 +69,6 @@ def parse_note(text: str, *, path: str, front: Frontmatter | None = None) -> Not
     )
 
 
-def render_note(note: Note) -> str:
-    """Return the file, byte for byte as it was read."""
-    return note.text
-
-
 def compose_note(
     *,
     title: str,
