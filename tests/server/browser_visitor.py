@@ -8,8 +8,6 @@ from typing import Any, Self
 from axe_playwright_python.sync_playwright import Axe  # pyright: ignore[reportMissingTypeStubs]
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-from interlock.app.admin.access import load_secret
-from interlock.app.clock import SystemClock
 from tests.server.server_process import Server
 
 QUIET = (
@@ -63,10 +61,8 @@ class Visitor:
                 **options,
             }
         )
-        cookie = load_secret(server.home).cookie(now_ms=SystemClock().now_ms())
-        self.context.add_cookies(
-            [{"name": f"interlock_{server.port}", "value": cookie, "url": server.url}]
-        )
+        name, _, cookie = server.browser_headers()["cookie"].partition("=")
+        self.context.add_cookies([{"name": name, "value": cookie, "url": server.url}])
         self.requests: list[str] = []
         self.complaints: list[str] = []
         self.page = self.open_tab()
@@ -114,13 +110,14 @@ class Visitor:
         faults: list[object] = [] if title.endswith("Interlock") else [("title", title)]
         faults += [] if headings == 1 else [("headings", headings)]
         faults += ["a script of the content was run"] if is_pwned else []
+        faults += [ascii(sign) for sign in "\u202e\x1b" if sign in page.content()]
         faults += axe_violations(page)
         page.emulate_media(color_scheme="dark")
         faults += _told(page.evaluate("options => axe.run(options)", _CONTRAST), "in the dark")
         page.emulate_media(color_scheme="light")
         for width in widths:
             page.set_viewport_size({"width": width, "height": 844})
-            needed = page.evaluate("document.documentElement.scrollWidth")
+            needed = needed_width(page)
             faults += [] if needed <= width else [("scrolls sideways", width, needed)]
         page.set_viewport_size(size)
         faults += [url for url in self.requests if not url.startswith(self.server.url)]
@@ -128,8 +125,13 @@ class Visitor:
         return faults
 
 
+def needed_width(page: Page) -> int:
+    """The width of all that is on the page; beyond that of the window, it scrolls sideways."""
+    return page.evaluate("document.documentElement.scrollWidth")
+
+
 def axe_violations(page: Page) -> list[object]:
-    """What keeps people out: the rules, and where each is broken."""
+    """The rules that keep people out, and where each is broken."""
     axe: Any = Axe()
     return _told(axe.run(page, options={"resultTypes": ["violations"]}).response)
 

@@ -1,4 +1,4 @@
-"""A real server in a process of its own, over a store with something of everything in it."""
+"""A server in this process, over a store with something of everything in it."""
 
 import shutil
 from collections.abc import Iterator
@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from interlock.app.context import open_app
+from interlock.server import listeners, live_changes, live_note_changes
 from tests.conftest import store_of
 from tests.postgres import IN_POSTGRES
-from tests.server.http_agent import Up, project_in
+from tests.server.forms import SignedIn
+from tests.server.http_agent import project_in
 from tests.server.server_process import Server
+from tests.server.site_server import SiteServer
 from tests.server.stage import perform, project_at
 
 if TYPE_CHECKING:  # most of those who run these tests need no browser
@@ -24,6 +27,17 @@ if TYPE_CHECKING:  # most of those who run these tests need no browser
 def kept_in(request: pytest.FixtureRequest) -> Iterator[str]:
     """One store for a module, whose server outlives its tests."""
     yield from store_of(request)
+
+
+@pytest.fixture(scope="package", autouse=True)
+def short_intervals() -> Iterator[None]:
+    """Pages served by this process hear of changes sooner than in production."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(live_changes, "POLL_SECONDS", 0.05)
+        patch.setattr(live_note_changes, "POLL_SECONDS", 0.1)
+        patch.setattr(live_note_changes, "FILE_SCAN_SECONDS_MIN", 0.1)
+        patch.setattr(listeners, "MESSAGE_INTERVAL_SECONDS", 0.1)
+        yield
 
 
 class Staged:
@@ -62,16 +76,21 @@ def own_stage(staged: Staged, tmp_path: Path) -> Staged:
 
 
 @pytest.fixture(scope="module")
-def server(stage: Staged) -> Iterator[Server]:
+def server(stage: Staged) -> Iterator[SiteServer]:
     """The server of the module's copy."""
-    with Server(stage.home) as running:
+    with SiteServer(stage.home) as running:
         yield running
 
 
 @pytest.fixture
-def empty_server(tmp_path: Path) -> Iterator[Server]:
-    with Server(tmp_path / "home") as running:
+def empty_server(tmp_path: Path) -> Iterator[SiteServer]:
+    with SiteServer(tmp_path / "home") as running:
         yield running
+
+
+@pytest.fixture
+def signed_in(server: Server) -> SignedIn:
+    return SignedIn(server)
 
 
 @pytest.fixture(scope="session")
@@ -108,16 +127,16 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def up(home: Path, project: Path) -> Iterator[Up]:
+def up(home: Path, project: Path) -> Iterator[SiteServer]:
     """A server for agents, over an empty store."""
-    with Up(home, workspace=project) as server:
+    with SiteServer(home, workspace=project) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
-def shared(kept_in: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+def shared(kept_in: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SiteServer]:
     """The same for tests that do not mind each other. Each store has its own."""
     assert kept_in
     directory = tmp_path_factory.mktemp("shared")
-    with Up(directory / "home", workspace=project_in(directory)) as server:
+    with SiteServer(directory / "home", workspace=project_in(directory)) as server:
         yield server

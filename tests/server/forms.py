@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from tests.server.server_process import FORM, Answer, Server
+from tests.server.stage import tool_call
 
 
 class Form:
@@ -97,11 +98,18 @@ def forms_on(page: Answer) -> list[Form]:
     return reader.forms
 
 
+def assert_harmless(page: Answer) -> None:
+    """Nothing that an agent or a file wrote has become markup or controls what shows it."""
+    assert page.status == 200
+    for raw in ("<script>window", "<img", "<svg onload", "onclick=window", 'href="javascript'):
+        assert raw not in page.text, raw
+    assert not {"\u202e", "\x1b", "\0"} & set(page.text)
+
+
 def call(server: Server, tool: str, **arguments: Any) -> dict[str, Any]:
     """A tool over HTTP, as an agent calls it; the whole result."""
-    params = {"name": tool, "arguments": arguments}
-    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    message = msgspec.json.encode(tool_call(tool, arguments))
     kind = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
-    answer = server.ask("POST", "/mcp", body=msgspec.json.encode(message), headers=kind)
+    answer = server.ask("POST", "/mcp", body=message, headers=kind)
     assert answer.status == 200, answer.text
     return answer.json["result"]

@@ -2,15 +2,10 @@
 
 import socket
 import time
-from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Self
 
-from tests.server.http_agent import SECONDS_MAX, Up
-
-
-class Told(NamedTuple):
-    position: int
-    """The id of the event."""
+from tests.server.http_agent import SECONDS_MAX
+from tests.server.server_process import Server
 
 
 class Ended(Exception):
@@ -20,12 +15,14 @@ class Ended(Exception):
 class Listener:
     """Connected, and known to the server, when it is made."""
 
-    def __init__(self, up: Up, query: str = "", *, last_event_id: str = "") -> None:
-        self._socket = socket.create_connection(("127.0.0.1", up.port), timeout=SECONDS_MAX)
+    def __init__(
+        self, server: Server, query: str = "", *, path: str = "/live", last_event_id: str = ""
+    ) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS_MAX)
         head = [
-            f"GET /live{query} HTTP/1.1",
-            f"Host: 127.0.0.1:{up.port}",
-            f"Authorization: Bearer {up.bearer}",
+            f"GET {path}{query} HTTP/1.1",
+            f"Host: 127.0.0.1:{server.port}",
+            f"Authorization: Bearer {server.bearer}",
             *([f"Last-Event-ID: {last_event_id}"] if last_event_id else []),
         ]
         self._socket.sendall("\r\n".join([*head, "", ""]).encode())
@@ -35,8 +32,8 @@ class Listener:
         assert self._read.startswith(b"HTTP/1.1 200")
         self._read = self._read.partition(b": here\n\n")[2]
 
-    def wait(self, seconds: float = SECONDS_MAX) -> Told | None:
-        """The next event, or nothing where none comes for so long."""
+    def wait(self, seconds: float = SECONDS_MAX) -> str | None:
+        """Return the id of the next event: the state that it tells of. None: none comes in time."""
         until = time.monotonic() + seconds
         while (told := self._next()) is None:
             left = until - time.monotonic()
@@ -49,24 +46,11 @@ class Listener:
                 return None
         return told
 
-    def fileno(self) -> int:
-        return self._socket.fileno()
-
-    def take(self) -> list[Told]:
-        """What has come and was not taken yet. The socket has something to read."""
-        self._receive()
-        return list(iter(self._next, None))
-
-    def close(self) -> None:
-        self._socket.close()
-
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None
-    ) -> None:
-        self.close()
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
 
     def _receive(self) -> None:
         received = self._socket.recv(65_536)
@@ -74,12 +58,12 @@ class Listener:
         if not received or self._read.endswith(b"\r\n0\r\n\r\n"):  # the last chunk
             raise Ended
 
-    def _next(self) -> Told | None:
+    def _next(self) -> str | None:
         before, found, after = self._read.partition(b"event: changed\nid: ")
         if not found or b"\n\n" not in after:
             return None
         kinds = {line for line in before.split(b"\n") if line.startswith(b"event")}
         assert kinds <= {b"event: waiting"}, "there is no other event"
-        number, _, rest = after.partition(b"\n")
+        state, _, rest = after.partition(b"\n")
         self._read = rest.partition(b"\n\n")[2]
-        return Told(int(number))
+        return state.decode()

@@ -13,7 +13,6 @@ from urllib.parse import urlencode
 import msgspec
 
 from interlock.app.admin.access import Secret, load_secret
-from interlock.app.clock import SystemClock
 from tests.person import run_as_person
 from tests.server.server_process import Answer, Server
 
@@ -38,11 +37,6 @@ class Process(Server):
     def signed(self) -> dict[str, str]:
         """What a program sends."""
         return {"authorization": f"Bearer {self.bearer}"}
-
-    def cookie(self) -> dict[str, str]:
-        """What a browser sends that was let in."""
-        cookie = self.secret.cookie(now_ms=SystemClock().now_ms())
-        return {"cookie": f"interlock_{self.port}={cookie}", "origin": self.url}
 
     def csrf(self, browser: Mapping[str, str]) -> dict[str, str]:
         return {"x-csrf-token": self.secret.csrf(browser["cookie"].partition("=")[2])}

@@ -143,23 +143,14 @@ class Server:
         return f"{self.url}/auth#code={code}"
 
     def browser_headers(self) -> dict[str, str]:
-        """What a browser that was let in sends with a form of ours."""
-        code = self.login_address().partition("#code=")[2]
-        answer = self.ask(
-            "POST",
-            "/auth",
-            body=urlencode({"code": code}).encode(),
-            headers=FORM | {"origin": self.url},
-            is_signed=False,
-        )
-        cookie = answer.headers["set-cookie"].partition(";")[0]
-        return {"cookie": cookie, "origin": self.url}
+        """The headers of a browser that is signed in, with a form of ours."""
+        cookie = load_secret(self.home).cookie(now_ms=SystemClock().now_ms())
+        return {"cookie": f"interlock_{self.port}={cookie}", "origin": self.url}
 
-    def post(self, path: str, fields: dict[str, str], *, csrf: str | None = None) -> Answer:
-        """A form as a browser sends it; its token is right unless another one is given."""
+    def post(self, path: str, fields: dict[str, str]) -> Answer:
+        """Send a form as a browser does."""
         headers = self.browser_headers()
-        value = headers["cookie"].partition("=")[2]
-        token = load_secret(self.home).csrf(value) if csrf is None else csrf
+        token = load_secret(self.home).csrf(headers["cookie"].partition("=")[2])
         body = urlencode({"csrf": token, **fields}).encode()
         return self.ask("POST", path, body=body, headers=FORM | headers, is_signed=False)
 

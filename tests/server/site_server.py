@@ -11,11 +11,7 @@ import logging
 import os
 import socket
 import threading
-from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-import pytest
 import uvicorn
 
 from interlock.app.admin.access import load_secret, publish_agent_bearer
@@ -25,9 +21,6 @@ from interlock.server.serve import HOST_NAMES, KEEP_ALIVE_SECONDS
 from interlock.server.site import Site, build_site
 from tests.server.http_agent import Up
 from tests.server.process import Process
-
-if TYPE_CHECKING:
-    from tests.server.conftest import Staged
 
 START_SECONDS = 30
 
@@ -96,16 +89,3 @@ class SiteServer(Process, Up):
     def __exit__(self, *_: object) -> None:
         if self._thread is not None:
             self.stop()
-
-
-@pytest.fixture(scope="module")
-def server(stage: "Staged") -> Iterator[SiteServer]:
-    """The server of the module's copy of the stage."""
-    with SiteServer(stage.home) as running:
-        yield running
-
-
-@pytest.fixture
-def empty_server(tmp_path: Path) -> Iterator[SiteServer]:
-    with SiteServer(tmp_path / "home") as running:
-        yield running

@@ -73,6 +73,12 @@ PLAN: dict[str, Any] = {
 }
 
 
+def tool_call(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The message with which an agent calls a tool."""
+    params = {"name": tool, "arguments": arguments}
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+
+
 class Stage:
     """An agent at work in one project."""
 
@@ -81,9 +87,8 @@ class Stage:
         self._protocol = McpProtocol(app, TOOLS)
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        params = {"name": tool, "arguments": arguments}
-        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-        reply = json.loads(self._protocol.answer(msgspec.json.encode(message)) or b"")
+        message = msgspec.json.encode(tool_call(tool, arguments))
+        reply = json.loads(self._protocol.answer(message) or b"")
         result = reply["result"]
         assert not result["isError"], result["content"][0]["text"]
         return result["structuredContent"]

@@ -19,7 +19,6 @@ from interlock.app.context import open_app
 from interlock.server import site
 from interlock.server.console import Console, Download
 from interlock.server.guard import BODY_BYTES_MAX, Guard, HttpCaller
-from interlock.server.listeners import LISTENERS_MAX
 from interlock.server.worker import Worker
 from tests.server.process import Process, line, until, wired
 from tests.server.site_server import SiteServer
@@ -109,6 +108,13 @@ def test_a_body_that_makes_no_sense_is_refused(server: Process, path: str, kind:
     assert "Traceback" not in server.log
 
 
+def test_a_form_is_read_as_utf_8_whatever_it_says(server: Process) -> None:
+    """Some codecs take minutes for a megabyte, and nobody else is answered meanwhile."""
+    for kind in ("multipart/form-data; boundary=B", "application/x-www-form-urlencoded"):
+        headers = {"content-type": f"{kind}; charset=punycode", "origin": server.url}
+        assert server.plain("POST", "/auth", headers, b"code=x").status == 415
+
+
 # Too slow, or only half there.
 
 
@@ -146,24 +152,6 @@ def test_listeners_that_read_nothing_hold_up_nobody(server: Process) -> None:
             assert server.plain("GET", "/sessions", headers=server.signed()).status == 200
 
 
-def test_only_so_many_listen_and_the_oldest_go_first(server: Process) -> None:
-    with contextlib.ExitStack() as open_wires:
-        wires: list[socket.socket] = []
-        for _ in range(LISTENERS_MAX + 5):
-            wire = socket.create_connection(("127.0.0.1", server.port), timeout=20)
-            open_wires.callback(wire.close)
-            wire.sendall(line("/live", *ours(server)))
-            wires.append(wire)
-            while b": here" not in wire.recv(4096):
-                pass
-        for wire in wires[:5]:
-            while wire.recv(4096):  # until its end
-                pass
-        wires[-1].settimeout(0.3)
-        with pytest.raises(TimeoutError):
-            wires[-1].recv(4096)
-
-
 # Numbers that are none, or that no store can hold.
 
 
@@ -197,21 +185,15 @@ def test_numbers_that_cannot_be_are_nowhere_an_error(server: Process, number: st
     [
         "/static/../site.py",
         "/static/%2e%2e/site.py",
-        "/static/%2E%2E%2Fsite.py",
         "/static/..%2fsite.py",
         "/static/..%5csite.py",
         "/static/..\\site.py",
         "/static/%252e%252e%252fsite.py",
-        "/static/%c0%ae%c0%ae/site.py",
         "/static/..%00/site.py",
         "/static/console.css%00.py",
-        "/static/./././../../../../../../../../etc/passwd",
         "/static//etc/passwd",
         "/static/%2fetc%2fpasswd",
-        "/static/C:%5cwindows",
-        "/static/file:///etc/passwd",
         "/static/",
-        "/static/.",
         "/static/" + "a" * 300,
         "/static/" + "../" * 200 + "etc/passwd",
         "/%2e%2e/etc/passwd",
@@ -232,13 +214,10 @@ def test_a_static_path_is_no_way_around_the_guard(server: Process) -> None:
         "/static/../sessions",
         "/static/%2e%2e/sessions",
         "/static/..;/sessions",
-        "/static/../api/v2/sessions",
-        "/auth/../sessions",
         "/auth/%2e%2e/sessions",
         "//sessions",
         "/./sessions",
         "/SESSIONS",
-        "/sessions%20",
         "/healthz/../sessions",
         "/healthz/",
         "/auth/x",
@@ -277,15 +256,11 @@ def test_no_query_puts_a_header_into_an_answer(server: Process) -> None:
     injected = "%0d%0aSet-Cookie:%20a=b%0d%0a%0d%0a<script>"
     for path in (
         f"/sessions?said={injected}",
-        f"/sessions/?said={injected}",
         f"/?x={injected}",
         f"/sessions?q={injected}&status={injected}",
         f"/nothing{injected}",
-        f"/nothing{injected}/",
         f"/api/v2/sessions?q={injected}",
-        f"/api/v2/sessions?{injected}=1",
         f"/api/v2/sessions/{injected}/export",
-        f"/static/{injected}",
         f"/live{injected}",
     ):
         said = wired(server, line(path, *ours(server)))

@@ -3,8 +3,6 @@
 
 import asyncio
 import json
-import socket
-import time
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -14,70 +12,45 @@ from starlette.responses import StreamingResponse
 
 from interlock.app.context import App, open_app
 from interlock.app.notes import polling
-from interlock.app.notes.project_notes import UNWATCHED_RESCAN_SECONDS
 from interlock.server.live_note_changes import PAUSE_FACTOR, LiveNoteChanges
 from interlock.server.worker import Worker
+from tests.server.live_listener import Listener
+from tests.server.process import until
 from tests.server.server_process import Server
 from tests.server.stage import Stage
 from tests.server.vault import Vault, server, vault
 
 __all__ = ["server", "vault"]  # fixtures
 
-SOON = 30.0
-"""A look at the files, a message, and what a busy machine adds."""
-QUIET = 2.5
+QUIET = 0.5
+"""Several looks at the files: so long nothing is told where nothing happens."""
 
 
-class Page:
+def page_of(server: Server, vault: Vault, seen: str = "") -> Listener:
     """An open page: it has seen the notes as they are, and listens."""
+    seen = seen or seen_now(server, vault)
+    query = urlencode({"in": str(vault.shop), "since": seen})
+    return Listener(server, f"?{query}", path="/live/notes")
 
-    def __init__(self, server: Server, vault: Vault, *, seen: str = "") -> None:
-        page = server.get(vault.at()).text
-        self.seen = seen or page.partition("since=")[2].partition('"')[0]
-        self._socket = socket.create_connection(("127.0.0.1", server.port), timeout=10)
-        query = urlencode({"in": str(vault.shop), "since": self.seen})
-        head = f"GET /live/notes?{query} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
-        self._socket.sendall(f"{head}Authorization: Bearer {server.bearer}\r\n\r\n".encode())
-        self._read = b""
-        while b": here\n\n" not in self._read:
-            self._read += self._socket.recv(65_536)
 
-    def __enter__(self) -> "Page":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._socket.close()
-
-    def is_told(self, seconds: float) -> bool:
-        """Whether a message comes within so long; what came is taken."""
-        until = time.monotonic() + seconds
-        while b"event: changed" not in self._read:
-            left = until - time.monotonic()
-            if left <= 0:
-                return False
-            self._socket.settimeout(left)
-            try:
-                self._read += self._socket.recv(65_536)
-            except TimeoutError:
-                return False
-        self._read = b""
-        return True
+def seen_now(server: Server, vault: Vault) -> str:
+    return server.get(vault.at()).text.partition("since=")[2].partition('"')[0]
 
 
 def test_what_is_done_by_hand_is_told_within_seconds(server: Server, vault: Vault) -> None:
-    with Page(server, vault) as page:
+    with page_of(server, vault) as page:
         file = vault.write("by-hand.md", "Written by hand.\n")
-        assert page.is_told(SOON)
+        assert page.wait()
         file.write_text("Written over.\n")
-        assert page.is_told(SOON)
+        assert page.wait()
         file.rename(vault.notes / "moved.md")
-        assert page.is_told(SOON)
+        assert page.wait()
         (vault.notes / "moved.md").unlink()
-        assert page.is_told(SOON)
+        assert page.wait()
 
 
 def test_what_an_agent_writes_is_told_at_once(server: Server, vault: Vault) -> None:
-    with Page(server, vault) as page:
+    with page_of(server, vault) as page:
         app = open_app(vault.home)
         agent = Stage(app, vault.shop)
         agent.call(
@@ -86,39 +59,35 @@ def test_what_an_agent_writes_is_told_at_once(server: Server, vault: Vault) -> N
             content="It was measured.",
             workspacePath=str(vault.shop),
         )
-        assert page.is_told(SOON)
+        assert page.wait()
         app.close()
 
 
 def test_where_nothing_happens_nothing_is_told(server: Server, vault: Vault) -> None:
-    with Page(server, vault) as page:
+    with page_of(server, vault) as page:
+        while page.wait(QUIET):
+            continue  # what another test has written a moment ago
         vault.write("elsewhere.md", "In another project.\n", project=vault.site)
         (vault.notes / "no-note.txt").write_text("Not a note.")
-        while page.is_told(QUIET):
-            continue  # what another test has written a moment ago
-        vault.write("elsewhere.md", "Written over.\n", project=vault.site)
-        (vault.notes / "no-note.txt").write_text("Not a note either.")
-        assert not page.is_told(QUIET)
+        assert not page.wait(QUIET)
 
 
 def test_what_was_missed_is_told_to_whoever_comes_back(server: Server, vault: Vault) -> None:
-    with Page(server, vault) as page:
-        seen = page.seen
+    seen = seen_now(server, vault)
     vault.write("missed.md", "While nobody looked.\n")
-    time.sleep(UNWATCHED_RESCAN_SECONDS)
-    server.get(vault.at())  # which brings the index up to date
+    until(lambda: seen_now(server, vault) != seen)  # a visit brings the index up to date
 
-    with Page(server, vault, seen=seen) as page:
-        assert page.is_told(SOON)
+    with page_of(server, vault, seen) as page:
+        assert page.wait()
 
 
 def test_a_change_of_the_settings_is_told(server: Server, vault: Vault) -> None:
     config = vault.shop / ".interlock" / "config.toml"
-    with Page(server, vault) as page:
+    with page_of(server, vault) as page:
         config.write_text("[notes\n")
-        assert page.is_told(SOON)
+        assert page.wait()
         config.unlink()
-        assert page.is_told(SOON)
+        assert page.wait()
 
 
 def test_only_the_user_hears_and_only_of_projects_that_are_known(
@@ -166,16 +135,8 @@ def test_a_project_that_fails_for_a_while_ends_no_stream(
 
     monkeypatch.setattr(polling, "notes_state", failing)
 
-    assert b"event: changed" in asyncio.run(asyncio.wait_for(heard(), 10 * SOON))
+    assert b"event: changed" in asyncio.run(heard())
     assert failures == 2
-
-
-def test_streams_end_when_the_server_does(tmp_path: Path) -> None:
-    vault = Vault(tmp_path)
-    vault.fill()
-    with Server(vault.home) as server, Page(server, vault) as page:
-        assert server.stop() == 0
-        assert not page.is_told(0)
 
 
 @pytest.mark.parametrize(("is_behind", "scans"), [(False, 1), (True, 6)])

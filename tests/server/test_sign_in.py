@@ -7,12 +7,14 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
+from playwright.sync_api import Browser, Page, expect
 
 from interlock.app.admin.access import COOKIE_MS, LOGIN_CODE_MS, Secret, load_secret
 from interlock.app.failures import StoreFailure
 from interlock.server.sign_in import HOME_PATH
+from tests.server.browser_visitor import Visitor
 from tests.server.process import Process, wired
-from tests.server.server_process import Answer
+from tests.server.server_process import Answer, Server
 from tests.server.site_server import SiteServer
 from tests.server.test_security import now_ms
 
@@ -50,7 +52,6 @@ def test_a_code_lets_one_browser_in_once(server: Process) -> None:
         ("/sessions/ses_1?run=r&node=n#node", "/sessions/ses_1?run=r&node=n#node"),
         ("/notes?q=%D0%B6+a%26b", "/notes?q=%D0%B6+a%26b"),
         ("", HOME_PATH),
-        ("sessions", HOME_PATH),
         ("https://evil.example/", HOME_PATH),
         ("//evil.example/", HOME_PATH),
         ("/\\evil.example/", HOME_PATH),
@@ -83,7 +84,7 @@ def test_the_page_for_signing_in_remembers_the_address_that_it_stands_at(server:
 
 
 def test_signing_out_takes_the_cookie_away_and_nobody_else_can_do_it(server: Process) -> None:
-    browser = server.cookie()
+    browser = server.browser_headers()
     form = {"content-type": "application/x-www-form-urlencoded"}
     csrf = urlencode({"csrf": server.secret.csrf(browser["cookie"].partition("=")[2])}).encode()
     forged = server.plain("POST", "/sign-out", headers={**browser, **form}, body=b"csrf=x")
@@ -120,14 +121,12 @@ def test_codes_that_are_old_or_made_up_let_nobody_in(server: Process) -> None:
     until, _, signature = good.partition(".")
     for code in (
         "",
-        "code",
         server.secret.login_code(now_ms=now_ms() - LOGIN_CODE_MS - 1),
         Secret(bytes(32)).login_code(now_ms=now_ms()),
         f"{int(until) + 1}.{signature}",
         good[:-1],
         server.secret.cookie(now_ms=now_ms()),
         server.secret.bearer,
-        "%00",
         "9" * 4_000,
         "%C2%B2." + signature,
     ):
@@ -140,7 +139,7 @@ def test_a_code_from_before_a_restart_lets_nobody_in(tmp_path: Path) -> None:
     with SiteServer(tmp_path / "interlock") as server:
         code = server.secret.login_code(now_ms=now_ms())
         assert entered(server, code).status == 303
-        cookie = server.cookie()
+        cookie = server.browser_headers()
     with SiteServer(tmp_path / "interlock") as server:
         assert entered(server, code).status == 403
         assert entered(server, server.secret.login_code(now_ms=now_ms())).status == 303
@@ -174,3 +173,57 @@ def test_a_secret_that_others_can_read_is_not_used(tmp_path: Path, mode: int) ->
 
     with pytest.raises(StoreFailure, match="can be read by others"):
         load_secret(tmp_path)
+
+
+@pytest.fixture
+def stranger(chromium: Browser) -> Iterator[Page]:
+    """Somebody who is not signed in."""
+    with chromium.new_context() as context:
+        yield context.new_page()
+
+
+def sign_in(page: Page, server: Server, code: str = "") -> None:
+    page.get_by_label("paste the code").fill(code or server.login_address().partition("=")[2])
+    page.get_by_role("button", name="Sign in").click()
+
+
+@pytest.mark.parametrize("tries", [1, 2], ids=["at once", "after a wrong code"])
+def test_a_deep_link_is_where_one_lands(stranger: Page, server: Server, tries: int) -> None:
+    address = f"{server.url}/sessions?q=%D0%B6+a%26b#search"
+    stranger.goto(address)
+    for _ in range(tries - 1):
+        sign_in(stranger, server, "wrong")
+        expect(stranger.get_by_role("alert")).to_contain_text("used up")
+    sign_in(stranger, server)
+
+    expect(stranger).to_have_url(address)
+    expect(stranger.locator("main [name='q']")).to_have_value("ж a&b")
+
+
+def test_a_login_code_is_in_no_request_and_works_once(
+    stranger: Page, chromium: Browser, server: Server
+) -> None:
+    address = server.login_address()
+    requests: list[str] = []
+    stranger.on("request", lambda request: requests.append(request.url))
+    stranger.goto(address)
+    expect(stranger).to_have_url(f"{server.url}{HOME_PATH}")
+    with chromium.new_context() as another:
+        page = another.new_page()
+        page.goto(address)
+        expect(page.get_by_role("alert")).to_contain_text("used up")
+
+    code = address.partition("#code=")[2]
+    assert not [url for url in requests if code in url.partition("#")[0]]
+
+
+def test_signing_out_is_said_and_going_back_shows_nothing(visitor: Visitor, server: Server) -> None:
+    page = visitor.go("/settings")
+    page.get_by_role("button", name="Sign out").click()
+
+    expect(page.get_by_role("status")).to_contain_text("You are signed out")
+    page.goto(f"{server.url}/settings")
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    assert str(server.home) not in page.content()
+    sign_in(page, server)
+    expect(page.get_by_role("heading", name="Settings", exact=True)).to_be_visible()
