@@ -27,7 +27,7 @@ from tests.server.forms import SignedIn, forms_on, message_of
 from tests.server.process import Process, refusal
 from tests.server.server_process import Answer
 from tests.server.site_server import SiteServer
-from tests.server.stage import HOSTILE, Stage
+from tests.server.stage import Stage
 from tests.server.team import MINUTE_MS, Team
 
 
@@ -56,16 +56,6 @@ def board_of(server: Process) -> dict[str, Any]:
     """The only project, over REST."""
     (project,) = server.look("/coordination")["projects"]
     return project
-
-
-@pytest.mark.sqlite
-def test_an_empty_board_says_what_to_do(tmp_path: Path) -> None:
-    with SiteServer(tmp_path / "home") as server:
-        page = SignedIn(server).get("/board")
-        assert server.look("/coordination") == {"projects": []}
-
-    assert "Nobody has registered yet" in page.text
-    assert "interlock preflight" in page.text
 
 
 def test_agents_are_shown_with_what_they_hold_and_their_state(
@@ -134,15 +124,11 @@ def test_a_conflict_stands_at_the_top_until_one_side_is_released(
     team.reserve(blue, "src/api/**")
     team.reserve(red, "src/api/users.py")
     visitor = SignedIn(server)
-    page, waiting = visitor.get("/board"), visitor.get("/inbox")
-
-    shown = plain(page)
+    shown, waiting = plain(visitor.get("/board")), visitor.get("/inbox")
     assert shown.index("both hold src/api/users.py") < shown.index("It is stale after")
     assert "2 agents are active on track api" in shown
-    assert "both hold src/api/users.py" in plain(waiting)
     (conflict,) = server.look("/waiting")["conflicts"]
     assert conflict["overlap"] == board_of(server)["conflicts"][0]
-    assert ">1<span" in page.text, "it is counted"
 
     (form,) = [
         form
@@ -158,33 +144,6 @@ def test_a_conflict_stands_at_the_top_until_one_side_is_released(
     assert (released.pattern, released.by) == ("src/api/users.py", OVERSEER)
     inbox = read_inbox(team.app, team.desk, Participant(red))
     assert "has released your `src/api/users.py`" in inbox[-1].message.subject
-
-
-def test_a_message_to_the_overseer_waits_until_it_is_acknowledged_in_either_place(
-    team: Team, server: Process
-) -> None:
-    blue = team.join("BlueLake")
-    asked = team.write(blue, OVERSEER, subject="[BLOCKER] May I?", body="Drop the table")
-    other = team.write(blue, OVERSEER, subject="And this?")
-    visitor = SignedIn(server)
-
-    def waiting() -> list[str]:
-        return [one["message"]["id"] for one in server.look("/waiting")["messages"]]
-
-    assert waiting() == [asked.id, other.id]
-    assert "Drop the table" in visitor.get("/inbox").text
-    for path, message in (("/board", asked), ("/inbox", other)):
-        (form,) = [
-            form
-            for form in forms_on(visitor.get(path))
-            if form.action == "/board/acknowledge" and form.fields["message"] == message.id
-        ]
-        assert visitor.send(form).headers["location"] == path
-        assert message.id not in waiting()
-
-    assert "Nothing waits for you" in visitor.get("/inbox").text
-    assert "Acknowledge" not in visitor.get("/board").text
-    assert [one.by for one in sent(team, MessageAcknowledged)] == [OVERSEER, OVERSEER]
 
 
 def test_the_person_writes_to_one_to_a_track_and_to_all(team: Team, server: Process) -> None:
@@ -242,11 +201,9 @@ def test_taking_over_spells_out_what_happens_and_records_who(team: Team, server:
     assert "is refused until it registers anew" in shown
     assert 'name="force"' not in page.text
 
-    forged = server.post("/board/takeover", {"identity": name}, csrf="no")
     done = visitor.send(visitor.form(page, "/board/takeover"), why="It left")
     again = visitor.send(visitor.form(page, "/board/takeover"))
 
-    assert forged.status == 403
     assert done.status == 200
     assert f"refs/interlock/taken-over/{name}" in done.text
     git = ["git", "-C", str(team.project), "show", f"refs/interlock/taken-over/{name}:draft.txt"]
@@ -281,24 +238,6 @@ def test_an_active_agent_is_taken_over_only_by_somebody_who_was_told_that_it_is(
     done = visitor.send(visitor.form(too_late, "/board/takeover"))
     assert "was taken over" in done.text
     assert board_of(server)["agents"] == []
-
-
-def test_hostile_text_is_shown_as_text_and_cut(team: Team, server: Process) -> None:
-    session = team.join("BlueLake", track=HOSTILE)
-    team.reserve(session, "src/<img src=x onerror=window.pwned=1>/**", reason=HOSTILE * 3)
-    other = team.join("RedFox", track=HOSTILE)
-    team.reserve(other, "src/**")
-    team.add(f"T {HOSTILE}"[:200])
-    team.write(session, OVERSEER, subject=HOSTILE[:200], body=HOSTILE * 20, thread=HOSTILE[:90])
-    visitor = SignedIn(server)
-    link = re.search(r'href="(/board/takeover\?[^"]*)"', visitor.get("/board").text)
-    assert link
-    for path in ("/board", "/inbox", link[1].replace("&amp;", "&")):
-        page = visitor.get(path)
-        assert page.status == 200
-        found = [one for one in ("<script>window", "<img", "<svg onload") if one in page.text]
-        assert found == []
-        assert not {"\x1b", "\u202e"} & set(page.text)
 
 
 def test_a_project_that_is_not_there_is_refused_everywhere(server: Process) -> None:
@@ -343,6 +282,7 @@ def test_rest_writes_acknowledges_releases_and_takes_over(team: Team, server: Pr
 
     assert (said["sender"], said["to"]) == (OVERSEER, [name])
     assert acknowledged["id"] == asked.id
+    assert [one.by for one in sent(team, MessageAcknowledged)] == [OVERSEER]
     assert board_of(server)["inbox"] == []
     assert (released["released"], kept) == (["docs/**"], ["src/**"])
     assert refusal(active)[:2] == (409, "not_stale")
