@@ -1,17 +1,13 @@
 """Approvals in the console: an answer is to what was shown, and is given once."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from playwright.sync_api import Dialog, expect
 
 from interlock.app.clock import SystemClock
 from interlock.app.context import App, open_app
@@ -22,10 +18,10 @@ from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.approve import ApprovalVerdict
 from interlock.core.session.session_approvals import request_wish, tool_call_wish
 from interlock.workspace.machine.user_name import user_name
-from tests.server.browser_visitor import Visitor
 from tests.server.conftest import Staged
-from tests.server.forms import Form, SignedIn, call
-from tests.server.server_process import Answer, Server
+from tests.server.forms import Form, SignedIn, assert_harmless, call
+from tests.server.process import typed
+from tests.server.server_process import Answer
 from tests.server.stage import HOSTILE, Stage, project_at
 from tests.sessions import begin_recorded
 
@@ -85,11 +81,6 @@ def asked(stage: Staged, project: Path) -> dict[str, Any]:
     return {"first": first, "waits": waits, "approval": waits["approval"]["id"]}
 
 
-@pytest.fixture
-def signed_in(server: Server) -> SignedIn:
-    return SignedIn(server)
-
-
 def test_a_card_has_the_goal_the_question_what_was_handed_in_and_where_it_is_from(
     signed_in: SignedIn, asked: dict[str, Any]
 ) -> None:
@@ -104,21 +95,6 @@ def test_a_card_has_the_goal_the_question_what_was_handed_in_and_where_it_is_fro
     assert f'href="/sessions/{session}?run={run}&amp;node=node_' in text
     assert text.index("Build shed") < text.index("Is the plan good?"), "the goal is the headline"
     assert ", then it counts as <strong>denied</strong>" in text
-
-
-def test_how_many_wait_is_said_beside_the_page_wherever_one_is(
-    signed_in: SignedIn, asked: dict[str, Any]
-) -> None:
-    pages = [signed_in.get(path).text for path in ("/sessions", "/settings", "/sessions/ses_none")]
-    signed_in.send(
-        form_for(signed_in.get("/inbox"), asked["approval"], signed_in), verdict="granted"
-    )
-    after = signed_in.get("/sessions").text
-
-    badge = '<span class="badge warn" data-waiting>1<span class="hidden"> waiting</span></span>'
-    assert all(badge in page and "<title>(1) " in page for page in pages)
-    assert badge not in after
-    assert "<title>Sessions" in after
 
 
 def test_a_grant_lets_the_run_go_on_and_a_second_answer_is_told_of_it(
@@ -217,67 +193,10 @@ def test_a_deadline_is_shown_with_what_happens_then_and_kept(
 
 def test_hostile_words_are_shown_as_words(signed_in: SignedIn, project: Path) -> None:
     asking(signed_in.server.home, project, f"Goal {HOSTILE}", question=f"Question {HOSTILE}")
-    text = signed_in.get("/inbox").text
+    page = signed_in.get("/inbox")
 
-    assert "Question &lt;script&gt;" in text
-    assert "<script>window" not in text
-    assert "<img" not in text
-    assert 'href="javascript:' not in text
-    assert "\x1b" not in text
-    assert "\u202e" not in text
-
-
-def test_an_empty_page_says_what_it_is_for(empty_server: Server) -> None:
-    page = SignedIn(empty_server).get("/inbox").text
-
-    assert "Nothing waits for you" in page
-    assert "interlock approvals list" in page
-
-
-def test_it_is_answered_with_the_keyboard_after_a_question(
-    visitor: Visitor, stage: Staged, project: Path, asked: dict[str, Any]
-) -> None:
-    _, second = asking(stage.home, project, "Paint the shed")
-    questions: list[str] = []
-
-    def dismiss(dialog: Dialog) -> None:
-        questions.append(dialog.message)
-        dialog.dismiss()
-
-    page = visitor.go("/inbox")
-    page.keyboard.press("a")  # no card has the focus: nothing is asked
-    page.keyboard.press("r")
-    assert page.evaluate("document.activeElement === document.body")
-    page.keyboard.press("j")
-    page.once("dialog", dismiss)
-    page.keyboard.press("a")
-    expect(page.locator(f"#{asked['approval']}")).to_be_visible()
-    page.keyboard.press("j")
-    page.once("dialog", lambda dialog: dialog.accept())
-    page.keyboard.press("a")
-    expect(page.get_by_role("status").filter(has_text="Granted")).to_be_visible()
-    expect(page.locator(f"#{second['approval']['id']}")).to_have_count(0)
-    page.keyboard.press("j")  # after the last card the heading has the focus
-    page.keyboard.press("r")
-    page.keyboard.type("No tests")
-    assert page.input_value(f"#reason-{asked['approval']}") == "No tests"
-
-    assert questions == [
-        "Grant this? “Is the plan good?” The run goes on with the step after “plan”."
-    ]
-    assert visitor.complaints == []
-
-
-def test_a_new_one_is_seen_without_losing_what_was_typed(
-    visitor: Visitor, stage: Staged, project: Path, asked: dict[str, Any]
-) -> None:
-    page = visitor.go("/inbox")
-    page.fill(f"#reason-{asked['approval']}", "Half a thou")
-    _, second = asking(stage.home, project, "Paint the fence")
-
-    expect(page.locator(f"#{second['approval']['id']}")).to_be_visible(timeout=3_000)
-    expect(page.locator("#pages .badge")).to_contain_text("2")
-    assert page.input_value(f"#reason-{asked['approval']}") == "Half a thou"
+    assert "Question &lt;script&gt;" in page.text
+    assert_harmless(page)
 
 
 def test_what_only_the_agent_says_has_passed_is_marked_wherever_it_is_approved(
@@ -304,22 +223,11 @@ def test_what_only_the_agent_says_has_passed_is_marked_wherever_it_is_approved(
     app.close()
     session = first["introduction"]["session"]
 
-    told = [
-        subprocess.run(
-            [sys.executable, "-m", "interlock", *words],
-            env={**os.environ, "INTERLOCK_HOME": str(stage.home)},
-            cwd=project,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for words in (("approvals", "list"), ("session", "show", session))
-    ]
-    pages = [signed_in.get(path).text for path in ("/inbox", f"/sessions/{session}")]
-
-    for text in told:
-        assert "only the agent says that this passed: `make <b>test</b>`" in text
-    for page in pages:
+    for words in (("approvals", "list"), ("session", "show", session)):
+        told = typed(stage.home, *words).stdout
+        assert "only the agent says that this passed: `make <b>test</b>`" in told
+    for path in ("/inbox", f"/sessions/{session}"):
+        page = signed_in.get(path).text
         assert "only the agent says that this passed: `make &lt;b&gt;test&lt;/b&gt;`" in page
 
 
