@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, Page, Response, Route, expect
 from interlock.app.context import open_app
 from tests.server.browser_visitor import Visitor
 from tests.server.server_process import Server
+from tests.server.site_server import SiteServer
 from tests.server.stage import Stage
 
 PASSES, DONE = 480, 318
@@ -93,7 +94,7 @@ def migration(tmp_path_factory: pytest.TempPathFactory) -> Migration:
 
 @pytest.fixture(scope="module")
 def server(migration: Migration) -> Iterator[Server]:
-    with Server(migration.home) as running:
+    with SiteServer(migration.home) as running:
         yield running
 
 

@@ -11,6 +11,7 @@ from interlock.app.context import open_app
 from tests import scenes
 from tests.server.browser_visitor import Visitor
 from tests.server.server_process import Server
+from tests.server.site_server import SiteServer
 from tests.server.stage import Stage
 
 STEPS = 70
@@ -49,14 +50,13 @@ def long_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LongRuns]:
         answer = agent.go_on(answer, NOTES)
     agent.start("line", "Walk again", sessionId=first["introduction"]["session"])
     app.close()
-    with Server(directory / "home") as server:
+    with SiteServer(directory / "home") as server:
         yield LongRuns(server, first["introduction"]["session"], first["introduction"]["run"])
 
 
-@pytest.fixture
-def walker(chromium: Browser, long_runs: LongRuns) -> Iterator[Visitor]:
-    with Visitor(chromium, long_runs.server) as visiting:
-        yield visiting
+@pytest.fixture(scope="module")
+def server(long_runs: LongRuns) -> Server:
+    return long_runs.server
 
 
 def link_to(page: Page, number: int) -> Locator:
@@ -83,11 +83,11 @@ def expect_closed(page: Page, size: ViewportSize) -> None:
 
 @every_size
 @pytest.mark.parametrize("number", [1, 35, STEPS])
-def test_a_step_that_is_clicked_is_in_sight_and_has_the_focus(
-    walker: Visitor, long_runs: LongRuns, size: ViewportSize, number: int
+def test_a_step_that_is_clicked_is_in_sight_with_the_focus_and_its_address_brings_it_back(
+    visitor: Visitor, long_runs: LongRuns, size: ViewportSize, number: int
 ) -> None:
-    walker.page.set_viewport_size(size)
-    page = walker.go(long_runs.path)
+    visitor.page.set_viewport_size(size)
+    page = visitor.go(long_runs.path)
     row = link_to(page, number)
     row.scroll_into_view_if_needed()
     before = row.evaluate("link => link.getBoundingClientRect().top")
@@ -101,14 +101,18 @@ def test_a_step_that_is_clicked_is_in_sight_and_has_the_focus(
         if number == 35:
             after = row.evaluate("link => link.getBoundingClientRect().top")
             assert abs(after - before) < 2, "the list stays where it was"
+    page.reload()
+    expect_open(page, f"Step {number}")
+    if size["width"] > 1000:
+        expect(page.locator("#outline [aria-current]")).to_be_in_viewport()
 
 
 @every_size
 def test_with_the_keyboard_alone_steps_are_opened_walked_along_and_closed(
-    walker: Visitor, long_runs: LongRuns, size: ViewportSize
+    visitor: Visitor, long_runs: LongRuns, size: ViewportSize
 ) -> None:
-    walker.page.set_viewport_size(size)
-    page = walker.go(long_runs.path)
+    visitor.page.set_viewport_size(size)
+    page = visitor.go(long_runs.path)
     link_to(page, 40).focus()
     page.keyboard.press("Enter")
     expect_open(page, "Step 40")
@@ -129,45 +133,27 @@ def test_with_the_keyboard_alone_steps_are_opened_walked_along_and_closed(
 
 @every_size
 def test_without_scripts_a_step_is_shown_in_the_viewport_too(
-    chromium: Browser, walker: Visitor, long_runs: LongRuns, size: ViewportSize
+    chromium: Browser, long_runs: LongRuns, size: ViewportSize
 ) -> None:
-    context = chromium.new_context(java_script_enabled=False, viewport=size)
-    context.add_cookies(walker.context.cookies())  # pyright: ignore[reportArgumentType]
-    page = context.new_page()
-    page.goto(long_runs.server.url + long_runs.path)
-    link_to(page, 50).click()
-    expect(page.locator("#node h2")).to_have_text("Step 50")
-    expect(page.locator("#node h2")).to_be_in_viewport(ratio=1)
-    expect(page.locator("#outline [aria-current]")).to_have_text("Step 50")
-    page.get_by_role("link", name="Next →").click()
-    expect(page.locator("#node h2")).to_have_text("Step 51")
-    expect(page.locator("#node h2")).to_be_in_viewport(ratio=1)
-    page.get_by_role("link", name="Close").click()
-    expect(link_to(page, 51)).to_be_in_viewport()
-    context.close()
-
-
-@every_size
-def test_an_address_of_a_step_brings_it_into_sight(
-    walker: Visitor, long_runs: LongRuns, size: ViewportSize
-) -> None:
-    walker.page.set_viewport_size(size)
-    page = walker.go(long_runs.path)
-    link_to(page, 60).click()
-    expect_open(page, "Step 60")
-    page.reload()
-
-    expect_open(page, "Step 60")
-    if size["width"] > 1000:
-        expect(page.locator("#outline [aria-current]")).to_be_in_viewport()
+    with Visitor(chromium, long_runs.server, java_script_enabled=False, viewport=size) as visitor:
+        page = visitor.go(long_runs.path)
+        link_to(page, 50).click()
+        expect(page.locator("#node h2")).to_have_text("Step 50")
+        expect(page.locator("#node h2")).to_be_in_viewport(ratio=1)
+        expect(page.locator("#outline [aria-current]")).to_have_text("Step 50")
+        page.get_by_role("link", name="Next →").click()
+        expect(page.locator("#node h2")).to_have_text("Step 51")
+        expect(page.locator("#node h2")).to_be_in_viewport(ratio=1)
+        page.get_by_role("link", name="Close").click()
+        expect(link_to(page, 51)).to_be_in_viewport()
 
 
 @pytest.mark.parametrize("view", ["path", "graph"])
 def test_next_previous_close_and_back_keep_the_run_and_the_tab(
-    walker: Visitor, long_runs: LongRuns, view: str
+    visitor: Visitor, long_runs: LongRuns, view: str
 ) -> None:
     start = long_runs.path if view == "path" else long_runs.graph
-    page = walker.go(start)
+    page = visitor.go(start)
     kept = re.compile(re.escape(f"{start}&node=node_"))
     page.locator(".left [data-nodes]").nth(4).click()
     for title, step in (("Step 5", ""), ("Step 6", "]"), ("Step 7", "Next →"), ("Step 6", "[")):

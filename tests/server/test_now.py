@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from interlock.app.context import App, open_app
 from interlock.app.gate.opt_in import opt_in
@@ -17,6 +17,7 @@ from interlock.workspace.machine.processes import Process
 from tests.server.browser_visitor import Visitor
 from tests.server.forms import SignedIn
 from tests.server.server_process import Server
+from tests.server.site_server import SiteServer
 from tests.server.stage import HOSTILE, Stage, project_at
 from tests.server.test_approvals import Earlier, asking
 from tests.sessions import begin_recorded
@@ -89,8 +90,13 @@ class Office:
 def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
     root = tmp_path_factory.mktemp("office")
     sessions = fill(root / "home", root)
-    with Server(root / "home") as server:
+    with SiteServer(root / "home") as server:
         yield Office(server, sessions, root)
+
+
+@pytest.fixture(scope="module")
+def server(office: Office) -> Server:
+    return office.server
 
 
 def line(page: Page, office: Office, name: str) -> Locator:
@@ -103,70 +109,67 @@ def band(page: Page, name: str) -> Locator:
 
 @pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
 def test_what_runs_and_what_waits_is_on_the_first_screen(
-    chromium: Browser, office: Office, width: int, height: int
+    visitor: Visitor, office: Office, width: int, height: int
 ) -> None:
-    with Visitor(chromium, office.server) as visitor:
-        visitor.page.set_viewport_size({"width": width, "height": height})
-        page = visitor.go("/now")
+    visitor.page.set_viewport_size({"width": width, "height": height})
+    page = visitor.go("/now")
 
-        tally = page.locator(".tally")
-        expect(tally).to_contain_text("2 need you")
-        expect(tally).to_contain_text(re.compile(r"2[56] working"))
-        expect(tally).to_contain_text("22 gone quiet")
-        expect(tally).to_contain_text("1 finished")
-        for link in tally.locator("a").all():
-            expect(link).to_be_in_viewport()
-        needs = band(page, "needs").locator(".line")
-        expect(needs).to_have_count(2)
-        expect(needs.nth(0)).to_contain_text("Merge the ledger")
-        expect(needs.nth(0)).to_contain_text("mobile @ main")
-        expect(needs.nth(0)).to_contain_text(re.compile(r"4[45]:\d\d left"))
-        stuck = band(page, "working").locator(".line").nth(0)
-        expect(stuck).to_have_id(f"agent-{office.sessions['stuck']}")
-        for shown in (needs.nth(0), needs.nth(1), stuck):
-            expect(shown).to_be_in_viewport(ratio=1)
-        assert page.evaluate("document.documentElement.scrollWidth") == width
-        assert page.evaluate("window.pwned") is None
-        assert visitor.complaints == []
-
-
-def test_a_line_says_facts_with_their_thresholds(chromium: Browser, office: Office) -> None:
-    with Visitor(chromium, office.server) as visitor:
-        page = visitor.go("/now")
-
-        for name, texts in {
-            "stuck": [
-                "Fix the flaky test",
-                "billing @ main",
-                "blocked (3)",
-                "on this step for 9 min",
-            ],
-            "loop": ["1 of 1 · pass 2 of 2", "all of its tests", "1 open gap", "no gate"],
-            "attended": ["Attended session", "claude-code", "gate heard from"],
-            "finished": ["done", "ingest @ main"],
-            "other-42": ["no activity for 40 min", "more than 15 min"],
-        }.items():
-            for text in texts:
-                expect(line(page, office, name)).to_contain_text(text)
-        expect(band(page, "quiet").locator(".line")).to_have_count(10)
-        expect(band(page, "quiet").get_by_role("link", name="12 more")).to_be_visible()
+    tally = page.locator(".tally")
+    expect(tally).to_contain_text("2 need you")
+    expect(tally).to_contain_text(re.compile(r"2[56] working"))
+    expect(tally).to_contain_text("22 gone quiet")
+    expect(tally).to_contain_text("1 finished")
+    for link in tally.locator("a").all():
+        expect(link).to_be_in_viewport()
+    needs = band(page, "needs").locator(".line")
+    expect(needs).to_have_count(2)
+    expect(needs.nth(0)).to_contain_text("Merge the ledger")
+    expect(needs.nth(0)).to_contain_text("mobile @ main")
+    expect(needs.nth(0)).to_contain_text(re.compile(r"4[45]:\d\d left"))
+    stuck = band(page, "working").locator(".line").nth(0)
+    expect(stuck).to_have_id(f"agent-{office.sessions['stuck']}")
+    for shown in (needs.nth(0), needs.nth(1), stuck):
+        expect(shown).to_be_in_viewport(ratio=1)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    assert page.evaluate("window.pwned") is None
+    assert visitor.complaints == []
 
 
-@pytest.mark.parametrize("width", [1024, 1199, 1280])
-def test_no_text_lies_over_another(chromium: Browser, office: Office, width: int) -> None:
-    with Visitor(chromium, office.server) as visitor:
-        visitor.page.set_viewport_size({"width": width, "height": 768})
-        page = visitor.go("/now")
-        page.locator(".line .step > .num").evaluate_all(
-            "all => all.forEach(one => one.textContent = '125 of 126 · pass 161 of at most 200')"
-        )
+def test_a_line_says_facts_with_their_thresholds(visitor: Visitor, office: Office) -> None:
+    page = visitor.go("/now")
+
+    for name, texts in {
+        "stuck": [
+            "Fix the flaky test",
+            "billing @ main",
+            "blocked (3)",
+            "on this step for 9 min",
+        ],
+        "loop": ["1 of 1 · pass 2 of 2", "all of its tests", "1 open gap", "no gate"],
+        "attended": ["Attended session", "claude-code", "gate heard from"],
+        "finished": ["done", "ingest @ main"],
+        "other-42": ["no activity for 40 min", "more than 15 min"],
+    }.items():
+        for text in texts:
+            expect(line(page, office, name)).to_contain_text(text)
+    expect(band(page, "quiet").locator(".line")).to_have_count(10)
+    expect(band(page, "quiet").get_by_role("link", name="12 more")).to_be_visible()
+
+
+def test_no_text_lies_over_another(visitor: Visitor) -> None:
+    page = visitor.go("/now")
+    page.locator(".line .step > .num").evaluate_all(
+        "all => all.forEach(one => one.textContent = '125 of 126 · pass 161 of at most 200')"
+    )
+    for width in (1024, 1199, 1280):
+        page.set_viewport_size({"width": width, "height": 768})
         spilled = page.locator(".line > div > span").evaluate_all(
             "all => all.filter(one => one.getBoundingClientRect().right"
             " > one.parentElement.getBoundingClientRect().right + 1"
             " || (one.scrollWidth > one.clientWidth && getComputedStyle(one).overflow != 'hidden'))"
             ".map(one => one.outerHTML)"
         )
-        assert spilled == []
+        assert spilled == [], width
 
 
 def test_without_scripts_a_line_says_since_when(office: Office) -> None:
@@ -186,40 +189,27 @@ def test_a_page_that_nothing_changed_is_the_same_again(office: Office) -> None:
     assert first == second
 
 
-def test_who_begins_and_who_goes_on_is_seen_at_once(chromium: Browser, office: Office) -> None:
-    with Visitor(chromium, office.server) as visitor:
-        page = visitor.go("/now")
-        app = open_app(office.server.home)
-        agent = Stage(app, office.root / "infra")
-        answer = agent.start("ship-a-change", "Something new")
-        name = answer["introduction"]["session"]
+def test_who_begins_and_who_goes_on_is_seen_at_once(visitor: Visitor, office: Office) -> None:
+    page = visitor.go("/now")
+    app = open_app(office.server.home)
+    agent = Stage(app, office.root / "infra")
+    answer = agent.start("ship-a-change", "Something new")
+    name = answer["introduction"]["session"]
 
-        expect(page.locator(f"#agent-{name}")).to_contain_text("1 of 6", timeout=2_000)
-        agent.go_on(answer, "Read it all. It is easy.")
-        expect(page.locator(f"#agent-{name}")).to_contain_text("It is easy.", timeout=2_000)
-        app.close()
-        assert visitor.complaints == []
-
-
-def test_an_empty_store_says_so_in_quiet_lines(empty_server: Server) -> None:
-    text = SignedIn(empty_server).get("/now").text
-
-    assert "nothing waits for you" in text
-    assert "nobody right now" in text
-    assert "interlock install claude-code" in text
-    assert 'class="lines' not in text
+    expect(page.locator(f"#agent-{name}")).to_contain_text("1 of 6", timeout=2_000)
+    agent.go_on(answer, "Read it all. It is easy.")
+    expect(page.locator(f"#agent-{name}")).to_contain_text("It is easy.", timeout=2_000)
+    app.close()
+    assert visitor.complaints == []
 
 
-def test_what_no_event_tells_of_is_looked_up_now_and_then(
-    chromium: Browser, office: Office
-) -> None:
-    with Visitor(chromium, office.server) as visitor:
-        visitor.page.clock.install()
-        page = visitor.go("/now")
-        expect(line(page, office, "attended")).not_to_contain_text("its client has ended")
-        process = Process(2**22 + 1, "then", "claude")
-        clients.remember(office.server.home, process, "claude-code", "talk", now_ms=0)
+def test_what_no_event_tells_of_is_looked_up_now_and_then(visitor: Visitor, office: Office) -> None:
+    visitor.page.clock.install()
+    page = visitor.go("/now")
+    expect(line(page, office, "attended")).not_to_contain_text("its client has ended")
+    process = Process(2**22 + 1, "then", "claude")
+    clients.remember(office.server.home, process, "claude-code", "talk", now_ms=0)
 
-        page.clock.run_for(16_000)
+    page.clock.run_for(16_000)
 
-        expect(line(page, office, "attended")).to_contain_text("its client has ended")
+    expect(line(page, office, "attended")).to_contain_text("its client has ended")
