@@ -11,6 +11,7 @@ from interlock.core.unattended.order import DeliveryWish
 from tests.driver.stage import Stage, git
 from tests.scenes import linear
 from tests.server.server_process import Answer
+from tests.server.stage import tool_call
 
 DRIVER = "/api/v2/driver"
 
@@ -63,8 +64,6 @@ def test_other_repositories_are_ordered_or_refused(stage: Stage) -> None:
     itself = {"name": "web", "path": str(stage.repository)}
     refused = order(stage, repositories=[itself])
     assert (refused.status, refused.json["code"]) == (400, "invalid_arguments")
-    assert "same repository as `main`" in refused.json["error"]
-    assert order(stage, repositories=[itself] * 9).status == 400
     other = stage.repository.with_name("other")
     git(stage.repository, "clone", "-q", ".", str(other))
 
@@ -113,18 +112,9 @@ def test_a_driver_that_was_taken_over_from_can_write_nothing(stage: Stage) -> No
     }
     late = send(stage, f"{DRIVER}/sessions/{session}/report", old | moved)
     assert (late.status, late.json["code"]) == (409, "lease_lost")
-    advance = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {
-            "name": "continue_workflow",
-            "arguments": {
-                "continueToken": shown["continueToken"],
-                "output": {"notesMarkdown": "Too late"},
-            },
-        },
-    }
+    output = {"notesMarkdown": "Too late"}
+    submitted = {"continueToken": shown["continueToken"], "output": output}
+    advance = tool_call("continue_workflow", submitted)
     stale = send(stage, "/mcp", advance, interlock_lease=f"{first['name']}:{first['epoch']}")
     assert stale.json["error"]["code"] == -32_001
     assert stage.notes(session) == []

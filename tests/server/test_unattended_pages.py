@@ -11,17 +11,18 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 import pytest
 
-from interlock.app.unattended.orders import control_work, list_active, state_of
+from interlock.app.unattended.orders import control_work, state_of
 from interlock.core.ids import SessionId
 from interlock.core.session.unattended_events import UnattendedMoved
 from interlock.core.unattended.order import RepositoryPlace, Spent
 from interlock.server.live_changes import _SessionListener
-from tests.server.forms import Form, SignedIn, forms_on, message_of
+from tests.server.forms import Form, SignedIn, forms_on
 from tests.server.live_listener import Listener
 from tests.server.server_process import Answer
+from tests.server.site_server import SiteServer
 from tests.server.unattended import SPENT, Crew, call
 
-QUIET = 1.5
+QUIET = 0.5
 """So long nothing is told: longer than it takes where there is something."""
 
 
@@ -31,9 +32,9 @@ def crew(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crew]:
         yield working
 
 
-@pytest.fixture
-def person(crew: Crew) -> SignedIn:
-    return SignedIn(crew.server)
+@pytest.fixture(scope="module")
+def server(crew: Crew) -> SiteServer:
+    return crew.server
 
 
 def text_of(page: Answer) -> str:
@@ -53,8 +54,8 @@ def controls_on(page: Answer) -> set[str]:
     return {path.rpartition("/work/")[2] for path in paths if "/work/" in path}
 
 
-def test_a_line_says_what_is_done_and_what_it_has_cost(crew: Crew, person: SignedIn) -> None:
-    text = text_of(person.get("/now"))
+def test_a_line_says_what_is_done_and_what_it_has_cost(crew: Crew, signed_in: SignedIn) -> None:
+    text = text_of(signed_in.get("/now"))
 
     for words in (
         f"A driver runs, process {os.getpid()}",
@@ -67,7 +68,7 @@ def test_a_line_says_what_is_done_and_what_it_has_cost(crew: Crew, person: Signe
         "Raise the coverage of the parser",
     ):
         assert words in text, words
-    shown = person.get("/now").text
+    shown = signed_in.get("/now").text
     assert all(
         (f'id="agent-{session}"' in shown) + (f'id="needs-parked-{session}"' in shown) == 1
         for session in crew.sessions.values()
@@ -85,9 +86,9 @@ def test_a_line_says_what_is_done_and_what_it_has_cost(crew: Crew, person: Signe
     ],
 )
 def test_a_session_offers_what_makes_sense_as_it_stands(
-    crew: Crew, person: SignedIn, name: str, words: list[str], controls: set[str]
+    crew: Crew, signed_in: SignedIn, name: str, words: list[str], controls: set[str]
 ) -> None:
-    page = person.get(f"/sessions/{crew.sessions[name]}")
+    page = signed_in.get(f"/sessions/{crew.sessions[name]}")
 
     assert controls_on(page) == controls
     for word in words:
@@ -95,7 +96,7 @@ def test_a_session_offers_what_makes_sense_as_it_stands(
 
 
 def test_a_session_shows_the_worktrees_and_commits_of_all_its_repositories(
-    crew: Crew, person: SignedIn
+    crew: Crew, signed_in: SignedIn
 ) -> None:
     session = crew.driving.order("Change the service and its pages")
     crew.driving.begin(session)
@@ -103,80 +104,54 @@ def test_a_session_shows_the_worktrees_and_commits_of_all_its_repositories(
     for moved in (UnattendedMoved("working", SPENT), UnattendedMoved("done", SPENT)):
         crew.driving.move(session, msgspec.structs.replace(moved, others=(web,)))
 
-    page = person.get(f"/sessions/{session}")
+    page = signed_in.get(f"/sessions/{session}")
 
     assert "another in web" in text_of(page)
     assert 'title="/there/web"' in page.text
     assert "in web it is 0123456789ab" in text_of(page)
 
 
-def test_a_driver_that_goes_leaves_orphans_that_say_how_they_go_on(tmp_path: Path) -> None:
-    with Crew(tmp_path) as crew:
-        crew.driving.leave()
-        person, session = SignedIn(crew.server), crew.sessions["working"]
-
-        for path in ("/now", "/sessions", f"/sessions/{session}"):
-            text = text_of(person.get(path))
-            assert "orphaned" in text
-            assert "tool Bash" not in text
-        assert "interlock up" in text_of(person.get("/now"))
-        assert "interlock up" in text_of(person.get(f"/sessions/{session}"))
-
-
-def test_pressed_buttons_are_what_the_log_says(crew: Crew, person: SignedIn) -> None:
-    session = crew.driving.order("Something to control")
-    path = f"/sessions/{session}/turns"
-    for name, status, key in (
-        ("pause", "paused", "work_pause"),
-        ("resume", "queued", "work_resume"),
-        ("cancel", "done", "work_cancel"),
-    ):
-        answer = person.send(form_to(person.get(path), f"/work/{name}"))
-        assert (answer.status, answer.headers["location"]) == (303, path)
-        assert message_of(answer) == key
-        assert crew.driving.state(session).status == status
-    assert crew.driving.state(session).outcome == "cancelled"
-
-
-def test_what_is_too_late_is_refused_on_the_page_that_asked(crew: Crew, person: SignedIn) -> None:
+def test_what_is_too_late_is_refused_on_the_page_that_asked(
+    crew: Crew, signed_in: SignedIn
+) -> None:
     session = crew.driving.order("Something that ends")
-    page = person.get(f"/sessions/{session}/events")
+    page = signed_in.get(f"/sessions/{session}/events")
     control_work(crew.driving.app, session, "cancel", place="in a test")
 
     for ending, fields in (("/work/steer", {"text": "Wait"}), ("/work/pause", {})):
-        answer = person.send(form_to(page, ending), **fields)
+        answer = signed_in.send(form_to(page, ending), **fields)
         assert answer.status == 409
         assert "is over (cancelled)" in text_of(answer)
         assert "unattended work asked for" in text_of(answer), "the events are still shown"
-    assert person.send(form_to(page, "/work/cancel")).status == 303, "it is what was wanted"
+    assert signed_in.send(form_to(page, "/work/cancel")).status == 303, "it is what was wanted"
 
 
 @pytest.mark.parametrize(
     "fields", [{"turns": "many"}, {"minutes": "0"}, {"dollars": "inf"}, {"tokens": "9" * 30}]
 )
 def test_a_limit_that_is_none_changes_nothing(
-    crew: Crew, person: SignedIn, fields: dict[str, str]
+    crew: Crew, signed_in: SignedIn, fields: dict[str, str]
 ) -> None:
     session = crew.sessions["queued"]
-    form = form_to(person.get(f"/sessions/{session}"), "/work/limits")
+    form = form_to(signed_in.get(f"/sessions/{session}"), "/work/limits")
 
-    answer = person.send(form, **fields)
+    answer = signed_in.send(form, **fields)
 
     assert answer.status == 400
     assert "not a number that fits" in text_of(answer)
     assert crew.driving.state(session).limits.turns == 200
 
 
-def test_what_stands_still_is_answered_in_the_inbox(crew: Crew, person: SignedIn) -> None:
+def test_what_stands_still_is_answered_in_the_inbox(crew: Crew, signed_in: SignedIn) -> None:
     limited = crew.driving.order("Reaches its limit")
     stuck = crew.driving.order("Goes in circles")
     crew.driving.park(limited, "limit", spent=Spent(200, 60_000))
     crew.driving.park(stuck, "stuck")
-    page = person.get("/inbox")
+    page = signed_in.get("/inbox")
     waiting = int(page.text.partition("<title>(")[2].partition(")")[0])
 
-    raised = person.send(form_to(page, f"{limited}/work/limits"), text="Be brief.")
-    resumed = person.send(form_to(page, f"{stuck}/work/resume"), text="Try another way.")
+    raised = signed_in.send(form_to(page, f"{limited}/work/limits"), text="Be brief.")
+    resumed = signed_in.send(form_to(page, f"{stuck}/work/resume"), text="Try another way.")
 
     assert form_to(page, f"{limited}/work/limits").fields["turns"] == "400"
     for answer, session in ((raised, limited), (resumed, stuck)):
@@ -184,66 +159,72 @@ def test_what_stands_still_is_answered_in_the_inbox(crew: Crew, person: SignedIn
         assert (answer.status, answer.headers["location"]) == (303, "/inbox")
         assert (state.status, len(state.steers)) == ("queued", 1)
     assert crew.driving.state(limited).limits.turns == 400
-    assert f"<title>({waiting - 2}) Inbox" in person.get("/inbox").text
+    assert f"<title>({waiting - 2}) Inbox" in signed_in.get("/inbox").text
 
 
-def test_every_turn_is_on_one_page_and_steps_are_said_on_each(tmp_path: Path) -> None:
-    with Crew(tmp_path) as crew:
-        session, driving = crew.driving.order("Long work"), crew.driving
-        answer = driving.begin(session)
-        driving.step(session, answer)
-        driving.journal._db.run("PRAGMA synchronous = OFF")
-        for number in range(1, 251):
-            if number == 151:
-                driving.step(session, answer, 2)
-            one = call("Bash", f"call-{number}", command=f"echo {number}")
-            driving.turn(session, f"This is turn number {number}.", one)
-            driving.tool(session, one, f"{number}")
-        person, path, seen = SignedIn(crew.server), f"/sessions/{session}/turns", list[int]()
-        while path:
-            page = person.get(path)
-            text = text_of(page)
-            numbers = [int(word) for word in re.findall(r"This is turn number (\d+)\.", text)]
-            assert re.findall(r"\bTurn (\d+)\b", text) == [str(number) for number in numbers]
-            assert f"command: echo {numbers[-1]}" in text
-            assert f"Step {1 + (numbers[0] > 150)}: Understand the task" in text
-            assert "The model is asked" not in text
-            seen = numbers + seen
-            found = re.search(r'href="([^"]*)" rel="prev"', page.text)
-            path = unescape(found[1]) if found else ""
-        assert seen == list(range(1, 251))
+def test_every_turn_is_on_one_page_and_steps_are_said_on_each(
+    crew: Crew, signed_in: SignedIn
+) -> None:
+    session, driving = crew.driving.order("Long work"), crew.driving
+    answer = driving.begin(session)
+    driving.step(session, answer)
+    driving.journal._db.run("PRAGMA synchronous = OFF")
+    for number in range(1, 251):
+        if number == 151:
+            driving.step(session, answer, 2)
+        one = call("Bash", f"call-{number}", command=f"echo {number}")
+        driving.turn(session, f"This is turn number {number}.", one)
+        driving.tool(session, one, f"{number}")
+    path, seen = f"/sessions/{session}/turns", list[int]()
+    while path:
+        page = signed_in.get(path)
+        text = text_of(page)
+        numbers = [int(word) for word in re.findall(r"This is turn number (\d+)\.", text)]
+        assert re.findall(r"\bTurn (\d+)\b", text) == [str(number) for number in numbers]
+        assert f"command: echo {numbers[-1]}" in text
+        assert f"Step {1 + (numbers[0] > 150)}: Understand the task" in text
+        assert "The model is asked" not in text
+        seen = numbers + seen
+        found = re.search(r'href="([^"]*)" rel="prev"', page.text)
+        path = unescape(found[1]) if found else ""
+    assert seen == list(range(1, 251))
+    driving.move(session, UnattendedMoved("done", SPENT))  # others count the work that goes on
 
 
-def test_a_diff_says_what_was_changed_or_why_nothing_is_shown(crew: Crew, person: SignedIn) -> None:
-    changed = person.get(f"/sessions/{crew.sessions['working']}/diff")
+def test_a_diff_says_what_was_changed_or_why_nothing_is_shown(
+    crew: Crew, signed_in: SignedIn
+) -> None:
+    changed = signed_in.get(f"/sessions/{crew.sessions['working']}/diff")
 
     assert "2 files changed, +4 -2" in text_of(changed)
     assert '<span class="del">-def unpack(data):' in changed.text
     assert '<span class="add">+def unpack(parts):' in changed.text
     assert "new file.txt new +1 -0" in text_of(changed)
     for name, why in (("queued", "made when the work begins"), ("done", "has changed nothing")):
-        assert why in text_of(person.get(f"/sessions/{crew.sessions[name]}/diff"))
+        assert why in text_of(signed_in.get(f"/sessions/{crew.sessions[name]}/diff"))
 
 
 def test_a_session_without_unattended_work_has_neither_turns_nor_diff(
-    crew: Crew, person: SignedIn
+    crew: Crew, signed_in: SignedIn
 ) -> None:
-    begun = person.get(f"/workflows/ship-a-change/start?goal=By+hand&project={crew.project}")
-    started = person.send(form_to(begun, "/start"))
+    begun = signed_in.get(f"/workflows/ship-a-change/start?goal=By+hand&project={crew.project}")
+    started = signed_in.send(form_to(begun, "/start"))
     session = parse_qs(urlsplit(started.headers["location"]).query)["session"][0]
 
-    assert "/turns" not in person.get(f"/sessions/{session}").text
+    assert "/turns" not in signed_in.get(f"/sessions/{session}").text
     for view in ("turns", "diff"):
-        assert "Nothing works unattended" in text_of(person.get(f"/sessions/{session}/{view}"))
+        assert "Nothing works unattended" in text_of(signed_in.get(f"/sessions/{session}/{view}"))
 
 
 def test_a_workflow_is_ordered_once_however_often_the_button_is_pressed(
-    crew: Crew, person: SignedIn
+    crew: Crew, signed_in: SignedIn
 ) -> None:
-    page = person.get(f"/workflows/ship-a-change/start?goal=At+night&project={crew.project}")
+    page = signed_in.get(f"/workflows/ship-a-change/start?goal=At+night&project={crew.project}")
     form = form_to(page, "/unattended")
 
-    answers = [person.send(form, model="scripted:x", turns="7", dollars="1.50") for _ in range(2)]
+    answers = [
+        signed_in.send(form, model="scripted:x", turns="7", dollars="1.50") for _ in range(2)
+    ]
 
     (path,) = {answer.headers["location"] for answer in answers}
     state = state_of(crew.driving.app, SessionId(path.removeprefix("/sessions/")))
@@ -253,21 +234,9 @@ def test_a_workflow_is_ordered_once_however_often_the_button_is_pressed(
         7,
         1_500_000,
     )
-    refused = person.send(form, model="scripted:x", goal="Another", turns="none")
+    refused = signed_in.send(form, model="scripted:x", goal="Another", turns="none")
     assert (refused.status, "not a number that fits" in text_of(refused)) == (409, True)
     assert f'action="{urlsplit(form.action).path.replace("unattended", "start")}"' in refused.text
-
-
-def test_stop_all_ends_everything_that_waits_or_stands_still(tmp_path: Path) -> None:
-    with Crew(tmp_path) as crew:
-        person = SignedIn(crew.server)
-
-        answer = person.send(form_to(person.get("/now"), "/unattended/cancel"))
-
-        assert message_of(answer) == "all_cancelled"
-        left = {state.wish for _, state in list_active(crew.driving.app)}
-        assert left == {"cancel"}, "only what a driver works on is not over yet, and is told"
-        assert "cancelling" in text_of(person.get("/now"))
 
 
 def test_a_page_is_told_of_the_journal_and_of_the_driver_but_not_of_its_lease(
