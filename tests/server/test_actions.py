@@ -17,30 +17,20 @@ from interlock.app.context import open_app
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.notes.results import NoteChangeResult
 from interlock.app.protocol.publish import publish_session, published_file
-from interlock.app.runs.user_actions import open_gaps
 from interlock.app.sessions.lookup import SessionView, load_run_graph, show_session
 from interlock.core.ids import RunId, SessionId
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.events import ModeChanged, PreferencesChanged
-from interlock.core.session.run_head import BLOCKED_IN_ROW_MAX, RunHead
+from interlock.core.session.run_head import RunHead
 from interlock.server.formatting import short_id
 from interlock.server.guard import HOOKS_PREFIX, Guard
 from interlock.server.site import build_site
 from tests.server.conftest import Staged
 from tests.server.forms import SignedIn, call, forms_on, message_of
-from tests.server.server_process import Server
-from tests.server.site_server import server
 from tests.server.stage import HOSTILE, Stage
 from tests.sessions import begin_recorded
 
-__all__ = ["server"]  # fixtures
-
 TOKEN = re.compile(r"ct1[a-z0-9]{45}")
-
-
-@pytest.fixture
-def signed_in(server: Server) -> SignedIn:
-    return SignedIn(server)
 
 
 class Here:
@@ -69,7 +59,7 @@ def here(stage: Staged) -> Iterator[Here]:
 def changed(visitor: SignedIn, path: str, said: str, **fields: str) -> None:
     """A form with a right token goes to the session's page and says what was done."""
     answer = visitor.post(path, {"csrf": csrf(visitor), **fields})
-    address = "/".join(path.split("/")[:3])
+    address = "/".join(path.split("/")[:3])  # whatever else the path and its query say
     assert (answer.status, answer.headers.get("location")) == (303, address)
     assert message_of(answer) == said
 
@@ -105,6 +95,10 @@ def changing_routes(home: Path) -> list[str]:
     ]
 
 
+def filled_in(path: str, session: str) -> str:
+    return re.sub(r"\{\w+(:\w+)?\}", "x", path.replace("{session}", session))
+
+
 def test_no_route_takes_a_change_without_the_token_of_a_page(
     signed_in: SignedIn, stage: Staged, tmp_path: Path
 ) -> None:
@@ -113,7 +107,7 @@ def test_no_route_takes_a_change_without_the_token_of_a_page(
 
     assert len(paths) > 12
     for path in paths:
-        there = re.sub(r"\{\w+(:\w+)?\}", "x", path.replace("{session}", session))
+        there = filled_in(path, session)
         for fields in ({}, {"csrf": ""}, {"csrf": "0" * 64}, {"csrf": "ümläut"}):
             answer = signed_in.post(there, {"confirm": session, **fields})
             assert (there, answer.status) == (there, 403)
@@ -129,6 +123,8 @@ def test_a_session_is_archived_and_brought_back(
     assert here.view(session).head.is_archived
     changed(signed_in, f"/sessions/{session}/unarchive", "unarchived")
     assert not here.view(session).head.is_archived
+    for query in ("view=//evil", "view=..", "next=//evil", "said=deleted"):
+        changed(signed_in, f"/sessions/{session}/unarchive?{query}", "unarchived")
 
 
 def test_deleting_says_what_goes_and_wants_the_name_typed(signed_in: SignedIn, here: Here) -> None:
@@ -173,27 +169,6 @@ def test_a_note_that_stays_when_its_session_is_deleted_is_named(
     note.unlink()
 
 
-def test_the_mode_and_the_task_are_changed_as_the_users(
-    signed_in: SignedIn, stage: Staged, here: Here
-) -> None:
-    session = stage.sessions["attended"]
-    path = f"/sessions/{session}/mode"
-
-    changed(signed_in, path, "mode", mode="disabled", task=" T-12 ", confirmed="yes")
-    attended = here.view(session).head.attended
-    assert attended is not None
-    assert (attended.mode, attended.task) == ("disabled", "T-12")
-    last = [e.event for e in here.view(session).events if isinstance(e.event, ModeChanged)][-1]
-    assert last.by == "user"
-    changed(signed_in, path, "mode", mode="analysis")
-    attended = here.view(session).head.attended
-    assert attended is not None
-    assert (attended.mode, attended.task) == ("analysis", "T-12")
-    assert "There is no mode" in refused(signed_in, path, 400, mode="god")
-    unattended = f"/sessions/{stage.sessions['open']}/mode"
-    assert "No gate watches over" in refused(signed_in, unattended, 404, mode="coding")
-
-
 def test_what_takes_a_safeguard_away_is_asked_about_first(
     signed_in: SignedIn, here: Here, tmp_path: Path
 ) -> None:
@@ -222,6 +197,34 @@ def test_what_takes_a_safeguard_away_is_asked_about_first(
     assert view.head.attended is not None
     assert (view.head.attended.mode, view.head.attended.task) == ("disabled", "T-1")
     assert view.runs[-1].preferences.autonomy == "full_auto_never_stop"
+    events = [envelope.event for envelope in view.events]
+    assert [one.by for one in events if isinstance(one, ModeChanged)][-1] == "user"
+    assert [one.source for one in events if isinstance(one, PreferencesChanged)][-1] == "user"
+
+
+def test_a_form_that_says_nothing_or_something_unknown_changes_nothing(
+    signed_in: SignedIn, stage: Staged, here: Here
+) -> None:
+    session = here.agent.start("hello", "Say nothing")["introduction"]["session"]
+    before, other = here.view(session).events, here.run(stage.sessions["done"]).run
+    run, attended = here.run(session).run, stage.sessions["attended"]
+    cases: list[tuple[str, str, dict[str, str], int, str]] = [
+        (session, "gaps/gap_x/resolve", {"how": " "}, 400, "Say how"),
+        (session, "gaps/gap_x/resolve", {"how": "Wrote them"}, 404, "No open gap"),
+        (session, "checkpoint", {"notes": " "}, 400, "needs notes"),
+        (session, "checkpoint", {"notes": "x", "run": "run_x"}, 404, "No run"),
+        (attended, "checkpoint", {"notes": "x"}, 404, "has no run yet"),
+        (session, f"runs/{run}/unblock", {}, 409, "does not wait"),
+        (session, "runs/run_x/unblock", {}, 404, "No run"),
+        (session, "preferences", {"run": run, "autonomy": "all"}, 400, "no autonomy"),
+        (session, "preferences", {"run": run, "risk": "high"}, 400, "no risk policy"),
+        (session, "preferences", {"run": other, "risk": "balanced"}, 404, "No run"),
+        (session, "mode", {"mode": "coding"}, 404, "No gate watches over"),
+        (attended, "mode", {"mode": "god"}, 400, "There is no mode"),
+    ]
+    for name, path, fields, status, words in cases:
+        assert words in refused(signed_in, f"/sessions/{name}/{path}", status, **fields), path
+    assert here.view(session).events == before
 
 
 def test_a_config_that_cannot_be_read_is_said(
@@ -237,77 +240,6 @@ def test_a_config_that_cannot_be_read_is_said(
 
     assert str(config) in page
     assert "Correct the file" in page
-
-
-def test_preferences_of_one_run_are_changed_and_others_left(
-    signed_in: SignedIn, stage: Staged, here: Here
-) -> None:
-    session, other = stage.sessions["open"], stage.sessions["done"]
-    run, path = here.run(session).run, f"/sessions/{session}/preferences"
-
-    wanted = {"autonomy": "full_auto_never_stop", "risk": "", "confirmed": "yes"}
-    changed(signed_in, path, "preferences", run=run, **wanted)
-    preferences = here.run(session).preferences
-    assert (preferences.autonomy, preferences.risk_policy) == (
-        "full_auto_never_stop",
-        "conservative",
-    )
-    events = [e.event for e in here.view(session).events if isinstance(e.event, PreferencesChanged)]
-    assert events[-1].source == "user"
-    assert "no autonomy" in refused(signed_in, path, 400, run=run, autonomy="all")
-    assert "no risk policy" in refused(signed_in, path, 400, run=run, risk="high")
-    assert "No run" in refused(signed_in, path, 404, run=here.run(other).run, risk="balanced")
-    assert "No run" in refused(signed_in, path, 404, risk="balanced")
-
-
-def test_a_gap_is_closed_once_and_with_words(signed_in: SignedIn, here: Here) -> None:
-    first = here.agent.start("hello", "Leave a gap")
-    session = SessionId(first["introduction"]["session"])
-    gap = {"kind": "gap", "severity": "critical", "summary": "No tests"}
-    here.agent.go_on(first, "Looked around.", artifacts=[gap])
-    (found,) = open_gaps(here.app, session)
-    path = f"/sessions/{session}/gaps/{found.gap.gap}/resolve"
-
-    assert "Say how" in refused(signed_in, path, 400, how=" ")
-    changed(signed_in, path, "resolved", how="Wrote them")
-
-    assert list(open_gaps(here.app, session)) == []
-    assert "No open gap" in refused(signed_in, path, 404, how="Again")
-
-
-def test_a_run_that_waits_after_ten_attempts_is_let_go_on(signed_in: SignedIn, here: Here) -> None:
-    answer = here.agent.start("hello", "Try too often")
-    session = answer["introduction"]["session"]
-    for _ in range(BLOCKED_IN_ROW_MAX):
-        answer = here.agent.go_on(answer, "")
-    run = here.run(session)
-    assert run.is_waiting
-    path = f"/sessions/{session}/runs/{run.run}/unblock"
-
-    changed(signed_in, path, "unblocked")
-
-    assert not here.run(session).is_waiting
-    assert "does not wait" in refused(signed_in, path, 409)
-    assert "No run" in refused(signed_in, f"/sessions/{session}/runs/run_x/unblock", 404)
-
-
-def test_a_checkpoint_is_kept_where_the_run_stands_and_once(
-    signed_in: SignedIn, stage: Staged, here: Here
-) -> None:
-    first = here.agent.start("hello", "Mark this")
-    session, run = first["introduction"]["session"], RunId(first["introduction"]["run"])
-    path, tip = f"/sessions/{session}/checkpoint", here.run(first["introduction"]["session"]).tip
-
-    changed(signed_in, path, "checkpoint", run=run, notes="Before the rewrite")
-    changed(signed_in, path, "checkpoint", notes="Before the rewrite")
-
-    marks = [node for node in load_run_graph(here.app, run).nodes if node.kind == "checkpoint"]
-    assert [(mark.parent, mark.notes) for mark in marks] == [(tip, "Before the rewrite")]
-    assert here.run(session).tip == tip
-    assert "needs notes" in refused(signed_in, path, 400, notes=" ")
-    assert "No run" in refused(signed_in, path, 404, run="run_x", notes="x")
-    attended = f"/sessions/{stage.sessions['attended']}/checkpoint"
-    assert "has no run yet" in refused(signed_in, attended, 404, notes="x")
 
 
 def test_going_on_from_a_node_shows_a_token_that_makes_a_branch_and_changes_nothing_itself(
@@ -370,26 +302,16 @@ def test_from_a_checkpoint_and_an_approval_work_goes_on_where_they_hang(
     assert f'href="/inbox#{answer["approval"]["id"]}"' in waiting
 
 
-@pytest.mark.parametrize(
-    "what",
-    [
-        "archive",
-        "unarchive",
-        "delete",
-        "mode",
-        "preferences",
-        "checkpoint",
-        "gaps/gap_x/resolve",
-        "runs/run_x/unblock",
-        "nodes/node_x/fork",
-    ],
-)
 def test_the_start_of_an_id_is_not_enough_to_change_something(
-    signed_in: SignedIn, stage: Staged, what: str
+    signed_in: SignedIn, stage: Staged, tmp_path: Path
 ) -> None:
-    page = refused(signed_in, f"/sessions/{stage.sessions['done'][:-1]}/{what}", 404)
+    all_paths = changing_routes(tmp_path / "home")
+    paths = [path for path in all_paths if re.match(r"/sessions/{session}/(?!work/)", path)]
 
-    assert "No session" in page
+    assert len(paths) >= 9
+    for path in paths:
+        there = filled_in(path, stage.sessions["done"][:-1])
+        assert "No session" in refused(signed_in, there, 404), path
 
 
 def test_every_form_of_a_session_page_leads_somewhere(signed_in: SignedIn, stage: Staged) -> None:

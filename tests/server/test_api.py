@@ -1,19 +1,18 @@
 """Each operation of the REST API, over a store that was made through the use cases."""
 
-import socket
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from typing import Any, cast
 from urllib.parse import urlencode
 
-import msgspec
 import pytest
 
 from interlock.server import api
 from interlock.server.api.document import PREFIX
+from tests.server.live_listener import Listener
 from tests.server.process import Process, refusal
+from tests.server.site_server import SiteServer
 from tests.server.store import Filled, filled
+from tests.stores import Place
 
 NOBODY = "ses_0000000000000000"
 
@@ -21,7 +20,7 @@ NOBODY = "ses_0000000000000000"
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Process, Filled]]:
     home = tmp_path_factory.mktemp("api") / "interlock"
-    with Process(home) as server:
+    with SiteServer(home) as server:
         yield server, filled(home, tmp_path_factory.mktemp("project"))
 
 
@@ -41,20 +40,17 @@ def begun(server: Process, found: Filled, goal: str, **more: object) -> dict[str
     return server.change("/runs", {**wanted, **more})
 
 
-def handed_in(server: Process, token: str, notes: str) -> dict[str, Any]:
-    """As an agent does it, over MCP."""
-    arguments = {"continueToken": token, "output": {"notesMarkdown": notes}}
-    params = {"name": "continue_workflow", "arguments": arguments}
-    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-    headers = {**server.signed(), "content-type": "application/json"}
-    said = server.ask("POST", "/mcp", headers=headers, body=msgspec.json.encode(message))
-    assert said.status == 200
-    return said.json["result"]["structuredContent"]
+def of(session: str) -> str:
+    return f"stream = (SELECT id FROM stream WHERE session = '{session}')"
 
 
-def altered(server: Process, statement: str, *values: object) -> None:
-    with closing(sqlite3.connect(server.home / "interlock.db")) as db, db:
-        assert db.execute(statement, values).rowcount
+def pages(server: Process, path: str, place: str, **query: object) -> Iterator[dict[str, Any]]:
+    """All pages of a list, by the address that each gives of the next."""
+    page = server.look(path, **query)
+    yield page
+    while page["next"]:
+        page = server.look(path, **query, **{place: page["next"]})
+        yield page
 
 
 # The table, the routes and the document.
@@ -86,45 +82,15 @@ def test_the_server_shows_the_document_that_is_kept(server: Process) -> None:
     assert server.look("/openapi.json") == api.openapi()
 
 
-def test_every_reference_in_the_document_leads_somewhere() -> None:
-    def references(part: Any) -> Iterator[str]:
-        if isinstance(part, dict):
-            inner = cast("dict[str, Any]", part)
-            yield from (inner["$ref"],) if "$ref" in inner else ()
-            for value in inner.values():
-                yield from references(value)
-        elif isinstance(part, list):
-            for value in cast("list[Any]", part):
-                yield from references(value)
-
-    document = api.openapi()
-    followed = set(references(document))
-
-    assert followed
-    for reference in followed:
-        _, _, kind, name = reference.split("/")
-        assert name in document["components"][kind]
-
-
 # Sessions.
 
 
 def test_sessions_are_listed_newest_first_and_page_by_page(server: Process, found: Filled) -> None:
     mine = [begun(server, found, f"Page through {n}")["introduction"]["session"] for n in range(5)]
 
-    def page(**query: object) -> dict[str, Any]:
-        return server.look("/sessions", q="page through", **query)
-
-    whole = [one["session"] for one in page()["sessions"]]
-    assert whole == mine[::-1]
-    seen, after = list[str](), {}
-    while True:
-        shown = page(limit=2, **after)
-        seen += [one["session"] for one in shown["sessions"]]
-        if not shown["next"]:
-            break
-        after = {"after": shown["next"]}
-    assert seen == whole
+    for limit in (2, 200):
+        found_pages = pages(server, "/sessions", "after", q="page through", limit=limit)
+        assert [one["session"] for page in found_pages for one in page["sessions"]] == mine[::-1]
 
 
 def test_sessions_are_found_by_what_they_are_about(server: Process, found: Filled) -> None:
@@ -160,16 +126,11 @@ def test_what_is_wrong_with_a_parameter_is_said(server: Process) -> None:
     assert hint == "Leave the query out."
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["ses_0", "ses_0123456789abcdeg", f"{NOBODY}%0A", "..%2F..%2Fsecret", "%00", "x" * 9_000],
-)
-def test_only_whole_ids_reach_the_store(server: Process, name: str) -> None:
-    said = server.ask("GET", f"/api/v2/sessions/{name}")
-
-    status, code, _ = refusal(said)
+def test_only_whole_ids_reach_the_store(server: Process) -> None:
+    for name in ("ses_0", "ses_0123456789abcdeg", f"{NOBODY}%0A", "%00", "x" * 9_000):
+        assert server.refused(f"/sessions/{name}")[:2] == (400, "invalid_arguments"), name
     # A slash makes another path of it, which there is not.
-    assert (status, code) in ((400, "invalid_arguments"), (404, "not_found"))
+    assert server.refused("/sessions/..%2F..%2Fsecret")[:2] == (404, "not_found")
 
 
 def test_a_session_is_shown_with_its_health(server: Process, found: Filled) -> None:
@@ -185,12 +146,7 @@ def test_a_session_is_shown_with_its_health(server: Process, found: Filled) -> N
 def test_a_damaged_session_is_told_of_and_not_read(server: Process, found: Filled) -> None:
     mine = begun(server, found, "Be damaged")["introduction"]
     session, run = mine["session"], mine["run"]
-    altered(
-        server,
-        "UPDATE event SET body = x'7b' WHERE seq = 3 AND stream ="
-        " (SELECT id FROM stream WHERE session = ?)",
-        session,
-    )
+    Place(server.home).run(f"UPDATE event SET body = x'7b' WHERE seq = 3 AND {of(session)}")
 
     assert server.look(f"/sessions/{session}")["health"]["state"] == "corrupt_tail"
     for path in (
@@ -209,15 +165,9 @@ def test_a_damaged_session_is_told_of_and_not_read(server: Process, found: Fille
 def test_an_event_that_was_altered_is_not_shown(server: Process, found: Filled) -> None:
     session = begun(server, found, "Be forged")["introduction"]["session"]
     (begin,) = server.look(f"/sessions/{session}/events", kind="run_started")["events"]
-    place = f"seq = {begin['seq']} AND stream = (SELECT id FROM stream WHERE session = ?)"
-    with closing(sqlite3.connect(server.home / "interlock.db")) as db:
-        (body,) = db.execute(f"SELECT body FROM event WHERE {place}", (session,)).fetchone()
-    altered(
-        server,
-        f"UPDATE event SET body = ? WHERE {place}",
-        body.replace(b"forged", b"mended"),
-        session,
-    )
+    forged = "CAST(replace(CAST(body AS TEXT), 'forged', 'mended') AS BLOB)"
+    place = f"seq = {begin['seq']} AND {of(session)}"
+    Place(server.home).run(f"UPDATE event SET body = {forged} WHERE {place}")
 
     said = server.ask("GET", f"/api/v2/sessions/{session}/events")
     assert refusal(said)[:2] == (409, "session_unhealthy")
@@ -230,7 +180,7 @@ def test_content_that_is_gone_is_shown_as_not_there(server: Process, found: Fill
     path = f"/sessions/{mine['session']}/nodes/{node['id']}"
     (made,) = server.look(f"/sessions/{mine['session']}/events", kind="node_created")["events"]
     prompt = bytes.fromhex(made["event"]["prompt"].removeprefix("sha256:"))
-    altered(server, "DELETE FROM blob WHERE hash = ?", prompt)
+    Place(server.home).run("DELETE FROM blob WHERE hash = ?", prompt)
 
     assert server.look(path)["prompt"] is None
     assert server.look(f"/sessions/{mine['session']}")["health"]["state"] == "corrupt_tail"
@@ -243,14 +193,8 @@ def test_events_are_paged_and_filtered(server: Process, found: Filled) -> None:
 
     assert places == list(range(len(places)))[::-1]
     assert whole["next"] is None
-    seen, before = list[int](), {}
-    while True:
-        page = server.look(path, limit=3, **before)
-        seen += [one["seq"] for one in page["events"]]
-        if page["next"] is None:
-            break
-        before = {"before": page["next"]}
-    assert seen == places
+    parts = pages(server, path, "before", limit=3)
+    assert [one["seq"] for page in parts for one in page["events"]] == places
     kinds = [one["event"]["kind"] for one in server.look(path, kind="gap_recorded")["events"]]
     assert kinds == ["gap_recorded"]
     assert server.look(path, before=0) == {"events": [], "next": None}
@@ -358,22 +302,13 @@ def test_the_server_says_how_it_is(server: Process, found: Filled) -> None:
 
 def test_whoever_listens_is_told_of_a_change(server: Process, found: Filled) -> None:
     mine = begun(server, found, "Be listened to")["introduction"]["session"]
-    asked = f"GET /api/v2/live?session={mine} HTTP/1.1\r\nHost: {server.host}\r\n"
-    asked += f"Authorization: Bearer {server.secret.bearer}\r\n\r\n"
-    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as wire:
-        wire.sendall(asked.encode())
-        said = b""
-        while b": here" not in said:
-            said += wire.recv(4096)
-        assert b"content-type: text/event-stream" in said.lower()
+    with Listener(server, f"?session={mine}", path="/api/v2/live") as listener:
         server.change(f"/sessions/{mine}/archive")
-        while b"event: changed" not in said:
-            more = wire.recv(4096)
-            assert more
-            said += more
+        assert listener.wait()
     assert server.refused("/live", session="all")[:2] == (400, "invalid_arguments")
     head = server.ask("HEAD", "/api/v2/live")
     assert (head.status, head.body) == (200, b"")
+    assert head.headers["content-type"].startswith("text/event-stream")
 
 
 def test_what_there_is_not_is_said_as_json(server: Process) -> None:

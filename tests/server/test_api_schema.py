@@ -3,13 +3,13 @@
 # The types of schemathesis are not all known.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
 # pyright: reportUnknownParameterType=false, reportUntypedFunctionDecorator=false
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis.checks import not_a_server_error
+from schemathesis.schemas import BaseSchema
 from schemathesis.specs.openapi.checks import (
     allow_header_conformance,
     content_type_conformance,
@@ -23,10 +23,10 @@ from schemathesis.specs.openapi.checks import (
 from interlock.server.api import openapi
 from tests.effort import scale
 from tests.server.process import Process
-from tests.server.site_server import SiteServer
-from tests.server.store import Filled, filled
+from tests.server.store import Filled
+from tests.server.test_api import served
 
-EXAMPLES = scale(12)
+__all__ = ["served"]  # fixture
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
@@ -37,19 +37,19 @@ CHECKS = [
     unsupported_method,
     allow_header_conformance,
 ]
-# A stream does not end; what it does is tested beside the others.
-SCHEMA = schemathesis.openapi.from_dict(openapi()).exclude(operation_id="listen")
+# A stream does not end; `test_api` listens to it.
+lazy_schema = schemathesis.pytest.from_fixture("api_schema").exclude(operation_id="listen")
+"""The schema is expanded when the test runs, not by every worker that collects it."""
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Process, Filled]]:
-    home = tmp_path_factory.mktemp("api") / "interlock"
-    with SiteServer(home) as server:
-        yield server, filled(home, tmp_path_factory.mktemp("project"))
+@pytest.fixture
+def api_schema() -> BaseSchema:
+    return schemathesis.openapi.from_dict(openapi())
 
 
-@SCHEMA.parametrize()
-@settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.timeout(900)
+@lazy_schema.parametrize()
+@settings(max_examples=scale(12), suppress_health_check=[HealthCheck.too_slow])
 def test_every_operation_answers_as_its_document_says(
     case: schemathesis.Case[Any], served: tuple[Process, Filled]
 ) -> None:

@@ -1,19 +1,18 @@
 """Operations of the REST API on work: runs, gaps, approvals, workflows."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from interlock.workspace.machine.user_name import user_name
+from tests.server.forms import call
 from tests.server.process import Process, refusal
-from tests.server.site_server import SiteServer
-from tests.server.store import Filled, filled
-from tests.server.test_api import NOBODY, begun, found, handed_in, server
+from tests.server.store import Filled
+from tests.server.test_api import NOBODY, begun, found, served, server
 
-__all__ = ["found", "server"]
+__all__ = ["found", "served", "server"]  # fixtures
 NO_RUN = "run_0000000000000000"
 SMALL: dict[str, Any] = {
     "id": "small",
@@ -24,11 +23,11 @@ SMALL: dict[str, Any] = {
 }
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Process, Filled]]:
-    home = tmp_path_factory.mktemp("api") / "interlock"
-    with SiteServer(home) as server:
-        yield server, filled(home, tmp_path_factory.mktemp("project"))
+def handed_in(server: Process, token: str, notes: str) -> dict[str, Any]:
+    """The answer to an agent that submits a step over MCP."""
+    output = {"notesMarkdown": notes}
+    result = call(server, "continue_workflow", continueToken=token, output=output)
+    return result["structuredContent"]
 
 
 def test_a_run_that_was_started_goes_on_over_mcp(server: Process, found: Filled) -> None:
@@ -64,17 +63,8 @@ def test_a_start_that_makes_no_sense_says_why(server: Process, found: Filled) ->
             (400, "invalid_arguments", "There is no directory `/no/such/place`"),
         ),
         (
-            {"workspace": "relative"},
-            (400, "invalid_arguments", "`workspace`: Expected `str` matching regex '^/'"),
-        ),
-        ({"goal": 7}, (400, "invalid_arguments", "`goal`: Expected `str`, got `int`")),
-        (
             {"goal": " \n"},
             (400, "invalid_arguments", "`goal`: Expected `str` matching regex '\\\\S'"),
-        ),
-        (
-            {"preferences": {"autonomy": "total"}},
-            (400, "invalid_arguments", "`preferences.autonomy`: Invalid enum value 'total'"),
         ),
         (
             {"colour": "red"},
@@ -95,15 +85,12 @@ def test_a_start_that_makes_no_sense_says_why(server: Process, found: Filled) ->
     ("body", "media_type", "expected"),
     [
         (b"{", "application/json", (400, "invalid_arguments")),
-        (b"", "application/json", (400, "invalid_arguments")),
         (b"\xff", "application/json", (400, "invalid_arguments")),
         (b'{"goal":"\xff"}', "application/json", (400, "invalid_arguments")),
         (b'{"goal":"\\ud800"}', "application/json", (400, "invalid_arguments")),
         (b"[" * 100_000, "application/json", (400, "invalid_arguments")),
-        (b'{"context":' * 50_000, "application/json", (400, "invalid_arguments")),
         (b"null", "application/json; charset=utf-8", (400, "invalid_arguments")),
         (b"{}", "text/plain", (415, "wrong_media_type")),
-        (b"{}", "", (415, "wrong_media_type")),
     ],
 )
 def test_a_body_that_is_none_is_refused(
