@@ -1,11 +1,8 @@
 """MCP over HTTP: a real server, the official client, and messages by hand."""
 
 import base64
-import os
 import signal
 import socket
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,10 +19,7 @@ from interlock.core.ids import RunId
 from interlock.mcp.client import StdioClient
 from interlock.mcp.protocol import HANDSHAKE_VERSIONS, MODERN_VERSIONS
 from interlock.mcp.tools import TOOLS
-from interlock.server.guard import BODY_BYTES_MAX
 from tests.server.http_agent import HttpClient, Up
-
-pytestmark = pytest.mark.both_stores
 
 MODERN = MODERN_VERSIONS[0]
 META: dict[str, Any] = {
@@ -69,11 +63,7 @@ async def play(up: Up, mode: Mode, goal: str) -> list[str]:
     return steps
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_the_official_client_plays_a_workflow_in_both_eras(shared: Up, mode: Mode) -> None:
-    assert anyio.run(play, shared, mode, "Alone") == ["step-1", "step-2"]
-
-
+@pytest.mark.both_stores
 def test_official_clients_of_both_eras_play_side_by_side(shared: Up) -> None:
     played: dict[str, list[str]] = {}
 
@@ -179,16 +169,6 @@ def test_what_is_left_unread_is_recorded_all_the_same(up: Up, home: Path) -> Non
     assert "Traceback" not in (home.parent / "server.err").read_text()
 
 
-def test_a_client_that_hangs_up_before_its_request_is_whole_disturbs_nobody(shared: Up) -> None:
-    with socket.create_connection(("127.0.0.1", shared.port)) as connection:
-        connection.sendall(
-            f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{shared.port}\r\n"
-            f"Authorization: Bearer {shared.bearer}\r\nContent-Length: 1000\r\n\r\n{{".encode()
-        )
-    assert shared.client().request("ping") == {}
-    assert "Traceback" not in (shared.home.parent / "server.err").read_text()
-
-
 @pytest.mark.parametrize("version", [None, *HANDSHAKE_VERSIONS])
 def test_versions_of_the_handshake_are_spoken(client: HttpClient, version: str | None) -> None:
     headers = {"mcp_protocol_version": version} if version else {}
@@ -221,19 +201,15 @@ ENCODED = "=?base64?" + base64.b64encode(b"list_workflows").decode() + "?="
     [
         ("tools/list", META, LISTED, 200),
         ("tools/call", META, {**CALLED, "mcp-name": "list_workflows"}, 200),
-        ("tools/call", META, {**CALLED, "mcp-name": "  list_workflows "}, 200),
         ("tools/call", META, {**CALLED, "mcp-name": ENCODED}, 200),
         ("tools/call", META, {**CALLED, "mcp-name": "=?base64?!!?="}, -32020),
         ("tools/call", META, {**CALLED, "mcp-name": "session"}, -32020),
         ("tools/call", META, CALLED, -32020),
         ("tools/list", META, {"mcp-protocol-version": MODERN}, -32020),
-        ("tools/list", META, {**LISTED, "mcp-method": "Tools/List"}, -32020),
         ("tools/list", META, {"mcp-method": "tools/list"}, -32020),
         ("tools/list", META, {**LISTED, "mcp-protocol-version": "2025-11-25"}, -32020),
         ("tools/list", {}, LISTED, -32602),
-        ("tools/list", {next(iter(META)): MODERN}, LISTED, -32602),
         ("ping", META, {**LISTED, "mcp-method": "ping"}, -32601),
-        ("resources/list", META, {**LISTED, "mcp-method": "resources/list"}, -32601),
     ],
 )
 def test_a_modern_message_says_the_same_in_its_headers(
@@ -270,10 +246,8 @@ def test_a_header_that_comes_twice_is_not_believed(shared: Up) -> None:
     ("body", "status", "code"),
     [
         (b"{", 400, -32700),
-        (b"", 400, -32700),
         (b"\xff", 400, -32700),
         pytest.param(b"[" * 100_000, 400, -32700, id="deep"),
-        (b"7", 400, -32600),
         (b"[]", 400, -32600),
         (b'{"jsonrpc":"2.0","id":{},"method":"ping"}', 400, -32600),
         (b'{"jsonrpc":"2.0","id":1,"method":"nothing/like/it"}', 200, -32601),
@@ -315,6 +289,14 @@ def test_a_batch_is_answered_as_a_batch(client: HttpClient) -> None:
     assert not answers[1]["result"]["isError"]
 
 
+def test_a_batch_has_a_bound(client: HttpClient) -> None:
+    """Twenty thousand questions of fifty bytes would be answered with half a gigabyte."""
+    answer = client.post([request("tools/list")] * 51)
+
+    assert answer.status == 400
+    assert "More than 50" in answer.json["error"]["message"]
+
+
 @pytest.mark.parametrize("verb", ["GET", "HEAD", "DELETE"])
 def test_there_is_no_stream_to_open_and_no_session_to_end(client: HttpClient, verb: str) -> None:
     answer = client.ask(verb, mcp_session_id="abc")
@@ -331,37 +313,3 @@ def test_any_media_types_come_in_and_json_goes_out(
 
     assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
     assert answer.json["result"] == {}
-
-
-def test_a_stranger_is_not_let_in(shared: Up) -> None:
-    stranger = shared.client(authorization="Bearer 00")
-    foreign = shared.client(host="rebound.example", origin="http://rebound.example")
-
-    assert stranger.post(request("ping")).status == 401
-    assert foreign.post(request("ping")).status == 421
-
-
-def test_more_than_anybody_needs_is_refused(client: HttpClient) -> None:
-    answer = client.post(request("ping", {"x": "y" * BODY_BYTES_MAX}))
-
-    assert answer.status == 413
-    client.hang_up()
-    assert client.request("ping") == {}
-
-
-@pytest.mark.sqlite
-def test_a_store_that_is_not_ours_ends_the_start_and_not_only_a_thread(home: Path) -> None:
-    home.mkdir(parents=True)
-    (home / "interlock.db").write_bytes(os.urandom(10_000))
-
-    ended = subprocess.run(
-        [sys.executable, "-m", "interlock", "up", "--port", "0"],
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
-
-    assert (ended.returncode, ended.stdout) == (1, "")
-    assert ended.stderr.startswith("error: ")
-    assert "Traceback" not in ended.stderr

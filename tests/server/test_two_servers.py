@@ -4,7 +4,6 @@ import signal
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,6 +15,7 @@ from tests.postgres import Cluster
 from tests.scenes import handed_in, started
 from tests.server.http_agent import Up, project_in
 from tests.server.live_listener import Listener
+from tests.server.site_server import SiteServer
 from tests.stores import Place
 
 
@@ -28,39 +28,11 @@ def url(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 @contextmanager
-def server(directory: Path, project: Path | None = None) -> Generator[Up]:
+def server(directory: Path) -> Generator[SiteServer]:
     """As on a machine of its own: nothing is shared but the database."""
     directory.mkdir()
-    with Up(directory / "home", workspace=project or project_in(directory)) as up:
+    with SiteServer(directory / "home", workspace=project_in(directory)) as up:
         yield up
-
-
-@pytest.mark.slow
-def test_a_change_by_one_is_told_by_the_other(url: str, tmp_path: Path) -> None:
-    assert url
-    with (
-        server(tmp_path / "a") as here,
-        server(tmp_path / "b") as there,
-        Listener(here) as page,
-    ):
-        agent = there.client()
-        agent.initialize()
-
-        def told(tool: str, **arguments: Any) -> str:
-            """The token of the answer, once the page knows that something was written."""
-            answer = agent.call(tool, **arguments)
-            assert not answer["isError"], answer
-            assert page.wait()
-            return answer["structuredContent"]["continueToken"]
-
-        project, token = str(tmp_path / "b" / "project"), ""
-        for number in range(2):
-            goal = f"Goal {number}"
-            token = told("start_workflow", workflowId="line", goal=goal, workspacePath=project)
-        for number in range(2):
-            output = {"notesMarkdown": f"notes {number}"}
-            token = told("continue_workflow", continueToken=token, output=output)
-            told("checkpoint_workflow", continueToken=token, output=output)
 
 
 @pytest.mark.slow
@@ -68,9 +40,11 @@ def test_a_change_by_one_is_told_by_the_other(url: str, tmp_path: Path) -> None:
 def test_when_one_is_killed_its_agents_go_on_at_the_other(url: str, tmp_path: Path) -> None:
     assert url
     project_with_line(tmp_path, steps=2_000)
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
     with (
-        server(tmp_path / "a", tmp_path) as here,
-        server(tmp_path / "b", tmp_path) as there,
+        Up(tmp_path / "a" / "home", workspace=tmp_path) as here,
+        Up(tmp_path / "b" / "home", workspace=tmp_path) as there,
         Listener(there) as page,
     ):
         agents = [HttpAgent(up, number) for number, up in enumerate([here, here, there, there])]
@@ -96,10 +70,16 @@ def test_when_one_is_killed_its_agents_go_on_at_the_other(url: str, tmp_path: Pa
 
 @pytest.mark.slow
 @pytest.mark.invariant("keyring-is-shared")
-def test_a_token_of_one_is_good_at_the_other(url: str, tmp_path: Path) -> None:
+def test_a_token_of_one_is_good_at_the_other_whose_pages_are_told_of_the_change(
+    url: str, tmp_path: Path
+) -> None:
     """The keys are shared through the store, so no balancer needs to know who was where."""
     assert url
-    with server(tmp_path / "a") as here, server(tmp_path / "b") as there:
+    with (
+        server(tmp_path / "a") as here,
+        server(tmp_path / "b") as there,
+        Listener(there) as page,
+    ):
         agents = [here.client(), there.client()]
         for agent in agents:
             agent.initialize()
@@ -109,12 +89,14 @@ def test_a_token_of_one_is_good_at_the_other(url: str, tmp_path: Path) -> None:
             goal="From one to the other",
             workspacePath=str(tmp_path / "a" / "project"),
         )
+        assert page.wait()
         token = begun["structuredContent"]["continueToken"]
         for number in range(4):
             answer = agents[number % 2].call(
                 "continue_workflow", continueToken=token, output={"notesMarkdown": f"n {number}"}
             )
             assert not answer["isError"], answer
+            assert page.wait()
             again = agents[(number + 1) % 2].call(
                 "continue_workflow", continueToken=token, output={"notesMarkdown": f"n {number}"}
             )
@@ -144,3 +126,35 @@ def test_everything_that_a_session_names_is_known_to_be_needed_by_it(
         (kept,) = app.reader.newest_runs(limit=9)
         assert check_stream(app.reader, kept.session).state == "healthy"
         other.close()
+
+
+@pytest.mark.sqlite  # it names the store itself
+@pytest.mark.slow
+def test_a_server_that_began_without_its_store_works_once_it_is_there(
+    cluster: Cluster, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INTERLOCK_STORE", cluster.empty())
+    project_with_line(tmp_path, steps=2)
+    cluster.stop()
+    try:
+        with Up(home, workspace=tmp_path) as up:
+            web = up.client()
+            assert up.get("/healthz").status == 200
+            assert up.get("/readyz").status == 503
+            assert up.get("/sessions").status == 503
+            refused = web.call("start_workflow", workflowId="line", goal="Wait for it")
+            assert refused["structuredContent"]["code"] == "store_failed"
+
+            cluster.start()
+
+            assert up.get("/readyz").status == 200
+            begun = web.call("start_workflow", workflowId="line", goal="Wait for it")
+            assert not begun["isError"], begun
+            token = begun["structuredContent"]["continueToken"]
+            output = {"notesMarkdown": "n"}
+            done = web.call("continue_workflow", continueToken=token, output=output)
+            assert not done["isError"], done
+            assert up.get("/sessions").status == 200
+    finally:
+        if not cluster.is_running:
+            cluster.start()
