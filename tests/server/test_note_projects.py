@@ -24,9 +24,10 @@ def vault(tmp_path: Path) -> Vault:
 
 
 @pytest.fixture
-def server(vault: Vault) -> Iterator[Server]:
+def server(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     """Started in the project in which nobody has worked."""
-    with SiteServer(vault.home, workspace=vault.unknown) as running:
+    monkeypatch.chdir(vault.unknown)
+    with SiteServer(vault.home) as running:
         yield running
 
 
@@ -61,14 +62,13 @@ def test_a_project_is_offered_once_its_notes_were_used_by_a_command(
 
 
 def test_the_notes_of_a_project_that_had_no_session_are_shown_where_there_is_no_other(
-    tmp_path: Path,
+    empty_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = tmp_path / "alone"
     (project / ".git").mkdir(parents=True)
     notes = project / ".interlock" / "notes"
     notes.mkdir(parents=True)
     (notes / "one.md").write_text("The only one.\n")
-    with SiteServer(tmp_path / "home", workspace=project) as server:
-        page = server.get("/notes").text
+    monkeypatch.chdir(project)
 
-    assert titles(page) == ["one"]
+    assert titles(empty_server.get("/notes").text) == ["one"]

@@ -16,11 +16,9 @@ from interlock.core.ids import SessionId
 from interlock.core.protocol.delegation import CompletionRequest, DelegationRequest
 from interlock.core.protocol.feature_completion import FeatureCompletionRequest
 from tests.server.conftest import Staged
+from tests.server.forms import assert_harmless
 from tests.server.server_process import Server
-from tests.server.site_server import empty_server, server
 from tests.server.stage import Stage
-
-__all__ = ["empty_server", "server"]  # fixtures
 
 SESSION = re.compile(r"ses_[0-9a-f]{16}")
 
@@ -70,10 +68,17 @@ def test_progress_says_what_was_skipped_in_words_and_in_the_bar(
 
 
 def test_an_empty_store_says_what_to_do(empty_server: Server) -> None:
-    page = empty_server.get("/sessions").text
-
-    assert "No sessions yet" in page
-    assert "interlock install claude-code" in page
+    for path, words in {
+        "/sessions": ("No sessions yet", "interlock install claude-code"),
+        "/now": ("nothing waits for you", "nobody right now", "interlock install claude-code"),
+        "/inbox": ("Nothing waits for you", "interlock approvals list"),
+        "/board": ("Nobody has registered yet", "interlock preflight"),
+        "/jobs": ("No jobs yet", "A job is work that goes on by itself"),
+    }.items():
+        page = empty_server.get(path).text
+        assert [text for text in words if text not in page] == [], path
+    assert empty_server.get("/api/v2/jobs").json == {"jobs": []}
+    assert empty_server.get("/api/v2/coordination").json == {"projects": []}
 
 
 @pytest.mark.parametrize("path", ["/sessions/ses_0000000000000000", "/nothing-here"])
@@ -167,14 +172,7 @@ def test_events_come_newest_first_and_can_be_narrowed_to_failures(
 @pytest.mark.invariant("text-stays-text")
 @pytest.mark.parametrize("tab", ["", "/graph", "/events"])
 def test_hostile_text_is_shown_as_text(server: Server, stage: Staged, tab: str) -> None:
-    page = server.get(f"/sessions/{stage.sessions['hostile']}{tab}").text
-
-    assert "<script>window" not in page
-    assert "<img" not in page
-    assert "<svg onload" not in page
-    assert 'href="javascript' not in page
-    assert "\u202e" not in page
-    assert "\x1b" not in page
+    assert_harmless(server.get(f"/sessions/{stage.sessions['hostile']}{tab}"))
 
 
 def test_a_session_that_is_deleted_while_it_is_looked_at_is_there_or_not(

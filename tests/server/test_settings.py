@@ -24,6 +24,7 @@ from interlock.core.protocol.gated_session import Conversation
 from interlock.mcp.client import StdioClient
 from tests.scenes import started
 from tests.server.forms import SignedIn
+from tests.server.process import Process
 from tests.server.site_server import SiteServer
 from tests.sessions import begin_recorded
 
@@ -44,18 +45,18 @@ def diagnostics_on(page: str) -> str:
     return html.unescape(text)
 
 
-def test_settings_say_what_runs_where_and_what_it_holds(served: SignedIn, home: Path) -> None:
-    page = served.get("/settings").text
-
-    assert f"process {served.server.pid} at" in page
-    assert served.server.url in page
+def test_settings_say_what_runs_where_and_what_it_holds(home: Path) -> None:
+    with Process(home) as server:
+        page = SignedIn(server).get("/settings").text
+        assert f"process {server.pid} at" in page
+        for name in (path.name for path in home.iterdir()):
+            assert f"<code>{name}</code>" in page
+    assert server.url in page
     assert str(home) in page
     assert "SQLite 3." in page
     assert f"Python</dt><dd>{sys.version.split()[0]}" in page
     assert "no config.toml" in diagnostics_on(page)
     assert "(not there: these are the defaults)" in page
-    for name in (path.name for path in home.iterdir()):
-        assert f"<code>{name}</code>" in page
 
 
 def test_no_secret_is_on_any_of_these_pages(served: SignedIn, home: Path) -> None:

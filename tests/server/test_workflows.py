@@ -17,6 +17,7 @@ from interlock.core.workflow import operators, packs
 from interlock.core.workflow.builtins import FEATURES, PASSAGES
 from interlock.core.workflow.file_schema import published_schema
 from tests.server.flows import HOSTILE_NAME, LINE, Flows, at, flows, server, started, store, write
+from tests.server.forms import assert_harmless
 from tests.server.server_process import Answer, Server
 from tests.server.site_server import SiteServer
 
@@ -60,8 +61,6 @@ def test_the_catalogue_says_where_a_workflow_is_from_and_how_much_it_was_used(
         ({"q": "MY own"}, ["line"]),
         ({"q": "steps after"}, ["line"]),
         ({"source": "user"}, ["line"]),
-        ({"tag": "no-such-tag"}, []),
-        ({"source": "<script>"}, []),
         ({"q": "<script>"}, []),
     ],
 )
@@ -245,10 +244,10 @@ def test_hostile_text_in_every_field_is_shown_as_text(
     server: Server, flows: Flows, tab: str
 ) -> None:
     has_none = tab in ("problems", "used")
-    page = server.get(at("/workflows/hostile", project=flows.shop, tab=tab)).text
+    page = server.get(at("/workflows/hostile", project=flows.shop, tab=tab))
 
     assert_harmless(page)
-    below = page.partition('aria-label="Views"')[2]
+    below = page.text.partition('aria-label="Views"')[2]
     assert has_none or "&lt;script&gt;window.pwned=1&lt;/script&gt;" in below
 
 
@@ -260,15 +259,8 @@ def test_hostile_text_is_harmless_in_lists_forms_and_names(
 ) -> None:
     page = server.get(at(path, project=flows.shop, goal="<script>window.pwned=1</script>"))
 
-    assert page.status == 200
-    assert_harmless(page.text)
+    assert_harmless(page)
     assert "window.pwned=1" in page.text
-
-
-def assert_harmless(page: str) -> None:
-    for raw in ("<script>window", "<img", "<svg onload", "<b onclick", "\u202e", "\x1b"):
-        assert raw not in page
-    assert not re.search(r'href="\s*javascript', page)
 
 
 def test_the_built_ins_are_all_there(server: Server) -> None:
