@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 from interlock.agents.hosts import claude_code, codex
 from interlock.agents.hosts.hook_payload import HookPayload
@@ -18,7 +18,7 @@ from interlock.core.notes.budget import estimate_tokens
 from interlock.hooks.context_messages import begin_session
 from tests.server.browser_visitor import Visitor
 from tests.server.server_process import Server
-from tests.server.test_workflow_browser import serious
+from tests.server.site_server import SiteServer
 from tests.server.vault import Vault, vault
 
 __all__ = ["vault"]  # fixture
@@ -32,7 +32,7 @@ def server(vault: Vault) -> Iterator[Server]:
     vault.write("usage-mandatory.md", "- Run `make check` <b>before</b> you stop\n")
     for number in range(20):
         vault.write(f"d/{number}.md", f"---\ntype: decision\n---\n- [constraint] never {number}\n")
-    with Server(vault.home) as running:
+    with SiteServer(vault.home) as running:
         yield running
 
 
@@ -109,20 +109,15 @@ def test_where_no_hook_speaks_or_nobody_worked_that_is_said(server: Server, vaul
     assert "Nobody worked here" not in unknown.text
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_person_comes_from_the_notes_and_sees_a_new_decision_come_in(
-    chromium: Browser, server: Server, vault: Vault, theme: str
+    visitor: Visitor, vault: Vault
 ) -> None:
-    with Visitor(chromium, server, color_scheme=theme) as visitor:
-        page = visitor.go(vault.at())
-        page.get_by_role("link", name="What a new session would be told").click()
-        expect(page.locator("pre.whole")).to_contain_text("## Interlock session")
-        page.get_by_role("link", name="Codex").click()
-        expect(page.locator("pre.whole")).to_contain_text("none may be run")
-        note = vault.write("fresh.md", f"---\ntitle: In {theme}\ntype: decision\n---\ntext\n")
-        expect(page.locator("pre.whole")).to_contain_text(f"In {theme}", timeout=4_000)
-        note.unlink()
-        assert serious(page) == []
-        page.set_viewport_size({"width": 400, "height": 800})
-        assert page.evaluate("document.documentElement.scrollWidth") <= 400
-        assert visitor.complaints == []
+    page = visitor.go(vault.at())
+    page.get_by_role("link", name="What a new session would be told").click()
+    expect(page.locator("pre.whole")).to_contain_text("## Interlock session")
+    page.get_by_role("link", name="Codex").click()
+    expect(page.locator("pre.whole")).to_contain_text("none may be run")
+    note = vault.write("fresh.md", "---\ntitle: Just decided\ntype: decision\n---\ntext\n")
+    expect(page.locator("pre.whole")).to_contain_text("Just decided")
+    note.unlink()
+    assert visitor.faults_here() == []

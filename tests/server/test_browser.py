@@ -3,6 +3,7 @@
 import re
 import signal
 
+import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from interlock.app.context import open_app
@@ -12,7 +13,6 @@ from tests.server.server_process import Server
 from tests.server.stage import Stage
 
 PAGES = (
-    "/now",
     "/sessions",
     "/sessions?status=archived",
     "/sessions/{waits}",
@@ -22,19 +22,11 @@ PAGES = (
     "/sessions/{waits}/events",
     "/sessions/{hostile}",
     "/sessions/{attended}",
-    "/inbox",
-    "/board",
-    "/notes",
-    "/workflows",
-    "/workflows/coding-task",
-    "/workflows/builtins",
-    "/workflows/sources",
-    "/automations",
-    "/jobs",
     "/import",
     "/settings",
     "/settings/data",
 )
+"""Pages about other things are checked where there is more on them, each in a module of its own."""
 
 
 def work_on(stage: Staged, session: str, notes: str) -> None:
@@ -75,23 +67,6 @@ def test_a_page_is_live_even_if_its_scripts_come_late(visitor: Visitor) -> None:
 
     visitor.page.route("**/static/hx-sse*", hold)
     expect(visitor.go("/now").locator("#connection")).to_have_text("live")
-
-
-def test_an_open_node_and_open_details_stay_open_when_something_changes(
-    visitor: Visitor, stage: Staged
-) -> None:
-    session = stage.sessions["hostile"]
-    page = visitor.go(f"/sessions/{session}")
-    page.locator("#outline .main-link").first.click()
-    expect(page.locator("#node h2")).to_have_text("Understand the task")
-    assert "node=node_" in page.url
-    page.locator("#node").get_by_text("Artifact").click()
-
-    work_on(stage, session, "One more part is done.")
-    expect(page.locator("#outline .fold")).to_contain_text("pass 2 of 2", timeout=5_000)
-
-    expect(page.locator("#node h2")).to_have_text("Understand the task")
-    assert page.locator("#node details[open] summary", has_text="Artifact").count() == 1
 
 
 def test_opening_a_node_is_one_request_and_its_address_brings_it_back(
@@ -163,15 +138,10 @@ def test_everything_can_be_reached_with_the_keyboard(visitor: Visitor) -> None:
     page.keyboard.type("gate?")
     page.keyboard.press("Enter")
     page.wait_for_url("**/sessions/ses_*")
-
-
-def test_single_keys_can_be_switched_off(visitor: Visitor) -> None:
-    page = visitor.go("/sessions")
     page.keyboard.press("?")
     page.get_by_label("Switch single keys off").check()
     page.get_by_role("button", name="Close").click()
     page.keyboard.press("?")
-
     expect(page.locator("#help")).to_be_hidden()
 
 
@@ -189,42 +159,6 @@ def test_the_theme_follows_the_system_until_somebody_chooses(
         assert page.evaluate("document.documentElement.dataset.theme") == "light"
 
 
-def test_pages_read_the_same_without_scripts(
-    chromium: Browser, server: Server, stage: Staged
-) -> None:
-    with Visitor(chromium, server) as signed_in:
-        cookies = signed_in.context.cookies()
-    context = chromium.new_context(java_script_enabled=False)
-    context.add_cookies(cookies)  # pyright: ignore[reportArgumentType]
-    page = context.new_page()
-    page.goto(f"{server.url}/sessions/{stage.sessions['waits']}")
-    page.locator("#outline .main-link").first.click()
-    shown = page.locator("#node").inner_text()
-    context.close()
-
-    assert "Understand the task" in shown
-    assert "Another reading" in shown
-
-
-def test_a_login_code_is_in_no_request_and_works_once(chromium: Browser, server: Server) -> None:
-    address = server.login_address()
-    code = address.partition("#code=")[2]
-    context = chromium.new_context()
-    page = context.new_page()
-    requests: list[str] = []
-    page.on("request", lambda request: requests.append(request.url))
-    page.goto(address)
-    page.wait_for_url("**/now")
-    again = context.browser.new_context() if context.browser else context
-    other = again.new_page()
-    other.goto(address)
-    expect(other.get_by_role("alert")).to_contain_text("used up")
-    context.close()
-    again.close()
-
-    assert not [url for url in requests if code in url.partition("#")[0]]
-
-
 def _outline(page: Page) -> str:
     return page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
 
@@ -233,11 +167,48 @@ def _ground(page: Page) -> str:
     return page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
 
 
-def test_what_is_shown_is_what_is_in_the_address(visitor: Visitor) -> None:
-    page = visitor.go("/sessions?status=waiting")
-    page.get_by_role("link", name="done 1").click()
-    page.wait_for_url(re.compile("status=complete"))
-    page.go_back()
+@pytest.mark.parametrize("screen", [(1440, 900), (1024, 768), (390, 844)], ids=str)
+def test_what_went_wrong_what_was_done_and_where_it_branched_is_on_the_first_screen(
+    visitor: Visitor, stage: Staged, screen: tuple[int, int]
+) -> None:
+    """What runs now, and what waits, is asked in `test_now` and `test_inbox`."""
+    page = visitor.page
+    page.set_viewport_size({"width": screen[0], "height": screen[1]})
+    visitor.go(f"/sessions/{stage.sessions['blocked']}")
+    expect(page.get_by_text("blocked (1)").first).to_be_in_viewport()
+    reason = page.get_by_text("Say `Tests:` and what they showed").locator("visible=true")
+    expect(reason.first).to_be_in_viewport()
 
-    expect(page.get_by_label("Status").locator("[aria-current]")).to_have_text("waiting for you 1")
-    assert page.locator("tbody tr").count() == 1
+    visitor.go(f"/sessions/{stage.sessions['waits']}")
+    branch = page.get_by_text("Other attempt: Another reading: the size is fine")
+    expect(branch).to_be_in_viewport()
+    page.get_by_role("link", name="Propose the change").first.click()
+    expect(page.locator("#node h2")).to_have_text("Propose the change")
+    expect(page.locator("#node h2")).to_be_in_viewport()
+    page.keyboard.press("]")  # the attempt before was not accepted
+    expect(page.get_by_text("Streams bundles. Tests: 212 passed").last).to_be_in_viewport()
+
+    visitor.go(f"/sessions/{stage.sessions['waits']}")
+    page.get_by_role("link", name="Compare", exact=True).click()
+    expect(page.locator("h1")).to_have_text("Compare branches")
+    for notes in ("The bundle is read whole in", "Another reading: the size is fine"):
+        expect(page.get_by_text(notes).first).to_be_in_viewport()
+
+
+def test_branches_are_compared_by_notes_context_and_artifacts(
+    visitor: Visitor, stage: Staged
+) -> None:
+    branch = stage.sessions["branch"]
+    page = visitor.go(f"/sessions/{stage.sessions['waits']}/compare?right={branch}")
+    rows = page.locator(".compare-row")
+
+    first = rows.first.locator("[role=cell]")
+    expect(first.nth(0)).to_contain_text("Streaming needs a reader")
+    expect(first.nth(1)).to_contain_text("Start from a profile")
+    expect(first.nth(1).locator("pre")).to_contain_text('"text": "profile"')
+    context = page.locator("table.delta tbody tr")
+    expect(context).to_have_count(1)
+    expect(context).to_have_text(re.compile("bottleneck.*size.*time", re.DOTALL))
+    page.get_by_role("link", name="Swap sides").click()
+    expect(rows.first.locator("[role=cell]").nth(0)).to_contain_text("Start from a profile")
+    expect(page.get_by_role("columnheader").nth(1)).to_contain_text("The path")

@@ -5,10 +5,12 @@ import json
 import re
 
 import pytest
+from playwright.sync_api import expect
 
 from interlock.app.context import App
 from interlock.app.runs.rehydrate import rehydrate
 from interlock.core.session.answer import RenderedAnswer
+from tests.server.browser_visitor import Visitor
 from tests.server.flows import Flows, at, flows, server, store
 from tests.server.server_process import Server
 
@@ -100,13 +102,12 @@ def test_what_cannot_be_taken_comes_back_with_what_was_typed(
     assert store.reader.position() == before
 
 
-def test_a_start_needs_the_page_and_a_project_that_is_known(
+def test_a_start_needs_a_workflow_and_a_project_that_are_known(
     server: Server, flows: Flows, store: App
 ) -> None:
     before = store.reader.position()
     known = {"project": str(flows.shop), "goal": "Try"}
 
-    assert server.post("/workflows/hello/start", known, csrf="forged").status == 403
     unknown = {**known, "project": str(flows.unknown)}
     assert server.post("/workflows/hello/start", unknown).status == 404
     assert server.post("/workflows/nothing/start", known).status == 404
@@ -119,3 +120,62 @@ def test_a_run_is_shown_only_under_its_own_workflow(server: Server, flows: Flows
     assert server.get(at("/workflows/line/started", session=session)).status == 200
     assert server.get(at("/workflows/hello/started", session=session)).status == 404
     assert server.get("/workflows/hello/started").status == 404
+
+
+TABS = ("readme", "source", "compiled", "preview")
+HOSTILE = [f"/workflows/hostile?tab={tab}" for tab in TABS]
+OTHERS = [
+    "/workflows?",
+    "/workflows/hostile/start?goal=Go+on",
+    "/workflows/deploy?",
+    "/workflows/line?tab=used",
+    "/workflows/no-such?",
+    "/workflows/builtins?",
+    "/workflows/sources?",
+]
+
+
+def test_no_page_runs_code_from_a_workflow_or_keeps_anybody_out(
+    visitor: Visitor, flows: Flows
+) -> None:
+    paths = [f"{path}&project={flows.shop}" for path in (*HOSTILE, *OTHERS)]
+
+    assert visitor.faults(*paths) == {}
+
+
+def test_a_problem_leads_to_its_line(visitor: Visitor, flows: Flows) -> None:
+    page = visitor.go(at("/workflows/deploy", project=flows.shop))
+    page.get_by_role("link", name="line 8, column 48").click()
+
+    line = page.locator(".source .line:target")
+    expect(line).to_contain_text('"equal": "short"')
+    expect(line).to_be_in_viewport()
+    expect(page.locator(".source .remark").first).to_contain_text("`equal` is not known here")
+
+
+def test_from_the_catalogue_to_a_run_that_waits_for_an_agent(
+    visitor: Visitor, flows: Flows
+) -> None:
+    visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = visitor.go("/workflows")
+    page.get_by_role("link", name="Hello").click()
+    page.get_by_role("link", name="Start", exact=True).click()
+    page.get_by_label("Goal").fill("Improve one thing")
+    page.get_by_label("Project").select_option(str(flows.shop))
+    page.get_by_role("button", name="Write the words").click()
+    page.get_by_role("button", name="Copy the words").click()
+    pasted = page.evaluate("navigator.clipboard.readText()")
+    assert json.loads(pasted[pasted.index("{") :]) == {
+        "workflowId": "hello",
+        "goal": "Improve one thing",
+        "workspacePath": str(flows.shop),
+    }
+
+    page.get_by_role("button", name="Start the run in shop").click()
+    page.wait_for_url("**/workflows/hello/started?*")
+
+    expect(page.locator(".said")).to_contain_text("waits for an agent")
+    expect(page.locator("h1")).to_have_text("Improve one thing")
+    page.get_by_role("link", name="Open the session").click()
+    expect(page.locator("h1")).to_contain_text("Improve one thing")
+    assert visitor.complaints == []
