@@ -101,8 +101,9 @@ def forms_on(page: Answer) -> list[Form]:
 def assert_harmless(page: Answer) -> None:
     """Nothing that an agent or a file wrote has become markup or controls what shows it."""
     assert page.status == 200
-    for raw in ("<script>window", "<img", "<svg onload", "onclick=window", 'href="javascript'):
+    for raw in ("<script>window", "<img", "<svg onload", "<b onclick", "<div onclick"):
         assert raw not in page.text, raw
+    assert 'href="javascript' not in page.text
     assert not {"\u202e", "\x1b", "\0"} & set(page.text)
 
 

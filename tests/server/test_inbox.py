@@ -201,6 +201,7 @@ def test_after_an_answer_the_focus_is_on_the_next_card_and_at_last_on_the_headin
     page.keyboard.press("a")  # no card has the focus: nothing is asked
     page.keyboard.press("r")
     assert page.evaluate("document.activeElement === document.body")
+    assert questions == []
     page.keyboard.press("j")
     page.keyboard.press("a")
     assert questions == [
