@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from interlock.app.context import open_app
-from interlock.server import listeners, live_changes, live_note_changes
+from interlock.server import live_changes, live_note_changes
 from tests.conftest import store_of
 from tests.postgres import IN_POSTGRES
 from tests.server.forms import SignedIn
@@ -36,7 +36,6 @@ def short_intervals() -> Iterator[None]:
         patch.setattr(live_changes, "POLL_SECONDS", 0.05)
         patch.setattr(live_note_changes, "POLL_SECONDS", 0.1)
         patch.setattr(live_note_changes, "FILE_SCAN_SECONDS_MIN", 0.1)
-        patch.setattr(listeners, "MESSAGE_INTERVAL_SECONDS", 0.1)
         yield
 
 

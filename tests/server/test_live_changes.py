@@ -29,7 +29,7 @@ from tests.scenes import after, noting, opening, random_session
 from tests.server.http_agent import Up
 from tests.server.live_listener import Ended, Listener
 
-QUIET = 0.3
+QUIET = 0.8
 """So long nothing more is told, once somebody else was told of the same change."""
 
 

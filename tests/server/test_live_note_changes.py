@@ -22,7 +22,7 @@ from tests.server.vault import Vault, server, vault
 
 __all__ = ["server", "vault"]  # fixtures
 
-QUIET = 0.5
+QUIET = 0.8
 """Several looks at the files: so long nothing is told where nothing happens."""
 
 

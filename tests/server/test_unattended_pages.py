@@ -22,7 +22,7 @@ from tests.server.server_process import Answer
 from tests.server.site_server import SiteServer
 from tests.server.unattended import SPENT, Crew, call
 
-QUIET = 0.5
+QUIET = 1.0
 """So long nothing is told: longer than it takes where there is something."""
 
 
