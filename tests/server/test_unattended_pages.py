@@ -17,9 +17,9 @@ from interlock.core.session.unattended_events import UnattendedMoved
 from interlock.core.unattended.order import RepositoryPlace, Spent
 from interlock.server.live_changes import _SessionListener
 from tests.server.forms import Form, SignedIn, forms_on
+from tests.server.http_agent import Up
 from tests.server.live_listener import Listener
 from tests.server.server_process import Answer
-from tests.server.site_server import SiteServer
 from tests.server.unattended import SPENT, Crew, call
 
 QUIET = 1.0
@@ -33,7 +33,7 @@ def crew(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crew]:
 
 
 @pytest.fixture(scope="module")
-def server(crew: Crew) -> SiteServer:
+def server(crew: Crew) -> Up:
     return crew.server
 
 

@@ -49,7 +49,7 @@ from interlock.core.unattended.journal import (
 from interlock.core.unattended.order import DeliveryWish, ParkReason, Spent, UnattendedState
 from interlock.store.driver_journal import DriverJournal
 from interlock.store.trigger_log import Firing, FiringOutcome, TriggerLog
-from tests.server.site_server import SiteServer
+from tests.server.http_agent import Up
 from tests.server.stage import HOSTILE, project_at
 from tests.trigger_scene import TriggerScene, review_table
 
@@ -216,7 +216,7 @@ class Crew:
         self.sessions = perform(self.driving)
         self.triggers = fire_triggers(self.driving, root)
         announce(self.driving)
-        self.server = SiteServer(root / "home")
+        self.server = Up(root / "home")
 
     def __enter__(self) -> Self:
         self.server.__enter__()
