@@ -1,7 +1,7 @@
 """Somebody with a browser."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -35,7 +35,7 @@ class Chromium:
         asyncio._set_running_loop(None)
 
     @contextmanager
-    def in_use(self) -> Iterator[Browser]:
+    def in_use(self) -> Generator[Browser]:
         asyncio._set_running_loop(self._loop)
         try:
             yield self._browser
@@ -54,13 +54,12 @@ class Visitor:
     def __init__(self, browser: Browser, server: Server, **options: Any) -> None:
         self.server = server
         self._has_scripts = options.get("java_script_enabled", True)
-        self.context: BrowserContext = browser.new_context(
-            **{
-                "viewport": {"width": 1280, "height": 860},
-                "reduced_motion": "reduce",  # nothing fades: what is measured is what it becomes
-                **options,
-            }
-        )
+        settings: dict[str, Any] = {
+            "viewport": {"width": 1280, "height": 860},
+            "reduced_motion": "reduce",  # nothing fades: what is measured is what it becomes
+            **options,
+        }
+        self.context: BrowserContext = browser.new_context(**settings)
         name, _, cookie = server.browser_headers()["cookie"].partition("=")
         self.context.add_cookies([{"name": name, "value": cookie, "url": server.url}])
         self.requests: list[str] = []

@@ -185,7 +185,12 @@ def test_where_nothing_happens_nothing_is_counted_anew(
 ) -> None:
     """So an idle server is at rest: each look is one question."""
     counted: list[App] = []
-    monkeypatch.setattr(live_changes, "count_waiting", lambda app: counted.append(app) or 0)
+
+    def count_waiting(app: App) -> int:
+        counted.append(app)
+        return 0
+
+    monkeypatch.setattr(live_changes, "count_waiting", count_waiting)
     with closing(open_app(home)) as app:
         cursor, _ = live_changes._current_state(app)
         looks = [

@@ -161,7 +161,11 @@ def test_after_a_costly_look_at_the_files_there_is_a_long_pause_unless_some_are_
             worker.stop()
 
     monkeypatch.setattr(polling, "poll_files", poll)
-    monkeypatch.setattr(polling, "notes_state", lambda *_: "state")
+
+    def notes_state(*_: object) -> str:
+        return "state"
+
+    monkeypatch.setattr(polling, "notes_state", notes_state)
     asyncio.run(look_six_times())
 
     assert len(found) == scans
