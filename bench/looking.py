@@ -20,7 +20,7 @@ QUIET = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--
 
 def looking(base: Path) -> list[Row]:
     """Nothing where there is no Chromium."""
-    program = shutil.which("chromium")
+    program = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     if program is None:
         return []
     home, workspace = base / "looked-home", base / "looked"

@@ -38,7 +38,7 @@ CHANGING = (
     r"\d{4}-\d\d-\d\d \d\d:\d\d",
     r"\b[0-9a-f]{40}\b",
     r"\b[0-9a-f]{12}\b",
-    r"\b17\d{11}\b",
+    r"\b1\d{12}\b",
 )
 """What differs between two sessions that went the same way: names, times, commits."""
 POINTS = (

@@ -49,7 +49,7 @@ def api_schema() -> BaseSchema:
 
 @pytest.mark.timeout(900)
 @lazy_schema.parametrize()
-@settings(max_examples=scale(12), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=scale(5), suppress_health_check=[HealthCheck.too_slow])
 def test_every_operation_answers_as_its_document_says(
     case: schemathesis.Case[Any], served: tuple[Process, Filled]
 ) -> None:
