@@ -283,9 +283,9 @@ class LossyAgent(RuleBasedStateMachine):
     ("kind", "kept_in"),
     [
         ("pipes", "file"),
-        ("http", "postgres"),
+        ("http", "file"),
         pytest.param("pipes", "postgres", marks=pytest.mark.long),
-        pytest.param("http", "file", marks=pytest.mark.long),
+        pytest.param("http", "postgres", marks=pytest.mark.long),
     ],
     indirect=["kept_in"],
 )

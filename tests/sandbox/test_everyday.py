@@ -27,7 +27,7 @@ from tests.sandbox.project import EverydayProject
 
 SECONDS_MAX = 30
 DIFFERING_SHARE_MAX = 0.02
-COMMANDS = 60
+COMMANDS = 40
 """How many of them `make test` runs: most of them make the same system calls."""
 
 
