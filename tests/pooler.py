@@ -3,6 +3,7 @@
 import os
 import pwd
 import shutil
+import socket
 import subprocess
 import tempfile
 import time
@@ -10,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
+from tests.child_process import end_with_parent
 from tests.postgres import USER, Cluster, as_nobody
 
 MISSING = "NOT TESTED: pgbouncer is not here, so the store is not tried behind a pooler"
@@ -47,13 +49,19 @@ class Pooler:
             [found, "-q", str(settings)],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
+            preexec_fn=end_with_parent,  # noqa: PLW1509 (it takes no lock)
             **as_nobody(),
         )
         deadline = time.monotonic() + 30
-        while not (self.directory / f".s.PGSQL.{_PORT}").exists():
+        while not self._listens():
             assert self._process.poll() is None, "pgbouncer has ended"
             assert time.monotonic() < deadline, "pgbouncer listens"
             time.sleep(0.01)
+
+    def _listens(self) -> bool:
+        """The socket is there a moment before it takes connections."""
+        with socket.socket(socket.AF_UNIX) as client:
+            return client.connect_ex(f"{self.directory}/.s.PGSQL.{_PORT}") == 0
 
     def url_of(self, url: str) -> str:
         """The way to a database of the cluster that leads through the pooler."""
