@@ -2,7 +2,7 @@
 
 import shutil
 import subprocess
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import pytest
@@ -73,11 +73,16 @@ def test_a_literal_word_is_unquoted_as_bash_does_it(words: list[str]) -> None:
     assert list(arguments) == shown.stdout.decode().split("\0")[:-1]
 
 
+WRITING = ("xz -t -d z.xz", "bzip2 -t --decompress z.bz2", "sort -o a a", "sed -i s/a/b/ a")
+"""Programs that only read without one of these options; chance seldom draws it."""
+
+
 @pytest.mark.invariant("reading-changes-nothing")
 def test_what_is_called_reading_changes_nothing_when_a_shell_runs_it(tmp_path: Path) -> None:
     seed, _ = seeded()
     tree, texts = ScratchTree(tmp_path), CommandTexts(seed)
-    reading = (text for text in iter(texts.text, None) if analyse(text).effect == "reads")
+    tried = chain(WRITING, iter(texts.text, None))
+    reading = (text for text in tried if analyse(text).effect == "reads")
     for text in islice(reading, scale(150)):
         for shell in SHELLS:
             assert tree.changes(shell, text) == [], (seed, shell, text)
