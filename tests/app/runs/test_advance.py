@@ -173,6 +173,7 @@ def test_a_step_is_shown_again_word_for_word_though_its_file_has_changed(
     again = shown(app, first.answer.continue_token)
 
     assert again.answer.pending == first.answer.pending
+    assert "Do the thing number 1." in again.text
     following = handed_in(app, first).answer.pending
     assert following is not None
     assert following.step_id == "step-2"

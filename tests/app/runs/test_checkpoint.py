@@ -45,6 +45,8 @@ def test_a_checkpoint_hangs_beside_and_the_step_stays_pending(app: App, tmp_path
     assert following.answer.branches == (), "a checkpoint does not make an advance a branch"
     assert following.answer.pending is not None
     assert following.answer.pending.step_id == "step-2"
+    rewound = handed_in(app, mark, "another way")
+    assert len(rewound.answer.branches) == 1, "a checkpoint is no branch after a rewind either"
 
 
 def test_the_same_checkpoint_again_is_the_same_one(app: App, tmp_path: Path) -> None:
