@@ -46,7 +46,7 @@ CLIENTS := tests/inspector/node_modules/.stamp tests/conformance/node_modules/.s
 PYTEST := $(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder
 
 # How much is tried, and what is left out in a hurry: tests/effort.py.
-quick: dev  ## Run the core, the adapters and the use cases in a minute, without PostgreSQL
+quick: dev  ## Run the core, the adapters and the use cases without PostgreSQL
 	@INTERLOCK_TEST_EFFORT=quick $(PYTEST) --dist worksteal --quiet tests/core tests/store tests/workspace tests/app tests/test_*.py
 
 test: dev programs $(CLIENTS)  ## Install what the tests need and run them all, with fixed seeds
