@@ -16,6 +16,7 @@ import msgspec
 
 from interlock.app.context import App, open_app
 from interlock.app.unattended import orders
+from interlock.app.unattended.driver_desk import current_lease
 from interlock.app.unattended.orders import OrderedWork, OrderRequest
 from interlock.app.unattended.status import turns_of
 from interlock.core.ids import SessionId, WorkflowId
@@ -183,6 +184,18 @@ class Stage:
         self.wait_until(lambda: self.state(session).status in statuses, str(statuses), session)
         return self.state(session)
 
+    def wait_for_check_in(self) -> None:
+        """Wait for two renewals of the lease: the first may have begun before the last order."""
+        for _ in range(2):
+            left_ms = self.lease_ms()
+            while (now_left_ms := self.lease_ms()) <= left_ms:  # bounded by the test's timeout
+                left_ms = now_left_ms
+                time.sleep(0.02)
+
+    def lease_ms(self) -> int:
+        lease = current_lease(self.app)
+        return lease.left_ms if lease else 0
+
     def wait_until(
         self, is_so: Callable[[], bool], what: str, session: SessionId | None = None
     ) -> None:
@@ -226,17 +239,6 @@ class Stage:
         return [one.notes for one in found if one.is_standing]
 
 
-def processes_of(text: str) -> list[int]:
-    """The processes whose command line or environment has this text."""
-    found: list[int] = []
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit() or int(entry.name) == os.getpid():
-            continue
-        try:
-            words = (entry / "cmdline").read_bytes().replace(b"\0", b" ")
-            content = words + (entry / "environ").read_bytes()
-        except OSError:
-            continue
-        if text.encode() in content:
-            found.append(int(entry.name))
-    return found
+def until_go(mark: str) -> str:
+    """A command that runs until there is a file `go` where it works, and prints the mark then."""
+    return f"until [ -e go ]; do sleep 0.05; done; echo {mark}"

@@ -20,6 +20,7 @@ from interlock.core.unattended.journal import (
     ModelAnswered,
 )
 from interlock.core.unattended.order import LimitsWish, UnattendedState
+from tests.child_process import processes_of, unique_seconds
 from tests.driver.stage import (
     PLACE,
     Stage,
@@ -27,7 +28,7 @@ from tests.driver.stage import (
     hand_in,
     line_script,
     one_step,
-    processes_of,
+    until_go,
 )
 from tests.scenes import linear
 
@@ -45,7 +46,7 @@ def wait_for_command(stage: Stage, session: SessionId, mark: str) -> None:
 
 
 def test_cancelling_ends_a_command_with_all_that_it_started(busy_stage: Stage) -> None:
-    mark = "3456.25"
+    mark = unique_seconds()
     sleeps = f"sleep {mark} & setsid sleep {mark} & sleep {mark}"
     session = busy_stage.order(workflow="one", script=one_step(call("Bash", command=sleeps)))
     wait_for_command(busy_stage, session, mark)
@@ -59,15 +60,17 @@ def test_cancelling_ends_a_command_with_all_that_it_started(busy_stage: Stage) -
 
 
 def test_a_pause_lets_the_turn_end_and_resuming_goes_on_in_the_same_step(busy_stage: Stage) -> None:
-    slow = call("Bash", command="sleep 0.9; echo slept")
-    session = busy_stage.order(workflow="one", script=one_step(slow))
-    wait_for_command(busy_stage, session, "sleep 0.9; echo slept")
+    mark = unique_seconds()
+    waits = call("Bash", command=until_go(mark))
+    session = busy_stage.order(workflow="one", script=one_step(waits))
+    wait_for_command(busy_stage, session, mark)
 
     orders.control_work(busy_stage.app, session, "pause", place=PLACE)
+    busy_stage.wait_for_check_in()
+    (busy_stage.worktree(session) / "go").touch()
     busy_stage.wait_for(session, "paused")
     results = [one.result.text for one in busy_stage.results(session)]
-    assert len(results) == 1
-    assert "slept" in results[0]
+    assert results == [f"{mark}\n[exit code 0]"]
     orders.control_work(busy_stage.app, session, "resume", place=PLACE)
 
     assert busy_stage.wait_for(session, "done", "parked").outcome == "success"
@@ -75,7 +78,7 @@ def test_a_pause_lets_the_turn_end_and_resuming_goes_on_in_the_same_step(busy_st
 
 
 def test_a_pause_at_once_interrupts_and_the_model_is_told(busy_stage: Stage) -> None:
-    mark = "3456.75"
+    mark = unique_seconds()
     session = busy_stage.order(
         workflow="one", script=one_step(call("Bash", command=f"sleep {mark}"))
     )
@@ -92,14 +95,17 @@ def test_a_pause_at_once_interrupts_and_the_model_is_told(busy_stage: Stage) -> 
 
 
 def test_a_message_reaches_the_model_before_its_next_turn_and_once(busy_stage: Stage) -> None:
-    slow = call("Bash", command="sleep 1.5321")
-    session = busy_stage.order(workflow="one", script=one_step(slow))
-    wait_for_command(busy_stage, session, "1.5321")
+    mark = unique_seconds()
+    waits = call("Bash", command=until_go(mark))
+    session = busy_stage.order(workflow="one", script=one_step(waits))
+    wait_for_command(busy_stage, session, mark)
     for _ in range(2):
         said = orders.steer_work(
             busy_stage.app, session, "Mind the <gap>", place=PLACE, steer="s-1"
         )
         assert isinstance(said, UnattendedState)
+    busy_stage.wait_for_check_in()
+    (busy_stage.worktree(session) / "go").touch()
 
     state = busy_stage.wait_for(session, "done", "parked")
 
@@ -153,8 +159,8 @@ def test_a_limit_parks_and_raising_it_goes_on(
 
 
 def test_the_user_is_told_once_that_a_limit_comes_near(busy_stage: Stage) -> None:
-    looks = [call("Bash", command=f"echo {number}") for number in range(5)]
-    session = busy_stage.order(workflow="one", script=one_step(*looks), limits={"turns": 6})
+    looks = [call("Bash", command=f"echo {number}") for number in range(9)]
+    session = busy_stage.order(workflow="one", script=one_step(*looks), limits={"turns": 10})
     busy_stage.wait_for(session, "done", "parked")
 
     links = busy_stage.app.reader.links(session)
@@ -164,7 +170,7 @@ def test_the_user_is_told_once_that_a_limit_comes_near(busy_stage: Stage) -> Non
         for moved in events
         if isinstance(moved, UnattendedMoved) and moved.status == "working" and not moved.reason
     ]
-    assert [text for text in near if text] == ["83% of 6 turns are used"]
+    assert [text for text in near if text] == ["80% of 10 turns are used"]
 
 
 def test_work_waits_for_its_turn_in_the_order_in_which_it_was_asked_for(tmp_path: Path) -> None:
@@ -192,7 +198,7 @@ def test_work_waits_for_its_turn_in_the_order_in_which_it_was_asked_for(tmp_path
 def test_a_driver_that_is_told_to_end_sets_its_work_aside(tmp_path: Path, trap: str) -> None:
     with Stage(tmp_path) as stage:
         stage.install(linear(1, "one"))
-        mark = "3457.5"
+        mark = unique_seconds()
         command = f"{trap}sleep {mark}; sleep {mark}"
         session = stage.order("a", "one", script=one_step(call("Bash", command=command)))
         driver = stage.start_driver()
@@ -215,18 +221,19 @@ def test_a_driver_that_is_told_to_end_begins_nothing_new(tmp_path: Path) -> None
     """Neither a turn nor a tool: what was begun in time has its result."""
     with Stage(tmp_path) as stage:
         stage.install(linear(1, "one"))
-        commands = ["until [ -e go ]; do sleep 0.05; done; echo done", "echo next"]
+        mark = unique_seconds()
+        commands = [until_go(mark), "echo next"]
         calls = [{"name": "Bash", "arguments": {"command": command}} for command in commands]
         session = stage.order("a", "one", script=one_step({"calls": calls}))
         driver = stage.start_driver()
-        wait_for_command(stage, session, "until [ -e go ]")
+        wait_for_command(stage, session, mark)
 
         driver.send(signal.SIGTERM)
         (stage.worktree(session) / "go").touch()
         assert driver.end(0, seconds=EXIT_SECONDS_MAX) == 0
 
         results = [one.result.text for one in stage.results(session)]
-        assert results == ["done\n[exit code 0]"]
+        assert results == [f"{mark}\n[exit code 0]"]
         stage.start_driver()
         assert stage.wait_for(session, "done", "parked").outcome == "success"
         results = [one.result.text for one in stage.results(session)]
@@ -237,7 +244,7 @@ def test_a_driver_that_is_told_to_end_begins_nothing_new(tmp_path: Path) -> None
 def test_a_driver_that_is_told_twice_to_end_does_so_at_once(tmp_path: Path) -> None:
     with Stage(tmp_path) as stage:
         stage.install(linear(1, "one"))
-        mark = "3458.5"
+        mark = unique_seconds()
         command = f"trap '' TERM; sleep {mark}; sleep {mark}"
         session = stage.order("a", "one", script=one_step(call("Bash", command=command)))
         driver = stage.start_driver("-c", PATIENT)
@@ -255,7 +262,7 @@ def test_a_driver_that_is_told_twice_to_end_does_so_at_once(tmp_path: Path) -> N
 def test_a_driver_ends_in_time_although_the_server_hangs(tmp_path: Path) -> None:
     with Stage(tmp_path) as stage:
         stage.install(linear(1, "one"))
-        mark = "3459.5"
+        mark = unique_seconds()
         session = stage.order("a", "one", script=one_step(call("Bash", command=f"sleep {mark}")))
         driver = stage.start_driver()
         wait_for_command(stage, session, mark)
@@ -274,12 +281,13 @@ def test_a_driver_ends_in_time_although_the_server_hangs(tmp_path: Path) -> None
 def test_a_spawned_agent_is_set_aside_with_its_parent_and_goes_on_with_it(tmp_path: Path) -> None:
     with Stage(tmp_path) as stage:
         stage.install(linear(1, "one"))
-        child = [call("Bash", command="sleep 0.7321; echo slept"), hand_in("I have found it.")]
+        mark = unique_seconds()
+        child = [call("Bash", command=f"sleep {mark}"), hand_in("I have found it.")]
         parent = [call("spawn_agent", workflow="one", goal="Look"), hand_in("It was found.")]
         steps = [{"when": "Goal: Look", "turns": child}, {"when": "# Step 1", "turns": parent}]
         session = stage.order("Have it found", "one", script={"steps": steps})
         driver = stage.start_driver()
-        wait_for_command(stage, session, "0.7321")
+        wait_for_command(stage, session, mark)
 
         assert driver.end(signal.SIGTERM, seconds=EXIT_SECONDS_MAX) == 0
         stage.start_driver()

@@ -20,7 +20,8 @@ from interlock.app.unattended import orders
 from interlock.core.ids import SessionId
 from interlock.core.unattended.order import UnattendedState
 from interlock.mcp.resume_tool import RESUME_SESSION, ResumeArguments
-from tests.driver.stage import PLACE, Stage, call, hand_in, one_step, processes_of
+from tests.child_process import processes_of, unique_seconds
+from tests.driver.stage import PLACE, Stage, call, hand_in, one_step
 from tests.scenes import linear
 from tests.server.forms import SignedIn
 
@@ -37,9 +38,9 @@ def cancel(stage: Stage, session: SessionId) -> None:
     assert isinstance(state, UnattendedState), state
 
 
-def order(stage: Stage, number: int, fate: str) -> SessionId:
+def order(stage: Stage, number: int, fate: str, mark: str) -> SessionId:
     goal = f"Goal {number:02} {fate}"
-    sleep = call("Bash", command=f"sleep 3460.{number:02}5")
+    sleep = call("Bash", command=f"sleep {mark}")
     if fate == SPAWNING:
         parent = [call("spawn_agent", workflow="one", goal="Look"), hand_in("It was found.")]
         steps = [{"when": "Goal: Look", "turns": [sleep]}, {"when": "# Step 1", "turns": parent}]
@@ -57,7 +58,8 @@ def play(stage: Stage) -> dict[SessionId, str]:
     chance = random.Random(80)
     fates = [*FATES, SPAWNING, *chance.choices(FATES, k=RUNS - len(FATES) - 1)]
     chance.shuffle(fates)
-    work = {order(stage, number, fate): fate for number, fate in enumerate(fates)}
+    marks = [unique_seconds() for _ in fates]
+    work = {order(stage, number, fate, marks[number]): fate for number, fate in enumerate(fates)}
     for session, fate in work.items():
         if fate == "cancelled queued":
             cancel(stage, session)
@@ -67,7 +69,7 @@ def play(stage: Stage) -> dict[SessionId, str]:
     desk = open_desk(stage.app, stage.repository)
     for number, (session, fate) in enumerate(work.items()):
         if fate in ("cancelled working", SPAWNING):
-            mark = f"3460.{number:02}5"
+            mark = marks[number]
             stage.wait_until(lambda mark=mark: bool(processes_of(mark)), mark, session)
             cancel(stage, session)
         elif "parked" in fate:
@@ -182,7 +184,7 @@ def check_pages(stage: Stage, work: dict[SessionId, str], names: list[str]) -> N
 def test_a_cancel_that_waits_for_a_driver_is_shown_over_restarts(tmp_path: Path) -> None:
     with Stage(tmp_path) as stage:
         stage.install(linear(1, "one"))
-        mark = "3461.5"
+        mark = unique_seconds()
         script = one_step(call("Bash", command=f"sleep {mark}"))
         session = stage.order("a", "one", script=script)
         driver = stage.start_driver()

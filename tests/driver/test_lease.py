@@ -1,15 +1,29 @@
 """The driver's lease: a stall does not cost it, a lapse is repaired, and another's is respected."""
+# pyright: reportPrivateUsage=false
 
+import asyncio
 import signal
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from interlock.app.unattended.driver_desk import LEASE_MS, check_in, current_lease
 from interlock.app.unattended.status import announced_driver
 from interlock.core.ids import SessionId
+from interlock.core.session.events import decode_envelope
+from interlock.core.session.unattended_events import UnattendedMoved
 from interlock.core.unattended.journal import INTERRUPTED, ToolStarted
-from tests.driver.stage import Stage, call, hand_in, line_script, processes_of
+from interlock.driver.process import Driver
+from tests.child_process import processes_of, unique_seconds
+from tests.driver.stage import (
+    Stage,
+    call,
+    hand_in,
+    line_script,
+    one_step,
+    until_go,
+)
 from tests.scenes import linear
 
 LAPSED, TAKEN_OVER = "The driver's lease lapsed", "Another driver has taken over"
@@ -35,6 +49,23 @@ process.STALL_TICKS_MAX = int(os.environ["STALL_TICKS_MAX"])
 raise SystemExit(__main__.main())
 """
 """A driver whose event loop stalls before a tool runs, as long as there is a file `stall`."""
+FOLLOWING_LATE = """
+import asyncio, os
+from pathlib import Path
+from interlock.driver import __main__, process
+
+follow, late = process.Driver._follow, Path(os.environ["INTERLOCK_HOME"], "late")
+
+async def follow_late(self, board, **named):
+    while self._tasks:
+        late.touch()
+        await asyncio.sleep(0.01)
+    await follow(self, board, **named)
+
+process.Driver._follow, process.TICK_SECONDS = follow_late, 0.1
+raise SystemExit(__main__.main())
+"""
+"""A driver that follows a board only after all work that it had has ended."""
 SLOW_LIBRARY = """
 import pathlib, time
 here = pathlib.Path(__file__).parent
@@ -43,11 +74,6 @@ while not (here / "go").exists():
     time.sleep(0.01)
 raise ImportError("No module named 'pydantic_ai'", name="pydantic_ai")
 """
-
-
-def left_ms(stage: Stage) -> int:
-    lease = current_lease(stage.app)
-    return lease.left_ms if lease else 0
 
 
 def start_stalling_driver(stage: Stage, *, ticks_max: int) -> SessionId:
@@ -67,9 +93,9 @@ def test_a_stalled_event_loop_does_not_cost_the_lease(tmp_path: Path) -> None:
     with Stage(tmp_path) as stage:
         session = start_stalling_driver(stage, ticks_max=10_000)
         for _ in range(LEASE_MS // AGE_MS + 1):
-            stage.wait_until(lambda: left_ms(stage) > LEASE_MS * 0.9, "it is renewed", session)
+            stage.wait_until(lambda: stage.lease_ms() > LEASE_MS * 0.9, "it is renewed", session)
             stage.age_lease(AGE_MS)
-        stage.wait_until(lambda: left_ms(stage) > LEASE_MS * 0.9, "it is renewed", session)
+        stage.wait_until(lambda: stage.lease_ms() > LEASE_MS * 0.9, "it is renewed", session)
 
         (stage.home / "stall").unlink()
 
@@ -98,17 +124,18 @@ def test_a_driver_whose_event_loop_hangs_exits_and_the_next_one_continues(tmp_pa
 
 def test_a_driver_whose_lease_lapsed_renews_it_and_continues(tmp_path: Path) -> None:
     with Stage(tmp_path) as stage:
-        mark = "1.4142"
-        command = f"echo once >> marks; sleep {mark}"
+        mark = unique_seconds()
+        command = f"echo once >> marks; {until_go(mark)}"
         stage.play(line_script(2, work=lambda _: [call("Bash", command=command)]))
         session = stage.order_line(2)
         driver = stage.start_driver()
         stage.wait_until(lambda: bool(processes_of(mark)), "a tool runs", session)
         before = current_lease(stage.app)
         driver.send(signal.SIGSTOP)
-        while left_ms(stage):  # the server may still answer a check-in
+        while stage.lease_ms():  # the server may still answer a check-in
             stage.age_lease(LEASE_MS)
         driver.send(signal.SIGCONT)
+        (stage.worktree(session) / "go").touch()
 
         assert stage.wait_for(session, "done", "parked").outcome == "success"
         after = current_lease(stage.app)
@@ -125,8 +152,8 @@ def test_a_driver_whose_lease_lapsed_renews_it_and_continues(tmp_path: Path) -> 
 
 def test_a_driver_that_slept_too_long_is_fenced_off(tmp_path: Path) -> None:
     with Stage(tmp_path) as stage:
-        mark = "3.4561"
-        stage.play(line_script(2, work=lambda _: [call("Bash", command=f"sleep {mark}")]))
+        mark = unique_seconds()
+        stage.play(line_script(2, work=lambda _: [call("Bash", command=until_go(mark))]))
         session = stage.order_line(2)
         first = stage.start_driver()
         stage.wait_until(lambda: bool(processes_of(mark)), "a tool runs", session)
@@ -136,6 +163,7 @@ def test_a_driver_that_slept_too_long_is_fenced_off(tmp_path: Path) -> None:
             lambda: "standing by" in second.log.read_text(), "the second stands by", session
         )
         stage.age_lease(LEASE_MS)
+        (stage.worktree(session) / "go").touch()
 
         state = stage.wait_for(session, "done", "parked")
         assert TAKEN_OVER not in first.log.read_text()
@@ -156,7 +184,7 @@ def test_a_driver_that_slept_too_long_is_fenced_off(tmp_path: Path) -> None:
 def test_a_driver_without_work_exits_once_another_has_its_lease(tmp_path: Path) -> None:
     with Stage(tmp_path) as stage:
         driver = stage.start_driver()
-        stage.wait_until(lambda: left_ms(stage) > 0, "it has the lease")
+        stage.wait_until(lambda: stage.lease_ms() > 0, "it has the lease")
         driver.send(signal.SIGSTOP)
         while check_in(stage.app, "another").lease.holder != "another":
             stage.age_lease(LEASE_MS)
@@ -200,3 +228,35 @@ def test_the_import_of_a_provider_holds_up_neither_the_lease_nor_other_work(
         assert (state.status, state.reason) == ("parked", "credentials")
         assert "Install it with: " in state.detail
         assert driver.is_running
+
+
+def test_work_that_has_parked_is_not_begun_again_from_an_older_board(tmp_path: Path) -> None:
+    with Stage(tmp_path) as stage:
+        stage.install(linear(1, "one"))
+        script = one_step(call("Bash", command=until_go(unique_seconds())))
+        session = stage.order("a", "one", script=script, limits={"turns": 1})
+        stage.start_driver("-c", FOLLOWING_LATE)
+        stage.wait_until((stage.home / "late").exists, "a board that says it works", session)
+        (stage.worktree(session) / "go").touch()
+        stage.wait_for(session, "parked")
+        stage.wait_for_check_in()
+
+        links = stage.app.reader.links(session)
+        events = [decode_envelope(link.body).event for link in links]
+        moves = [event.status for event in events if isinstance(event, UnattendedMoved)]
+        assert moves.count("parked") == 1, moves
+
+
+def test_nothing_is_done_after_the_lease_may_have_lapsed_until_it_is_confirmed() -> None:
+    driver = Mock(_lease_until=0.0, _lease_confirmed=asyncio.Event())
+    driver._lease_confirmed.set()
+
+    async def confirm() -> bool:
+        waiting = asyncio.ensure_future(Driver._confirm_lease(driver))
+        await asyncio.sleep(0)
+        is_waiting = not waiting.done()
+        driver._lease_confirmed.set()
+        await waiting
+        return is_waiting
+
+    assert asyncio.run(confirm())

@@ -11,6 +11,7 @@ from interlock.app.unattended.orders import head_of
 from interlock.core.ids import SessionId
 from interlock.core.unattended.journal import ModelAnswered, StepBegun
 from interlock.core.unattended.order import DeliveryWish, OtherRepository
+from tests.child_process import processes_of, unique_seconds
 from tests.delivery_scene import handoff
 from tests.driver.stage import (
     COMMIT,
@@ -20,7 +21,6 @@ from tests.driver.stage import (
     hand_in,
     line_script,
     one_step,
-    processes_of,
 )
 from tests.scenes import linear
 
@@ -100,17 +100,18 @@ def test_a_branch_that_was_left_is_told_by_its_repository_and_the_others_are_com
 
 
 def test_a_driver_that_is_killed_between_the_two_goes_on(tmp_path: Path) -> None:
+    mark = unique_seconds()
     with WideStage(tmp_path) as stage:
 
         def work(number: int) -> list[dict[str, Any]]:
             if number == 1:
                 return [call("Write", file_path="api.txt", content="api\n")]
-            slow = call("Bash", command="echo 1 >> page.html; sleep 3.4567", repo="web")
+            slow = call("Bash", command=f"echo 1 >> page.html; sleep {mark}", repo="web")
             return [slow, call("Bash", command="echo 2 >> page.html", repo="web")]
 
         session = stage.order_both(steps=2, script=line_script(2, work=work))
         driver = stage.start_driver()
-        stage.wait_until(lambda: bool(processes_of("3.4567")), "its work in web", session)
+        stage.wait_until(lambda: bool(processes_of(mark)), "its work in web", session)
         before = stage.state(session).others
         driver.end(signal.SIGKILL)
         stage.start_driver()

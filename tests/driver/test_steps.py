@@ -1,18 +1,23 @@
 """Steps as a model does them: what it is told, what it may do, what it hands in."""
+# pyright: reportPrivateUsage=false
 
 import json
 import resource
-import shutil
 import signal
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from interlock.app.callers.user_answer import user_answer
 from interlock.app.protocol import deletion
 from interlock.app.runs import approvals
 from interlock.app.unattended import orders
+from interlock.core.unattended.conversation import Usage
 from interlock.core.unattended.journal import JournalNote, StepBegun
+from interlock.core.unattended.order import Limits, Spent
+from interlock.driver.spawning import _limits_left
+from tests.child_process import processes_of, unique_seconds
 from tests.driver.stage import (
     COMMIT,
     PLACE,
@@ -22,7 +27,6 @@ from tests.driver.stage import (
     hand_in,
     line_script,
     one_step,
-    processes_of,
 )
 from tests.scenes import linear
 
@@ -45,7 +49,9 @@ def test_the_model_is_told_the_step_and_never_sees_a_token(busy_stage: Stage) ->
         assert not any(token in entry.system + entry.message for token in tokens)
 
 
-def test_a_step_that_is_not_accepted_is_handed_in_again(busy_stage: Stage) -> None:
+@pytest.fixture(scope="module")
+def proof_stage(busy_stage: Stage) -> Stage:
+    """With a workflow `proof`, whose one step asks for this word."""
     rules = {"type": "regex", "pattern": "proof", "message": "Say what proves it: proof"}
     folder = busy_stage.repository / ".interlock" / "workflows"
     step = {"id": "only", "title": "Only", "prompt": "Do it.", "validationCriteria": [rules]}
@@ -54,31 +60,35 @@ def test_a_step_that_is_not_accepted_is_handed_in_again(busy_stage: Stage) -> No
     (folder / "proof.json").write_text(json.dumps(text))
     git(busy_stage.repository, "add", ".")
     git(busy_stage.repository, *COMMIT, "-m", "proof")
+    return busy_stage
+
+
+def test_a_step_that_is_not_accepted_is_handed_in_again(proof_stage: Stage) -> None:
     turns = [hand_in("Done."), hand_in("The proof is in the log.")]
-    session = busy_stage.order(
+    session = proof_stage.order(
         workflow="proof", script={"steps": [{"when": "Only", "turns": turns}]}
     )
 
-    assert busy_stage.wait_for(session, "done", "parked").outcome == "success"
-    assert len(busy_stage.model_calls(session)) == 2
-    assert busy_stage.notes(session) == ["The proof is in the log."]
+    assert proof_stage.wait_for(session, "done", "parked").outcome == "success"
+    assert len(proof_stage.model_calls(session)) == 2
+    assert proof_stage.notes(session) == ["The proof is in the log."]
 
 
-def test_who_resumes_after_ten_refused_attempts_lets_the_run_go_on(busy_stage: Stage) -> None:
+def test_who_resumes_after_ten_refused_attempts_lets_the_run_go_on(proof_stage: Stage) -> None:
     turns = [hand_in(f"Attempt {n}, without it.") for n in range(10)]
     again = [hand_in("Now with the proof.")]
     steps = [
         {"when": ["Only", "Mind the proof"], "turns": again},
         {"when": "Only", "turns": [*turns, *again]},
     ]
-    session = busy_stage.order(workflow="proof", script={"steps": steps})
+    session = proof_stage.order(workflow="proof", script={"steps": steps})
 
-    state = busy_stage.wait_for(session, "parked", "done")
+    state = proof_stage.wait_for(session, "parked", "done")
     assert (state.reason, state.detail) == ("stuck", "ten attempts at “Only” were not accepted")
-    orders.control_work(busy_stage.app, session, "resume", place=PLACE)
+    orders.control_work(proof_stage.app, session, "resume", place=PLACE)
 
-    busy_stage.wait_until(
-        lambda: sum(isinstance(e, StepBegun) for e in busy_stage.entries(session)) == 2,
+    proof_stage.wait_until(
+        lambda: sum(isinstance(e, StepBegun) for e in proof_stage.entries(session)) == 2,
         "a new conversation about the step",
         session,
     )
@@ -102,7 +112,7 @@ def test_work_that_only_reads_cannot_write(busy_stage: Stage) -> None:
 
 def test_a_step_that_only_reads_cannot_write_and_the_next_one_can(tmp_path: Path) -> None:
     """Nor can it after a kill, nor an agent that it spawns."""
-    line, mark = linear(2), "2.2361"
+    line, mark = linear(2), unique_seconds()
     reading = msgspec.structs.replace(line.steps[0], read_only=True)
     looks = [
         call("Write", file_path="one.txt", content="x"),
@@ -148,14 +158,16 @@ def test_a_step_that_only_reads_cannot_write_and_the_next_one_can(tmp_path: Path
 
 
 def test_a_tool_that_cannot_be_run_is_told_to_the_model(busy_stage: Stage) -> None:
+    until_removed = f"while [ -e $PWD/README.md ]; do sleep 0.05; done; echo {unique_seconds()}"
     turns = [
-        call("Bash", command="sleep 1.4142"),
+        call("Bash", command=until_removed),
         call("Bash", command="true"),
         call("Read", file_path="README.md"),
     ]
     session = busy_stage.order(workflow="one", script=one_step(*turns))
-    busy_stage.wait_until(lambda: bool(processes_of("1.4142")), "its first command", session)
-    shutil.rmtree(busy_stage.worktree(session))
+    busy_stage.wait_until(lambda: bool(processes_of(until_removed)), "its first command", session)
+    # All at once: while files are deleted one by one, the sandbox may put back what it guards.
+    busy_stage.worktree(session).rename(busy_stage.home / "removed")
 
     busy_stage.wait_for(session, "done", "parked")
 
@@ -217,7 +229,8 @@ def test_a_lost_journal_loses_the_conversation_but_no_step_and_no_cost(tmp_path:
         script = line_script(2)
         for step in script["steps"]:
             step["turns"] = [turn | used for turn in step["turns"]]
-        script["steps"][1]["turns"].insert(0, call("Bash", command="sleep 1.2345") | used)
+        mark = unique_seconds()
+        script["steps"][1]["turns"].insert(0, call("Bash", command=f"sleep {mark}") | used)
         stage.play(script)
         session = stage.order_line(2)
         driver = stage.start_driver()
@@ -226,7 +239,7 @@ def test_a_lost_journal_loses_the_conversation_but_no_step_and_no_cost(tmp_path:
         for path in stage.home.glob("driver.db*"):
             path.unlink()
         driver = stage.start_driver()
-        stage.wait_until(lambda: bool(processes_of("1.2345")), "its first command", session)
+        stage.wait_until(lambda: bool(processes_of(mark)), "its first command", session)
         driver.end(signal.SIGKILL)
         stage.start_driver()
 
@@ -272,3 +285,15 @@ def test_an_issue_is_recorded_and_stops_nothing(busy_stage: Stage) -> None:
     noted = [e.text for e in busy_stage.entries(session) if isinstance(e, JournalNote)]
     assert noted == ["fatal: The tests need a database"]
     assert orders.state_of(busy_stage.app, session) is not None
+
+
+def test_a_spawned_agent_has_the_limits_that_its_parent_has_left() -> None:
+    limits = Limits(turns=10, minutes=5, tokens=1_000, cost_micros=900)
+    usage = Usage(input=300, cost_micros=200)
+    too_much = Spent(10, 999_999, Usage(input=9_999, cost_micros=901))
+
+    left = Limits(turns=6, minutes=3, tokens=700, cost_micros=700)
+    assert _limits_left(limits, Spent(4, 120_000, usage)) == left
+    unpriced = Spent(4, 120_000, msgspec.structs.replace(usage, cost_micros=None))
+    assert _limits_left(limits, unpriced) == msgspec.structs.replace(left, cost_micros=900)
+    assert _limits_left(limits, too_much) == Limits(turns=1, minutes=1, tokens=1, cost_micros=0)

@@ -22,7 +22,8 @@ from interlock.core.unattended.journal import (
     ToolEnded,
 )
 from interlock.sandbox.confinement import ABI_MIN, landlock_abi
-from tests.driver.stage import PLACE, Stage, git, processes_of
+from tests.child_process import processes_of, unique_seconds
+from tests.driver.stage import PLACE, Stage, git
 from tests.e2e.desk import Desk, hand_in
 from tests.e2e.real_clients import ClaudeCode
 from tests.scenes import linear
@@ -160,7 +161,7 @@ def test_nothing_outside_of_the_worktree_changes_whatever_repository_and_model_w
 
 
 def test_cancelling_ends_it_with_all_that_its_commands_started(stage: ClientStage) -> None:
-    mark = "300.0625"
+    mark = unique_seconds()
     sleeps = CLAUDE.shell(f"trap '' TERM; setsid sleep {mark} & sleep {mark}; true")
     with stage.model(sleeps) as variables:
         session = stage.order()
@@ -179,7 +180,7 @@ def test_cancelling_ends_it_with_all_that_its_commands_started(stage: ClientStag
 def test_a_driver_that_is_killed_takes_it_along_and_the_next_one_finishes(
     stage: ClientStage,
 ) -> None:
-    mark = "300.0937"
+    mark = unique_seconds()
     with stage.model(step("It is made."), CLAUDE.shell(f"sleep {mark}")) as variables:
         session = stage.order()
         driver = stage.start_driver(**variables)

@@ -63,6 +63,7 @@ class Driver:
         self._resources: DriverResources | None = None
         self._tasks: dict[SessionId, asyncio.Task[object]] = {}
         self._tried_at: dict[SessionId, float] = {}
+        self._ended_at: dict[SessionId, float] = {}
         self._confirmed_at = self._lease_until = 0.0
         self._lease_confirmed = asyncio.Event()
         self._stop = asyncio.Event()
@@ -112,7 +113,9 @@ class Driver:
                 stalled_ticks = 0
                 if following:
                     following.result()
-                following = board and asyncio.run_coroutine_threadsafe(self._follow(board), loop)
+                following = board and asyncio.run_coroutine_threadsafe(
+                    self._follow(board, asked_at=self._confirmed_at), loop
+                )
             self._is_over.wait(TICK_SECONDS)
         if self._client.lease and not self._was_lost:
             with suppress(ServerAway, CallRefused):
@@ -172,7 +175,7 @@ class Driver:
         _LOG.error("Another driver has taken over: %s", lost)
         self._was_lost = True
 
-    async def _follow(self, board: DriverBoard) -> None:
+    async def _follow(self, board: DriverBoard, *, asked_at: float) -> None:
         if time.monotonic() > self._lease_until:
             return  # the process was stopped after the check-in; the next one decides
         self._lease_confirmed.set()
@@ -182,7 +185,7 @@ class Driver:
             if self._resources is None:
                 self._begin(board)
             self._follow_wishes(board)
-            self._start_work(board)
+            self._start_work(board, asked_at)
         except LeaseLost as lost:
             self._lose(lost)
             self._stop.set()
@@ -229,10 +232,10 @@ class Driver:
             if sheet.state.wish in ("cancel", "pause_now") and session in self._tasks:
                 self._tasks[session].cancel()
 
-    def _start_work(self, board: DriverBoard) -> None:
+    def _start_work(self, board: DriverBoard, asked_at: float) -> None:
         assert self._resources is not None, "it has begun"
         room = self._settings.max_sessions - len(self._tasks)
-        for sheet in self._due(board):
+        for sheet in self._due(board, asked_at):
             if room <= 0:
                 return
             room -= 1
@@ -241,12 +244,16 @@ class Driver:
             task = asyncio.create_task(self._work_on(context), name=sheet.session)
             self._tasks[sheet.session] = task
 
-    def _due(self, board: DriverBoard) -> list[WorkSheet]:
-        """The work that can begin: what was begun already comes first, then the oldest."""
+    def _due(self, board: DriverBoard, asked_at: float) -> list[WorkSheet]:
+        """Return the work that can start: interrupted work first, then the oldest.
+
+        The board is out of date for work that ended after it was requested, so that is left out.
+        """
         due = [
             sheet
             for sheet in board.work
             if sheet.session not in self._tasks
+            and self._ended_at.get(sheet.session, 0.0) < asked_at
             and sheet.state.order.parent is None
             and self._can_begin(sheet)
         ]
@@ -274,6 +281,7 @@ class Driver:
             await self._give_up(context)
         finally:
             self._tasks.pop(context.session, None)
+            self._ended_at[context.session] = time.monotonic()
 
     async def _give_up(self, context: SessionContext) -> None:
         """Park what failed by a bug of ours: tried again and again, it would cost money."""

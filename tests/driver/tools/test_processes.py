@@ -2,13 +2,15 @@
 
 import asyncio
 import os
+import signal
 import time
 from pathlib import Path
 
 import pytest
 
+from interlock.driver.tools import processes
 from interlock.driver.tools.tool import Level, ToolOutcome
-from tests.driver.stage import processes_of
+from tests.child_process import processes_of, unique_seconds
 from tests.driver.tools.scene import LEVELS, Scene, call_tool
 
 pytestmark = pytest.mark.slow
@@ -20,11 +22,6 @@ STUBBORN = (
     " trap '' TERM; touch $TMPDIR/started; sleep {0}; sleep {0}"
 )
 """Children in the background, in sessions of their own, without a parent, deaf to signals."""
-
-
-def unique_seconds() -> str:
-    """A time to sleep by which a process is recognised."""
-    return f"{10_000 + os.getpid()}.{time.monotonic_ns()}"
 
 
 def wait_until_started(scene: Scene, part: str) -> None:
@@ -83,6 +80,34 @@ def test_a_cancelled_call_returns_when_its_whole_tree_has_ended(scene: Scene, le
     before = len(os.listdir("/proc/self/fd"))
     asyncio.run(cancel())
     assert len(os.listdir("/proc/self/fd")) <= before, "no descriptor is left open"
+
+
+def wait_for_process(text: str) -> int:
+    while not (found := processes_of(text)):  # bounded by the timeout of the test
+        time.sleep(0.05)
+    return min(found)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_wrapper_that_does_not_end_is_killed_with_its_command(
+    scene: Scene, level: Level, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "_END_SECONDS_MAX", 0.2)
+    mark = unique_seconds()
+
+    async def cancel() -> None:
+        call = asyncio.create_task(
+            call_tool(scene.workplace(level), "Bash", command=f"sleep {mark}")
+        )
+        wrapper = os.getpgid(await asyncio.to_thread(wait_for_process, f"sleep {mark}"))
+        os.kill(wrapper, signal.SIGSTOP)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+
+    asyncio.run(cancel())
+    while processes_of(mark):  # bounded by the timeout of the test
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("level", LEVELS)

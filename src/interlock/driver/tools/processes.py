@@ -90,7 +90,9 @@ class PipedProcess:
     def __init__(
         self, process: asyncio.subprocess.Process, lifeline: int, output: int, errors: int
     ) -> None:
+        assert process.stdin is not None, "it was asked for"
         self._process, self._lifeline, self._pipes = process, lifeline, (output, errors)
+        self._stdin = process.stdin
         self._chunks: asyncio.Queue[bytes] = asyncio.Queue()
         self.errors = b""
         """The end of what it has written to its standard error."""
@@ -103,8 +105,7 @@ class PipedProcess:
         self.errors = (self.errors + data)[-ERRORS_BYTES_MAX:]
 
     def write(self, line: bytes) -> None:
-        assert self._process.stdin is not None, "it was asked for"
-        self._process.stdin.write(line)
+        self._stdin.write(line)
 
     async def read(self, seconds: float) -> bytes | None:
         """Return its next output; empty if that was all, None if there is nothing in time."""
@@ -120,8 +121,7 @@ class PipedProcess:
         try:
             await _wait_out(self._process, self._end, self._drain)
         finally:
-            if self._process.stdin is not None:
-                self._process.stdin.close()
+            self._stdin.close()
             for pipe in self._pipes:
                 asyncio.get_running_loop().remove_reader(pipe)
                 os.close(pipe)
