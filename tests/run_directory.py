@@ -34,7 +34,7 @@ class RunDirectory:
     def __init__(self) -> None:
         # Short: the path of a socket has at most 107 characters.
         self.path = Path(tempfile.mkdtemp(prefix="il-")).resolve()
-        self.path.chmod(0o711)  # PostgreSQL runs as another user
+        self.path.chmod(0o755)  # PostgreSQL, and some commands, run as another user
         self._watched = [Path(tempfile.gettempdir()), Path("/var/tmp"), *_user_directories()]
         self._files_before = set(self._outside_files())
         self._janitor = subprocess.Popen(
@@ -46,6 +46,7 @@ class RunDirectory:
         home = self.path / "home"
         home.mkdir()
         os.environ.update(TMPDIR=str(self.path), HOME=str(home))
+        os.environ["JAVA_TOOL_OPTIONS"] = "-XX:-UsePerfData"  # its file is in /tmp in any case
         tempfile.tempdir = None  # until now it was the user's
 
     def leftovers(self) -> list[str]:
@@ -104,6 +105,11 @@ def main(path: Path) -> None:
     for pid, _ in list(_processes_of(path)):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+    for directory, names, _ in os.walk(path):
+        for one in (Path(directory, name) for name in names):
+            if not one.is_symlink():
+                with contextlib.suppress(OSError):
+                    one.chmod(0o700)  # only root removes what is in a directory that is closed
     shutil.rmtree(path, ignore_errors=True)
 
 

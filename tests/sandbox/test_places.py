@@ -197,16 +197,38 @@ def test_a_scratch_directory_works_through_a_link_and_after_its_mode_was_changed
         assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_a_merge_is_tried_from_below_without_writing_into_the_repository(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    repository = tmp_path / "repository"
+    below = repository / "one" / "two"
+    below.mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", str(repository)], check=True)
+    for branch in ("main", "side"):
+        subprocess.run([*GIT, "checkout", "-q", "--orphan", branch], cwd=below, check=True)
+        (below / branch).write_text(branch)
+        subprocess.run([*GIT, "add", "-A"], cwd=below, check=True)
+        subprocess.run([*GIT, "commit", "-q", "-m", branch], cwd=below, check=True)
+    objects = sorted((repository / ".git" / "objects").rglob("*"))
+
+    words = ("git", "merge-tree", "--write-tree", "--allow-unrelated-histories", "main", "side")
+    done = place.run(*words, cwd=below)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted((repository / ".git" / "objects").rglob("*")) == objects
+    assert list((place.scratch / "objects").rglob("*")), "the merged tree is there"
+
+
 def test_a_scratch_directory_of_somebody_else_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    base = tmp_path / f"interlock-{os.getuid()}"
-    base.symlink_to("/")
+    monkeypatch.setattr(os, "getuid", lambda: NOBODY)
+    base = tmp_path / f"interlock-{NOBODY}"
+    (tmp_path / "elsewhere").mkdir()  # not `/`: scratch directories that are used are cleaned up
+    base.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(ScratchUnsafe):
         scratch_directory("session")
     base.unlink()
     base.mkdir()
-    os.chown(base, NOBODY, NOBODY)
     with pytest.raises(ScratchUnsafe):
         scratch_directory("session")

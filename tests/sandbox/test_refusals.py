@@ -7,10 +7,10 @@ what could have been changed is looked at from outside.
 import contextlib
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -21,6 +21,7 @@ import pytest
 
 from interlock.sandbox.confinement import ABI_MIN, landlock_abi
 from interlock.sandbox.system_calls import NUMBERS
+from tests.child_process import processes_of, unique_seconds
 from tests.sandbox.attempts import ATTEMPTS, PRELUDE
 from tests.sandbox.sandboxed import Place
 
@@ -142,13 +143,14 @@ class World(Place):
 def world(request: pytest.FixtureRequest) -> Iterator[World]:
     if os.geteuid() and request.param == "root":
         pytest.skip("these tests are not run by root")
-    base = Path(os.path.realpath("/tmp")) / f"interlock-world-{os.getpid()}-{time.monotonic_ns()}"
-    base.mkdir(mode=0o755)
-    base.chmod(0o777)
-    found = World(base, is_ordinary=request.param == "ordinary")
-    yield found
-    found.close()
-    shutil.rmtree(base)
+    # Not below pytest's own directory, which an ordinary user cannot enter.
+    with tempfile.TemporaryDirectory() as directory:
+        base = Path(directory).resolve()
+        base.chmod(0o777)
+        with contextlib.closing(
+            World(base, is_ordinary=request.param == "ordinary" and os.geteuid() == 0)
+        ) as found:
+            yield found
 
 
 @pytest.mark.invariant("confined-changes-nothing")
@@ -202,13 +204,8 @@ def test_what_is_left_behind_is_still_confined_and_ends_with_the_wrapper(world: 
     done = world.run("/bin/sh", "-c", text)
 
     assert "Permission denied" in done.stderr
-    assert not _running(f"echo x > {world.outside}/witness"), "it was ended"
+    assert not processes_of(f"echo x > {world.outside}/witness"), "it was ended"
     assert world.look() == before
-
-
-def _running(part: str) -> list[str]:
-    lines = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
-    return [line for line in lines.stdout.splitlines() if part in line and "ps -eo" not in line]
 
 
 def test_a_descriptor_that_was_open_before_is_closed(world: World) -> None:
@@ -269,16 +266,38 @@ def test_code_signals_and_the_closing_line_pass(tmp_path: Path) -> None:
     assert place.run("/bin/sh", "-c", "kill -TERM $$").returncode == -15
     assert place.run("no-such-program").returncode == 127
     assert place.run("/etc/passwd").returncode == 126
-    process = subprocess.Popen(
-        place.command("/bin/sh", "-c", "trap 'exit 7' TERM; echo on; setsid sleep 61 & wait"),
-        stdout=subprocess.PIPE,
-    )
+    mark = unique_seconds()
+    text = f"trap 'exit 7' TERM; echo on; setsid sleep {mark} & wait"
+    process = subprocess.Popen(place.command("/bin/sh", "-c", text), stdout=subprocess.PIPE)
     assert process.stdout is not None
     assert process.stdout.readline() == b"on\n"
     process.terminate()
     assert process.wait() == 7
-    assert not _running("sleep 61"), "the whole tree is gone"
+    assert not processes_of(mark), "the whole tree is gone"
     process.stdout.close()
+
+
+def test_a_signal_reaches_a_command_that_started_before_its_wrapper_could_hand_on_signals(
+    tmp_path: Path,
+) -> None:
+    started = tmp_path / "scratch" / "started"
+    early = f"""
+import os, signal, sys, time
+from interlock.sandbox import command
+hand_on_signals = command._hand_on_signals
+def hand_on_late(child):
+    while not os.path.exists({str(started)!r}):
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGTERM)
+    hand_on_signals(child)
+command._hand_on_signals = hand_on_late
+"""
+    text = f"trap 'exit 7' TERM; touch {started}; sleep {unique_seconds()} & wait"
+    python, option, wrapper, given = Place(tmp_path).command("/bin/sh", "-c", text)
+
+    done = subprocess.run([python, option, early + wrapper, given], check=False)
+
+    assert done.returncode == 7
 
 
 def test_with_a_network_files_and_the_data_home_stay_out_of_reach(world: World) -> None:
@@ -303,20 +322,17 @@ def test_what_a_shell_does_not_wait_for_may_still_print(tmp_path: Path) -> None:
 
 
 def test_a_killed_wrapper_takes_its_command_with_it(tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        Place(tmp_path).command("/bin/sh", "-c", "echo on; exec sleep 67"), stdout=subprocess.PIPE
-    )
+    mark = unique_seconds()
+    command = Place(tmp_path).command("/bin/sh", "-c", f"echo on; exec sleep {mark}")
+    process = subprocess.Popen(command, stdout=subprocess.PIPE)
     assert process.stdout is not None
     assert process.stdout.readline() == b"on\n"
     process.kill()
     process.wait()
     process.stdout.close()
 
-    for _ in range(100):
-        if not _running("sleep 67"):
-            return
+    while processes_of(mark):  # bounded by the timeout of the test
         time.sleep(0.05)
-    raise AssertionError("it goes on without its wrapper")
 
 
 def test_check_proves_what_holds() -> None:

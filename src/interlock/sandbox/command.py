@@ -87,13 +87,17 @@ def run_command(
     confinement.adopt_orphans()
     wrapper = os.getpid()
     own_end, other_end = metadata_broker.make_channel()
+    # A signal that comes before it can be handed on waits, or it would end the wrapper alone.
+    unblocked = signals.pthread_sigmask(signals.SIG_BLOCK, (*_FORWARDED, *_FROM_TERMINAL))
     child = os.fork()
     if child == 0:
+        signals.pthread_sigmask(signals.SIG_SETMASK, unblocked)
         confinement.die_with_parent(wrapper)
         reach = None if level == OFF else boundary
         _start_confined(words, environment, reach, abi, other_end, work=work)
     other_end.close()
     _hand_on_signals(child)
+    signals.pthread_sigmask(signals.SIG_SETMASK, unblocked)
     if lifeline is not None:
         _thread.start_new_thread(_end_with, (lifeline,))
     metadata_broker.serve(own_end, boundary.writable)
