@@ -13,7 +13,6 @@ from inline_snapshot import snapshot
 from interlock import __version__
 from interlock.app.context import App
 from interlock.app.runs import user_actions
-from interlock.app.sessions.lookup import list_sessions
 from tests.cli.conftest import Said, Terminal
 from tests.scenes import handed_in, started
 from tests.stores import place_of
@@ -33,32 +32,11 @@ hint: `interlock --help` shows how it is called.
     )
 
 
-def test_workflows_are_listed_and_shown_step_by_step(typed: Terminal) -> None:
-    lines = [line.split() for line in typed("workflow", "list").out.splitlines()]
-
-    assert ["hello", "1.0.0", "workflow", "3", "steps", "bundled", "Hello"] in lines
-    assert "1. Look around [look-around]" in typed("workflow", "show", "hello").out
-    assert json.loads(typed("workflow", "show", "hello", "--json").out)["id"] == "hello"
-
-
 def test_a_misspelt_workflow_is_answered_with_the_likely_one(typed: Terminal) -> None:
     said = typed("workflow", "show", "helo")
 
     assert (said.code, said.out) == (1, "")
     assert said.err.startswith("error: No workflow `helo`\n\nhint: Did you mean `hello`? ")
-
-
-def test_a_broken_workflow_is_listed_with_its_problem(typed: Terminal, tmp_path: Path) -> None:
-    directory = tmp_path / ".interlock" / "workflows"
-    directory.mkdir(parents=True)
-    (directory / "oops.json").write_text("{}")
-
-    assert f"not valid: {directory / 'oops.json'}" in typed("workflow", "list").out
-    listed = json.loads(typed("workflow", "list", "--json").out)
-    missing = [problem["message"] for problem in listed["broken"][0]["problems"]]
-    assert missing == [
-        f"`{name}` is missing" for name in ("id", "name", "description", "version", "steps")
-    ]
 
 
 def test_an_empty_store_says_what_to_do(typed: Terminal) -> None:
@@ -67,30 +45,6 @@ def test_an_empty_store_says_what_to_do(typed: Terminal) -> None:
     assert said.code == 0
     assert "interlock demo" in said.out
     assert json.loads(typed("session", "list", "--json").out) == []
-
-
-def test_a_session_is_listed_and_shown(app: App, typed: Terminal, tmp_path: Path) -> None:
-    second = handed_in(app, started(app, tmp_path), "Looked at it.\nAnd more.")
-    session = second.session
-    second_goal = list_sessions(app, limit=1)[0].title
-
-    header, listed = typed("session", "list").out.splitlines()
-    cells = [cell.strip() for cell in listed.split("  ") if cell]
-    assert dict(zip(header.split(), cells, strict=True)) == {
-        "session": session,
-        "changed": "just now",
-        "workflow": "line",
-        "progress": "1 of 3 done",
-        "at": "Step 2",
-        "project": str(tmp_path),
-        "goal": second_goal,
-    }
-    shown = typed("session", "show", session[:10]).out
-    assert "1 of 3 done, open at `Step 2`" in shown
-    lines = [line.split() for line in shown.splitlines()]
-    assert ["1", "Step", "1", "done", *["Looked", "at", "it.", "And", "more."]] in lines
-    assert ["2", "Step", "2", "pending"] in lines
-    assert json.loads(typed("session", "show", session, "--json").out)["session"] == session
 
 
 def test_a_list_is_narrowed_to_sessions_with_words(
@@ -150,16 +104,6 @@ def test_a_damaged_session_is_named_and_the_exit_code_says_so(
     assert f"{session}: corrupt_tail: event 1 is missing (1 events sound)" in said.out
     unsound = json.loads(typed("store", "verify", "--json").out)["unsound"]
     assert [found["session"] for found in unsound] == [session]
-
-
-def test_the_store_says_what_it_holds_and_where(
-    app: App, typed: Terminal, tmp_path: Path, home: Path
-) -> None:
-    started(app, tmp_path)
-
-    assert f"home      {home}" in typed("store", "stats").out
-    stats = json.loads(typed("store", "stats", "--json").out)["stats"]
-    assert (stats["sessions"], stats["events"], stats["blobs"]) == (1, 5, 4)
 
 
 def test_a_bug_is_reported_without_a_traceback(

@@ -71,58 +71,6 @@ def test_boxes_are_drawn_for_people_and_plain_where_asked(typed: Terminal, team:
     assert team.events() == before
 
 
-def test_paths_are_reserved_refused_by_name_and_released(typed: Terminal, team: Team) -> None:
-    team.join("Ana")
-    team.reserve("Ana", "src/**")
-
-    refused = typed("reserve", "src/a.py")
-    insisted = typed("reserve", "src/a.py", "--proceed", "--json")
-    released = typed("release")
-
-    assert refused.code == 1
-    assert "Ana (session" in refused.err
-    assert "hint:" in refused.err
-    assert [one["pattern"] for one in answer(insisted)["reservations"]] == ["src/a.py"]  # pyright: ignore
-    assert (released.code, released.out) == (0, "You hold nothing.\n")
-    assert typed("release", "docs").code == 1
-    assert typed("reserve", "../x").code == 1
-
-
-def test_work_items_speak_like_beads(typed: Terminal, team: Team) -> None:
-    assert team
-    first = answer(typed("work", "add", "Write it", "-p", "1", "--json"))
-    second = answer(typed("work", "add", "Test it", "--after", str(first["id"]), "--json"))
-    ready = json.loads(typed("work", "ready", "--json").out)
-
-    assert first["schema_version"] == 1
-    assert [one["id"] for one in ready] == [first["id"]], "lists are bare"
-    assert typed("claim", str(first["id"])).code == 0
-    held = typed("claim", str(first["id"]), "--as", "Bo")
-    assert held.code == 1
-    assert "is claimed by" in held.err
-    assert answer(typed("work", "done", str(first["id"]), "--json"))["status"] == "closed"
-    assert [one["id"] for one in json.loads(typed("work", "ready", "--json").out)] == [second["id"]]
-    assert typed("work", "show", "nothing").code == 1
-
-
-def test_a_person_writes_as_the_overseer_and_reads_what_is_for_them(
-    typed: Terminal, team: Team
-) -> None:
-    team.join("Ana")
-    assert typed("mail", "send", "Ana", "Stop", "The build is broken").code == 0
-    message = team.send("Ana", "overseer", "May I go on?")
-
-    shown = typed("mail", "inbox")
-    acknowledged = typed("mail", "ack", message.id)
-
-    assert "May I go on?" in shown.out
-    assert acknowledged.code == 0
-    assert typed("mail", "inbox").out == "There are no unacknowledged messages.\n"
-    assert "Stop" in typed("mail", "search", "broken").out
-    assert typed("mail", "ack", "msg_0").code == 1
-    assert typed("mail", "send", "a b", "x").code == 1
-
-
 def test_an_inbox_is_printed_page_by_page(typed: Terminal, team: Team) -> None:
     sent = [team.send("Ana", "overseer", f"Number {number}").id for number in range(60)]
 
@@ -139,23 +87,6 @@ def test_an_inbox_is_printed_page_by_page(typed: Terminal, team: Team) -> None:
         "There are no more unacknowledged messages.\n"
     )
     assert typed("mail", "inbox", "--after", "msg_0").code == 1
-
-
-def test_taking_over_says_what_is_free_and_where_the_work_is(typed: Terminal, team: Team) -> None:
-    ana = team.join("Ana", "checkout")
-    team.reserve("Ana", "src/**")
-    (team.root / "src" / "a.py").write_text("not committed\n")
-
-    refused = typed("takeover", ana.id)
-    forced = typed("takeover", "Ana", "--force", "--why", "it hangs")
-
-    assert (refused.code, "was seen" in refused.err) == (1, True)
-    assert forced.code == 0
-    assert "Released: src/**" in forced.out
-    ref = f"refs/interlock/taken-over/{ana.id}"
-    assert ref in forced.out
-    assert git(team.root, "show", f"{ref}:src/a.py") == "not committed\n"
-    assert typed("takeover", ana.id, "--force").code == 1, "once"
 
 
 def test_an_agent_does_not_take_over_from_who_is_there(
@@ -211,16 +142,3 @@ def test_the_guard_asks_before_a_commit(
         assert "the earlier hook" in free.stderr + free.stdout
     assert typed("guard", "remove").code == 0
     assert "the earlier hook" in earlier.read_text()
-
-
-def test_a_run_is_started_in_a_terminal(typed: Terminal, team: Team) -> None:
-    started = typed("run", "start", "hello", "--goal", "say hello", "--track", "checkout")
-
-    assert started.code == 0
-    assert "continueToken: ct1" in started.out
-    refused = typed(
-        *("run", "start", "hello", "--goal", "again", "--track", "checkout"),
-        *("--on-conflict", "refuse", "--json"),
-    )
-    assert (refused.code, answer(refused)["code"]) == (1, "conflict")
-    assert len(team.board().identities) == 1

@@ -53,24 +53,6 @@ def test_a_file_is_looked_at_then_taken_over_then_known(
     assert changed.err.startswith("hint: what was kept says something else by now; compare it.\n")
 
 
-def test_it_prints_json(typed: Terminal, file: Path) -> None:
-    done = json.loads(typed("migrate", "handoff", str(file), "--dry-run", "--json").out)
-
-    notes = [list(note.values()) for note in done.pop("notes")]
-    assert notes == [
-        ["created", "planning/FEATURE-001-dark-mode.md", "Dark mode", "feature"],
-        ["created", "decisions/ADR-001-variables.md", "Variables", "decision"],
-    ]
-    assert done == {
-        "source": "HANDOFF.md",
-        "session": None,
-        "feature": "Dark mode",
-        "task": "Ask design",
-        "remark": "A session would go on with feature “Dark mode”, task “Ask design”.",
-        "isDryRun": True,
-    }
-
-
 def test_what_cannot_be_taken_over_is_refused(typed: Terminal, tmp_path: Path, file: Path) -> None:
     missing = typed("migrate", "handoff", "none.md")
     assert (missing.code, missing.out) == (1, "")

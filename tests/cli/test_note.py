@@ -2,69 +2,11 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.cli.conftest import Said, Terminal
 from tests.cli.note_files import put, run
-
-SQLITE = "- [decision] One file, no server #storage (for now)\n- relates_to [[Backups]]\n"
-
-
-def as_json(said: Said) -> Any:
-    assert said.err == ""
-    return json.loads(said.out)
-
-
-def test_a_note_is_written_read_and_found(typed: Terminal, folder: Path) -> None:
-    said = typed("note", "write", "Use SQLite", "--type", "decision", "--content", SQLITE)
-
-    version = said.out.rstrip().rpartition(" ")[2]
-    path = "decisions/ADR-001-use-sqlite.md"
-    assert said == Said(0, f"created: {path}, version {version}\n", "")
-    text = (folder / path).read_text()
-    assert text.endswith(SQLITE)
-    read = typed("note", "read", "use sqlite")
-    assert (read.code, read.out, read.err) == (0, text, f"{path}, version {version}\n")
-    assert typed("note", "search", "server").out == (
-        f"{path}  Use SQLite\n    [decision] One file, no server #storage (for now)"
-        " relates_to Backups\n"
-    )
-
-
-def test_each_subcommand_prints_json(typed: Terminal, folder: Path) -> None:
-    written = as_json(typed("note", "write", "Use SQLite", "--content", SQLITE, "--json"))
-    assert written == {
-        "result": "created",
-        "path": "Use SQLite.md",
-        "permalink": "use-sqlite",
-        "version": written["version"],
-    }
-    read = as_json(typed("note", "read", "use-sqlite", "--json"))
-    assert (read["title"], read["version"]) == ("Use SQLite", written["version"])
-    assert read["text"] == (folder / "Use SQLite.md").read_text()
-    found = as_json(typed("note", "search", "server", "--explain", "--json"))["hits"]
-    assert [hit["note"]["path"] for hit in found] == ["Use SQLite.md"]
-    assert set(found[0]["why"]) == {"text", "recency", "links", "words"}
-    around = as_json(typed("note", "context", "use-sqlite", "--json"))["notes"]
-    assert around[0]["links"] == [{"kind": "relates_to", "to": "Backups", "isWritten": False}]
-    recent = as_json(typed("note", "recent", "--json"))["notes"]
-    assert [one["title"] for one in recent] == ["Use SQLite"]
-    drawn = as_json(typed("note", "graph", "--json"))
-    assert drawn["edges"] == [
-        {"source": "Use SQLite.md", "target": "Backups", "kind": "relates_to"}
-    ]
-    checked = as_json(typed("note", "check", "--json"))
-    assert (checked["notes"], checked["unreadable"]) == (1, [])
-    edited = as_json(typed("note", "edit", "use-sqlite", "append", "--content", "More", "--json"))
-    assert edited["result"] == "changed"
-    moved = as_json(typed("note", "move", "use-sqlite", "old/", "--json"))
-    assert (moved["result"], moved["path"]) == ("moved", "old/Use SQLite.md")
-    version = moved["version"]
-    deleted = as_json(typed("note", "delete", "use-sqlite", "--version", version, "--json"))
-    assert deleted["result"] == "deleted"
-    assert not folder.exists() or list(folder.rglob("*.md")) == []
 
 
 def test_the_text_comes_in_on_stdin(folder: Path) -> None:

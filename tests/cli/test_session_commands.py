@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shlex
 from pathlib import Path
 
@@ -11,51 +10,12 @@ import pytest
 
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
-from interlock.app.runs.advance import advance
-from interlock.app.runs.checkpoint import checkpoint
 from interlock.cli import commands
 from interlock.core.protocol.gated_session import Conversation
-from interlock.core.session.answer import RenderedAnswer
 from interlock.workspace.machine import clients, processes
 from tests.cli.conftest import Terminal
-from tests.scenes import handed_in, output, started
+from tests.scenes import handed_in, started
 from tests.sessions import begin_recorded
-
-
-def test_the_graph_of_a_run_is_drawn_with_its_branches(
-    app: App, typed: Terminal, tmp_path: Path
-) -> None:
-    first = started(app, tmp_path)
-    handed_in(app, handed_in(app, first, ""), "repaired")
-    checkpoint(app, first.answer.continue_token, output("a marker"))
-    handed_in(app, first, "another way")
-
-    lines = typed("run", "show", first.run[:10]).out.splitlines()
-
-    assert [re.sub(r" +node_\w+", "", line) for line in lines[3:]] == [
-        "● Step 1  “another way”",
-        "│ ○ Step 1, another attempt  “repaired”",
-        "│ ✗ not accepted: Step 1",
-        "│ ● Step 2",
-        "│ ◆ checkpoint  “a marker”",
-        "● Step 2  ← here",
-    ]
-    graph = json.loads(typed("run", "show", first.run, "--json").out)["graph"]
-    kinds = [node["kind"] for node in graph["nodes"]]
-    assert kinds == ["step", "blocked", "step", "checkpoint", "step"]
-
-
-def test_a_waiting_run_is_unblocked(app: App, typed: Terminal, tmp_path: Path) -> None:
-    answered = started(app, tmp_path)
-    said = typed("run", "unblock", answered.run)
-    assert said.code == 1
-    assert said.err.startswith(f"error: Run `{answered.run}` does not wait for anybody")
-    for _ in range(10):
-        answered = handed_in(app, answered, "")
-
-    assert typed("run", "unblock", answered.run).out == (
-        f"Run {answered.run} goes on at `Step 1`.\n"
-    )
 
 
 def test_without_an_id_the_only_open_session_of_the_directory_is_meant(
@@ -110,14 +70,6 @@ def test_a_session_is_started_or_gone_on_with(app: App, typed: Terminal, tmp_pat
     clients.remember(app.home, ourselves, "claude-code", "one", now_ms=app.clock.now_ms())
     third = json.loads(typed("session", "start", "--json").out)["sessionId"]
     assert third != first, "where several go on, it is a new one"
-
-
-def test_the_events_are_one_document_a_line(app: App, typed: Terminal, tmp_path: Path) -> None:
-    session = started(app, tmp_path).session
-
-    lines = typed("session", "events", session).out.splitlines()
-
-    assert [json.loads(line)["seq"] for line in lines] == [0, 1, 2, 3, 4]
 
 
 def test_a_session_is_exported_checked_and_imported(
@@ -205,22 +157,6 @@ def test_deleting_asks_first(
     assert typed("session", "delete", session, "--yes").code == 1
 
 
-def test_gaps_are_listed_and_closed(app: App, typed: Terminal, tmp_path: Path) -> None:
-    assert typed("gaps", "list").out == "No open gaps.\n"
-    gap = {"kind": "gap", "severity": "critical", "summary": "No tests"}
-    first = started(app, tmp_path)
-    answered = advance(app, first.answer.continue_token, output("done", gap))
-    assert isinstance(answered, RenderedAnswer)
-    session = answered.session
-
-    listed = typed("gaps", "list").out.split()
-    assert listed[1:4] == ["critical", session, answered.run]
-    assert typed("gaps", "resolve", session, listed[0], "wrote them").out == (
-        f"Closed {listed[0]}: No tests\n"
-    )
-    assert typed("gaps", "resolve", session, listed[0], "again").code == 1
-
-
 @pytest.mark.both_stores
 def test_keys_are_rotated_and_revoked_and_never_shown(
     app: App, typed: Terminal, home: Path, kept_in: str
@@ -234,13 +170,3 @@ def test_keys_are_rotated_and_revoked_and_never_shown(
     assert typed("keys", "revoke", str(old.id)).code == 1
     assert old.secret.hex() not in typed("keys", "list").out
     assert kept_in == "postgres" or old.secret.hex() in (home / "keyring").read_text()
-
-
-def test_preferences_are_shown_and_set(app: App, typed: Terminal, tmp_path: Path) -> None:
-    assert typed("preferences", "show").out.startswith("autonomy    guided\n")
-    run = started(app, tmp_path).run
-
-    said = typed("preferences", "set", run, "--autonomy", "full_auto_never_stop")
-
-    assert said.out == "From the next step on: full_auto_never_stop, conservative\n"
-    assert typed("preferences", "set", run, "--autonomy", "wild").code == 2

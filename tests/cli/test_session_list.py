@@ -23,20 +23,6 @@ def begun(typed: Terminal, project: Path) -> str:
     return json.loads(typed("session", "start", "--json").out)["sessionId"]
 
 
-def test_a_session_without_a_run_is_listed(typed: Terminal, tmp_path: Path) -> None:
-    session = begun(typed, tmp_path)
-
-    _, line = typed("session", "list").out.splitlines()
-    (row,) = json.loads(typed("session", "list", "--json").out)
-
-    cells = [cell.strip() for cell in line.split("  ") if cell]
-    assert cells == [session, "just now", "-", "-", "attended", str(tmp_path), "Attended session"]
-    assert (row["session"], row["status"], row["run"]) == (session, "attended", None)
-    assert row["workspace"] == str(tmp_path)
-    typed("session", "end", "--force", "--session", session)
-    assert " ended " in typed("session", "list").out
-
-
 @pytest.mark.both_stores
 def test_the_newest_session_comes_first_whether_or_not_it_has_a_run(
     app: App, typed: Terminal, tmp_path: Path, elsewhere: Path

@@ -37,22 +37,6 @@ def published(root: Path, session: str) -> Note:
     return parse_note(path.read_text(), path=path.name)
 
 
-def test_a_session_is_published_and_its_path_printed(
-    app: App, typed: Terminal, tmp_path: Path
-) -> None:
-    (tmp_path / ".git").mkdir()
-    session = started(app, tmp_path).session
-    path = note_of(tmp_path, session)
-    assert not path.exists(), "nothing watches over it, so nothing was published"
-
-    said = typed("session", "publish", session[:10])
-
-    assert (said.code, said.out, said.err) == (0, f"{path}\n", "")
-    assert published(tmp_path, session).title.endswith(session)
-    again = json.loads(typed("session", "publish", "--json").out)
-    assert again == {"session": session, "result": "unchanged", "path": str(path)}
-
-
 def test_the_note_follows_the_log(app: App, typed: Terminal, tmp_path: Path) -> None:
     session = attended(app, tmp_path)
     before = published(tmp_path, session).front.values

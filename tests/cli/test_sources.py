@@ -23,14 +23,6 @@ def head(repository: Path) -> str:
     return run(repository, "rev-parse", "HEAD")
 
 
-def test_without_sources_what_to_do_is_said(typed: Terminal) -> None:
-    hint = "No sources. `interlock sources add LOCATION` adds a directory or a repository.\n"
-
-    assert typed("sources", "list") == Said(0, hint, "")
-    assert typed("sources", "sync") == Said(0, hint, "")
-    assert typed("sources", "list", "--json") == Said(0, "[]\n", "")
-
-
 def test_a_repository_is_added_listed_and_removed(
     typed: Terminal, remote: Path, home: Path
 ) -> None:

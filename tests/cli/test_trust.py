@@ -51,25 +51,6 @@ It loosens the above. PROJECT/.interlock/config.toml is not trusted: it does not
     assert not (desk.home / grants.TRUSTED_FILE).exists()
 
 
-def test_trust_is_given_and_taken_back(typed: Terminal, desk: Desk) -> None:
-    desk.config(LOOSE)
-
-    given = json.loads(typed("trust", "--json").out)
-
-    assert (given["root"], given["isTrusted"]) == (str(desk.project), True)
-    assert [found["setting"] for found in given["loosens"]] == [
-        "profile",
-        "reading_tools",
-        "rules.shell.unknown",
-    ]
-    assert json.loads(typed("trust", "--show", "--json").out) == given
-    assert typed("trust", "--revoke").out == f"{desk.project} is not trusted any more.\n"
-    assert typed("trust", "--revoke").out == f"{desk.project} is not trusted.\n"
-    assert json.loads(typed("trust", "--revoke", "--json").out)["isTrusted"] is False
-    assert "is not trusted: it does not count." in typed("trust", "--show").out
-    assert typed("trust", "--show", "--revoke").code == 2
-
-
 def test_there_is_nothing_to_trust_without_a_config_that_loosens(
     typed: Terminal, desk: Desk
 ) -> None:
