@@ -47,7 +47,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscop
 
 # How much is tried, and what is left out in a hurry: tests/effort.py.
 quick: dev  ## Run the core, the adapters and the use cases without PostgreSQL
-	@INTERLOCK_TEST_EFFORT=quick $(PYTEST) --dist worksteal --quiet tests/core tests/store tests/workspace tests/app tests/test_*.py
+	@INTERLOCK_TEST_EFFORT=quick $(PYTEST) --numprocesses 2 --quiet tests/test_*.py tests/core tests/store tests/workspace tests/app
 
 test: dev programs $(CLIENTS)  ## Install what the tests need and run them all, with fixed seeds
 	@$(PYTEST)

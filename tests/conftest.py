@@ -1,5 +1,6 @@
 """Fixtures that every test may use, and the wall between the tests and the user's own data."""
 
+import gc
 import os
 import random
 import shutil
@@ -22,6 +23,8 @@ from tests.run_directory import RunDirectory
 
 RUN_DIRECTORY = None if "PYTEST_XDIST_WORKER" in os.environ else RunDirectory()
 load_hypothesis_profile()
+
+gc.disable()  # everything that collection makes stays, so searching it for garbage is wasted
 
 os.environ.pop("INTERLOCK_STORE", None)  # the user's
 
@@ -185,6 +188,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=_suite_rank)
     if (seed := config.getoption("--shuffle")) is not None:
         _shuffle(items, random.Random(seed))
+
+
+def pytest_collection_finish() -> None:
+    """Keep what has been collected out of every later search for garbage."""
+    gc.freeze()
+    gc.enable()
 
 
 def _shuffle(items: list[pytest.Item], chance: random.Random) -> None:

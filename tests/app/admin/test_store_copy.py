@@ -1,6 +1,5 @@
 """Copying a store: everything arrives, whoever writes meanwhile and whatever interrupts it."""
 
-import random
 import signal
 import subprocess
 import sys
@@ -40,7 +39,7 @@ from tests.server.stage import perform, project_at
 from tests.sessions import begin_recorded
 from tests.stores import Place
 
-pytestmark = pytest.mark.sqlite  # which store is where is what these are about
+pytestmark = [pytest.mark.slow, pytest.mark.sqlite]  # which store is where is what these are about
 
 
 def test_from_a_file_to_postgresql_and_back_everything_is_the_same(
@@ -72,7 +71,6 @@ def test_from_a_file_to_postgresql_and_back_everything_is_the_same(
     assert keyring.stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.slow
 def test_tokens_that_were_handed_out_before_work_after(
     app: App, target: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,7 +179,6 @@ def take(
             answers[answers.index(chosen)] = answered
 
 
-@pytest.mark.slow
 def test_what_is_written_meanwhile_is_not_lost(
     app: App, target: Place, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -307,18 +304,19 @@ def test_what_happens_between_two_sessions_is_brought_as_well(
     assert was["keys"][taken.id].state == "retired"
 
 
-COPY = """
-import sys
+COPY_AND_DIE = """
+import os, signal, sys
 from pathlib import Path
 from interlock.app.context import open_app
 from interlock.app.admin.store_copy import copy
-def tell(what, done, total):
-    print(what, done, flush=True)
-copy(open_app(Path(sys.argv[1])), sys.argv[2], tell)
+home, target, phase, count = sys.argv[1:]
+def report(current, done, total):
+    if current == phase and done >= int(count):
+        os.kill(os.getpid(), signal.SIGKILL)
+copy(open_app(Path(home)), target, report)
 """
 
 
-@pytest.mark.slow
 def test_a_copy_that_was_killed_goes_on_where_it_stopped(
     app: App, target: Place, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -326,19 +324,9 @@ def test_a_copy_that_was_killed_goes_on_where_it_stopped(
     for number in range(60):
         handed_in(app, started(app, tmp_path, f"Goal {number}"), f"notes {number}")
     was = contents(app)
-    chance = random.Random(8)
-    for stage, least in (("Copying", 1), ("Copying", 25), ("Copying", 60), ("Verifying", 30)):
-        command = [sys.executable, "-c", COPY, str(home), to(target)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None
-        for line in process.stdout:
-            what, _, done = line.partition(" ")
-            if what == stage and int(done) >= least:
-                time.sleep(chance.uniform(0, 0.003))
-                process.send_signal(signal.SIGKILL)
-                break
-        process.stdout.close()
-        assert process.wait() == -signal.SIGKILL
+    for phase, count in (("Copying", 1), ("Copying", 25), ("Copying", 60), ("Verifying", 30)):
+        command = [sys.executable, "-c", COPY_AND_DIE, str(home), to(target), phase, str(count)]
+        assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
         with pytest.raises(StoreUnusable, match="a copy that is not finished") as failed:
             contents_at(monkeypatch, target.home, target.url)
         assert "goes on where it stopped" in failed.value.hint

@@ -23,7 +23,7 @@ from tests.app.admin.store_contents import contents, contents_at, copied, opened
 from tests.scenes import handed_in, started
 from tests.stores import Place
 
-pytestmark = pytest.mark.sqlite  # which store is where is what these are about
+pytestmark = [pytest.mark.slow, pytest.mark.sqlite]  # which store is where is what these are about
 
 
 DAMAGE = {

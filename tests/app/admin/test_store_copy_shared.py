@@ -12,6 +12,8 @@ from interlock.core.project_stream import OutboxMessage, ProjectPlan, RowChange
 from tests.app.admin.store_contents import contents, contents_at, copied, opened, quiet, to
 from tests.stores import Place
 
+pytestmark = pytest.mark.slow
+
 
 def test_what_belongs_to_no_session_comes_along(
     app: App, target: Place, monkeypatch: pytest.MonkeyPatch

@@ -103,6 +103,7 @@ REPAIRED = ("hooks are gone", "the launcher is gone", "the server is gone")
 """Faults that the next install repairs."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 @in_places
 def test_a_fault_is_found_and_comes_with_what_to_do(scene: Scene, fault: str) -> None:

@@ -140,6 +140,7 @@ FOREIGN: dict[str, dict[str, Any] | None] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FOREIGN)
 @in_places
 def test_a_server_of_somebody_else_stays_and_is_told(

@@ -29,6 +29,8 @@ from tests.app.hosts.installs import (
     write,
 )
 
+pytestmark = pytest.mark.slow
+
 in_places = pytest.mark.parametrize(("host", "scope"), PLACES)
 
 

@@ -88,6 +88,7 @@ FAULTS: dict[str, Callable[[Machine], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gone", FAULTS)
 @for_each_host
 def test_where_something_is_gone_only_a_project_that_has_opted_in_is_guarded(

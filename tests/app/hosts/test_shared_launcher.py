@@ -16,6 +16,8 @@ from interlock.app.hosts.install import PLUGIN, InstallReport, write_plugin
 from interlock.app.hosts.markers import mark_installed
 from tests.app.hosts.launching import PATH, SILENT, Machine, Outcome, hook_commands, server_start
 
+pytestmark = pytest.mark.slow
+
 for_each_host = pytest.mark.parametrize("host", NAMES)
 
 

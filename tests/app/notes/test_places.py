@@ -126,6 +126,7 @@ def test_a_project_is_meant_however_its_directory_is_spelled(
     assert (vault / "There.md").is_file()
 
 
+@pytest.mark.slow
 def test_many_projects_do_not_use_up_what_a_process_may_open(app: App, tmp_path: Path) -> None:
     for number in range(OPEN_NOTES_MAX + 8):
         Desk(app, tmp_path / str(number)).written("A note", "text")

@@ -244,6 +244,7 @@ def test_a_commit_from_a_bundle_is_never_an_option_of_git(
     assert commands_with("--output=PWNED") == []
 
 
+@pytest.mark.slow
 def test_a_long_session_can_be_carried_elsewhere_and_keeps_its_times(
     app: App, document: bytes
 ) -> None:

@@ -21,6 +21,8 @@ from tests.delivery_scene import VERDICT, DeliveryScene, handoff
 from tests.forge_stub import Fault, StubForge
 from tests.workspace.git.test_state import run
 
+pytestmark = pytest.mark.slow
+
 KINDS = ("github", "gitlab")
 TOKEN_LIKE = "ghp_" + "a1" * 20
 

@@ -265,6 +265,7 @@ HOSTILE: dict[str, tuple[str, str, list[str]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_patterns_are_answered_and_then_taken_to_overlap(name: str) -> None:

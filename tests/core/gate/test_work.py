@@ -21,6 +21,7 @@ def calls(tool: str, given: Any, cwd: str = "/work/p") -> int:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", ["", "echo ", '"', "make # ", "rm "])
 @pytest.mark.parametrize(
     "piece",

@@ -204,6 +204,7 @@ def close(document: Any) -> bytes:
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "document",
     [

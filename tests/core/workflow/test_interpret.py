@@ -255,6 +255,7 @@ def over_nothing(condition: Doc) -> Doc:
     return workflow(loop("o", rule, loop("i", rule, step(runCondition=condition))))
 
 
+@pytest.mark.slow
 def test_loops_over_nothing_end_soon_whatever_they_ask() -> None:
     long = [{"var": "x", "not_equals": f"{n}{'q' * 600}"} for n in range(20)]
     for asked in ({"var": "y"}, {"and": [*long, {"var": "y"}]}):

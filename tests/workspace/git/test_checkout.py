@@ -175,6 +175,7 @@ def test_a_tree_that_unfolds_without_end_is_refused(home: Path, remote: Path) ->
     assert list((home / "sources").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_tree_that_is_too_deep_or_too_large_is_refused(
     home: Path, remote: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -139,6 +139,7 @@ LOOKS: dict[str, Callable[[Trap], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LOOKS)
 def test_no_program_of_a_repository_runs(trap: Trap, name: str) -> None:
     before = (trap.root / ".git" / "index").read_bytes()

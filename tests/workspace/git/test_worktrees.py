@@ -22,6 +22,8 @@ from interlock.workspace.git.worktrees import (
 )
 from tests.workspace.git.test_state import run
 
+pytestmark = pytest.mark.slow
+
 BRANCH = "interlock/try-it-0123abcd/work"
 SECONDS_MAX = 60
 

@@ -127,6 +127,7 @@ def test_a_command_that_comes_with_the_project_is_not_run(
         tracker.list_ready()
 
 
+@pytest.mark.slow
 def test_a_command_that_hangs_is_ended_with_all_that_it_has_started(
     tracker: BeadsTracker, monkeypatch: pytest.MonkeyPatch
 ) -> None:

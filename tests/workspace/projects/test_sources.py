@@ -12,6 +12,8 @@ from interlock.workspace.projects import sources
 from interlock.workspace.projects.sources import Checkout, Source, SourcesBroken, directories, fetch
 from tests.workspace.git.test_state import run
 
+pytestmark = pytest.mark.slow
+
 COMMIT = "c0ffee" * 6 + "c0de"
 KEPT = Checkout(COMMIT, f"{COMMIT}-00000000", 7)
 
