@@ -1,6 +1,7 @@
 """The board without a browser: what it shows, what a person does there, and the same over REST."""
 
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -101,6 +102,29 @@ def test_agents_are_shown_with_what_they_hold_and_their_state(
         "GreenOak": "",
         "PaleMoss": " danger",
     }
+
+
+def test_agents_are_stale_when_the_settings_of_their_project_say_so(
+    team: Team, server: Process
+) -> None:
+    config = team.project / ".interlock" / "config.toml"
+    config.write_text(f"{config.read_text()}\n[coordination]\nstale_minutes = 20\n")
+    team.join("BlueLake", ago_ms=14 * MINUTE_MS)
+    team.join("RedFox", ago_ms=21 * MINUTE_MS)
+
+    agents = {one["identity"]["base"]: one["presence"] for one in board_of(server)["agents"]}
+
+    assert agents == {"BlueLake": "active", "RedFox": "stale"}
+
+
+def test_a_project_whose_checkout_is_gone_is_shown(team: Team, server: Process) -> None:
+    team.join("BlueLake", ago_ms=14 * MINUTE_MS)
+    shutil.rmtree(team.project)
+
+    (agent,) = board_of(server)["agents"]
+
+    assert (agent["identity"]["base"], agent["presence"]) == ("BlueLake", "stale")
+    assert SignedIn(server).get("/board").status == 200
 
 
 def test_an_agent_whose_session_asks_for_approval_waits_though_it_is_silent(

@@ -29,7 +29,7 @@ class Notified:
         self.home.mkdir(mode=0o700)
         self.received.touch()
         script.write_text(
-            f'cat >> "{self.received}"; echo >> "{self.received}"\n'
+            f'printf "%s\\n" "$(cat)" >> "{self.received}"\n'
             f'if test -e "{self._problem}"; then cat "{self._problem}" >&2; exit 3; fi\n'
         )
         command = json.dumps(["/bin/sh", str(script)])

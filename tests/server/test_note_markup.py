@@ -60,6 +60,7 @@ def test_what_is_no_box_stays_what_it_is(text: str) -> None:
         ("a\n\n<!-- hidden -->\n\nb", "<p>a</p>\n<p>b</p>\n"),
         ("<!-- one\n\n# two\n-->\nb", "<p>b</p>\n"),
         ("a <!-- hidden --> b", "<p>a  b</p>\n"),
+        ("a <!-- hidden -->", "<p>a </p>\n"),
         ("a <!-- hidden\nstill --> b", "<p>a  b</p>\n"),
         ("<!-- <script>hidden</script> -->", ""),
         ("- a\n  <!-- hidden -->\n- b", "<ul>\n<li>a</li>\n<li>b</li>\n</ul>\n"),

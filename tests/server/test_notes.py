@@ -8,10 +8,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from interlock.app.context import open_app
 from interlock.server.markdown import note_markdown
 from interlock.server.pages.notes import PER_PROJECT
-from tests.server.flows import started
 from tests.server.forms import assert_harmless
 from tests.server.server_process import Server
 from tests.server.vault import Vault, server, vault
@@ -159,13 +157,11 @@ def test_where_a_note_comes_from_and_what_came_of_a_session_lead_to_each_other(
 
 def test_a_step_of_another_session_is_not_linked(server: Server, vault: Vault) -> None:
     front = f"session: {vault.session}\nnode: node_0123456789abcdef\n"
-    project = vault.shop.with_name("odd")
-    (project / ".git").mkdir(parents=True)
-    vault.write("odd-origin.md", f"---\n{front}---\nFrom nowhere.\n", project=project)
-    app = open_app(vault.home)
-    started(app, "hello", "Goal in odd", project)
-    app.close()
-    page = server.get(vault.at("odd-origin.md", project=project)).text
+    vault.write("odd-origin.md", f"---\n{front}---\nFrom nowhere.\n")
+    try:
+        page = server.get(vault.at("odd-origin.md")).text
+    finally:
+        (vault.notes / "odd-origin.md").unlink()
 
     assert f'href="/sessions/{vault.session}"' in page
     assert "?node=node_0123" not in page
@@ -229,10 +225,14 @@ def test_the_text_is_the_file(server: Server, vault: Vault) -> None:
     ],
 )
 def test_no_path_leads_out_of_the_folder(server: Server, vault: Vault, path: str) -> None:
-    for name, target in (("link.md", vault.home / "secret"), ("folder", vault.site)):
-        if not (vault.notes / name).is_symlink():
-            (vault.notes / name).symlink_to(target)
-    page = server.get(f"{vault.at('x')}".replace("path=x", f"path={path}"))
+    targets = {"link.md": vault.home / "secret", "folder": vault.site}
+    for name, target in targets.items():
+        (vault.notes / name).symlink_to(target)
+    try:
+        page = server.get(f"{vault.at('x')}".replace("path=x", f"path={path}"))
+    finally:
+        for name in targets:
+            (vault.notes / name).unlink()
 
     assert page.status in (400, 404)
     assert (vault.home / "secret").read_text() not in page.text

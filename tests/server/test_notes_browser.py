@@ -138,6 +138,7 @@ def test_a_note_reads_the_same_without_scripts(
     with Visitor(chromium, server, java_script_enabled=False) as visitor:
         page = visitor.go(vault.at())
         page.get_by_role("link", name="Use SQLite").click()
+        page.wait_for_load_state()  # with the stylesheet, which lays out the columns
         shown = page.locator("main").inner_text()
         boxes = page.locator(".graph a.n").evaluate_all("all => all.map(a => a.offsetLeft)")
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from interlock.app.context import open_app
+from interlock.app.gate.trust import trust_checkout
 from interlock.app.unattended.orders import list_active
 from interlock.core.unattended.order import UnattendedState
 from interlock.store.trigger_log import read_firings
@@ -182,6 +183,8 @@ def test_a_broken_file_changes_nothing_and_is_told(hooks: Hooks) -> None:
     hooks.scene.write(review=review_table(enabled=False))
     another = encode(merge_request(9))
     assert hooks.send("review", another, from_gitlab(another)).json["outcome"] == "ignored"
+    hooks.scene.file.write_bytes(good)
+    trust_checkout(hooks.scene.home, hooks.scene.repository.resolve(), at_ms=1)
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])

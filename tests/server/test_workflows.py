@@ -67,7 +67,7 @@ def test_the_catalogue_says_where_a_workflow_is_from_and_how_much_it_was_used(
 def test_the_catalogue_is_filtered_in_its_address(
     server: Server, query: dict[str, str], names: list[str]
 ) -> None:
-    page = server.get(at("/workflows", **query))
+    page = server.get(at("/workflows", project="none", **query))
 
     assert listed(page) == names
     assert "<script>" not in page.text.partition("<main")[2]
