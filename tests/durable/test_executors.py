@@ -4,6 +4,7 @@ import os
 import signal
 import sqlite3
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -13,7 +14,9 @@ import pytest
 from interlock.app.context import open_app
 from interlock.app.jobs.executor_role import JOBS_FILE, has_executor, own_machine
 from interlock.app.jobs.job_counts import announcements_for_us
+from interlock.durable.executor import FAILURE_SECONDS, serve_jobs
 from interlock.durable.job_records import JobRecord, show_job
+from interlock.store.open_store import STORE_FILE
 from tests.durable.traced_executor import STEPS, Trace, announce, start_executor, until
 from tests.postgres import Cluster
 
@@ -161,3 +164,28 @@ def test_a_message_for_one_machine_is_left_to_it_by_the_others(
     assert announcements_for_us(app) == []
     assert trace.log.read_text() == ""
     app.close()
+
+
+class CountedStop(threading.Event):
+    """It counts the pauses, and is set after the second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pauses: list[float | None] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.pauses.append(timeout)
+        if len(self.pauses) == 2:
+            self.set()
+        return self.is_set()
+
+
+@pytest.mark.sqlite
+def test_a_store_that_cannot_be_opened_is_tried_again_after_a_pause(home: Path) -> None:
+    home.mkdir(mode=0o700)
+    (home / STORE_FILE).write_bytes(b"not a database" * 1_000)
+    stop = CountedStop()
+
+    serve_jobs(home, stop)
+
+    assert stop.pauses == [FAILURE_SECONDS] * 2

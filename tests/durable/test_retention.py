@@ -89,6 +89,7 @@ def test_nothing_is_due_before_it_expires(home: Path, app: App, clock: SettableC
     assert due == Announcement(
         "retention/due", SessionId(""), "2027-01-15", machine=own_machine(app)
     )
+    assert journal.exists(), "to ask removes nothing"
 
 
 def test_jobs_are_forgotten_after_their_time(

@@ -105,9 +105,12 @@ def test_a_broken_store_denies_as_before(client: Client, home: Path) -> None:
     (home / STORE_FILE).write_bytes(b"not a database" * 1_000)
 
     decision = client.call("shell")
+    noted = client.send("stop")
 
     assert decision.answer == "deny"
     assert not ID.search(decision.reason)
+    assert (noted.code, noted.out) == (0, b"")
+    assert "What the session may do was not changed" in noted.err
 
 
 @pytest.mark.parametrize("host", NAMES)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from inline_snapshot import snapshot
 from msgspec.structs import replace
 
 from interlock.app.context import App
@@ -16,6 +17,13 @@ from interlock.core import ids, tokens
 from interlock.core.tokens import SigningKey, Token
 from interlock.core.workflow.examples import NOTES_BLANK
 from interlock.mcp.protocol import McpProtocol
+from interlock.mcp.results import (
+    ProblemDetails,
+    RetryAdvice,
+    SuggestedCall,
+    ToolProblem,
+    problem_result,
+)
 from interlock.mcp.tools import TOOLS
 from tests.blanks import fill
 from tests.mcp.agent import Agent
@@ -68,6 +76,7 @@ CONTINUATIONS: list[tuple[str, dict[str, object]]] = [
     ("invalid_arguments", {"notes": "n", "context": {"interlock": 1}}),
     ("notes_not_written", {"notes": NOTES_BLANK}),
     ("notes_too_long", {"notes": "x" * 70_000}),
+    ("unknown_step", {"step": "step-9"}),
 ]
 MISTAKES: list[tuple[str, str, Callable[[str], object]]] = [
     *((code, "start_workflow", lambda _, sent=sent: sent) for code, sent in STARTS),
@@ -108,6 +117,40 @@ def test_the_call_that_a_refusal_offers_is_accepted(
 
     if code.startswith("notes_") and better == "continue_workflow":
         assert answer["pending"]["stepId"] == "step-2", "the step is handed in, not only shown"
+
+
+def test_the_text_of_a_refusal_says_all_that_its_data_say() -> None:
+    calls = [SuggestedCall(name, {"id": name}) for name in ("first", "second", "third")]
+    details = ProblemDetails(
+        hint="Choose one.",
+        did_you_mean=("a", "b"),
+        missing=("id",),
+        allowed=("x", "y"),
+        correct_call=calls[0],
+        next_calls=(calls[1], calls[2]),
+    )
+    problem = ToolProblem(
+        code="store_busy",
+        message="It is busy",
+        retry=RetryAdvice("retryable_after_ms", 50),
+        details=details,
+    )
+
+    result = problem_result(problem)
+
+    assert (result.structured, result.is_error) == (problem, True)
+    assert result.text == snapshot("""\
+error: It is busy (store_busy)
+
+hint: Choose one.
+missing: id
+allowed: x, y
+did you mean: a, b
+retry: retryable_after_ms after 50 ms
+a call that would work: first {"id":"first"}
+one of: second {"id":"second"}
+one of: third {"id":"third"}\
+""")
 
 
 @pytest.mark.invariant("errors-lead-on")

@@ -151,6 +151,9 @@ def test_the_instructions_speak_of_every_tool_that_is_served_and_of_no_other(
     text = instructions_for(tools)
 
     assert len(text.encode()) <= BYTES_MAX
+    assert (
+        ("one step at a time" in text) == ("continueToken of 48" in text) == ("workflow" in names)
+    )
     for tool in TOOLS:
         assert (f"\n- {tool.name}: " in text) == (tool in tools)
         is_plain_word = "_" not in tool.name

@@ -6,12 +6,13 @@ import shutil
 import subprocess
 import sys
 import venv
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from interlock.agents.models.extras import Installation, extra_hint
+from interlock.agents.models.extras import Installation, current_installation, extra_hint
 
 ROOT = Path(__file__).parents[3]
 PYTHON = "/opt/my tools/bin/python"
@@ -103,6 +104,14 @@ except ModelUnavailable as unavailable:
     print(unavailable)
     print(unavailable.hint)
 """
+
+
+def test_the_installation_is_that_of_this_process() -> None:
+    installed = current_installation()
+
+    assert (installed.prefix, installed.executable) == (Path(sys.prefix), sys.executable)
+    assert installed.has_pip == (find_spec("pip") is not None)
+    assert extra_hint("driver", installed).startswith("Install it with: ")
 
 
 @pytest.mark.long

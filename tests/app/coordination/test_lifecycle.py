@@ -1,6 +1,7 @@
 """Being there: beginnings and ends, signs of life, messages, reservations over time; the clocks."""
 
 import time
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -21,6 +22,7 @@ from interlock.app.coordination.participants import end_participation, record_se
 from interlock.app.coordination.preflight import PreflightRequest, run_preflight
 from interlock.app.coordination.project_desk import open_desk, read_board
 from interlock.app.coordination.takeovers import TakeoverWish, clean_up_orphans, take_over
+from interlock.app.sessions.project_name import project_of
 from interlock.core.coordination.messages import MessageDraft
 from interlock.core.coordination.preflight import PreflightReport
 from interlock.core.coordination.records import (
@@ -32,8 +34,9 @@ from interlock.core.coordination.records import (
 from interlock.core.coordination.refusals import PathsHeld, UnknownMessage
 from interlock.core.ids import SessionId
 from interlock.core.project_stream import RowChange
+from interlock.workspace.projects.project_identity import locate_project
 from tests.app.callers.conversations import begun
-from tests.app.coordination.team import Team, expect, who
+from tests.app.coordination.team import Team, expect, git, who
 from tests.scenes import SettableClock
 
 
@@ -58,6 +61,26 @@ def test_an_end_is_recorded_once_and_sets_everything_free(team: Team) -> None:
     board = team.board()
     assert (board.live_reservations(), board.work[item.id].value.status) == ([], "open")
     assert team.preflight("Bo").active_sessions == ()
+
+
+def test_a_project_keeps_the_name_under_which_something_is_recorded(
+    app: App, tmp_path: Path
+) -> None:
+    """A better name comes with its first commit."""
+    used, unused = tmp_path / "used", tmp_path / "unused"
+    for root in (used, unused):
+        root.mkdir()
+        git(root, "init", "-q")
+    team = Team(app, used)
+    team.add("Write it")
+    assert app.reader.project_end(team.desk.project)[0] == 1
+    for root in (used, unused):
+        git(root, "commit", "-qm", "first", "--allow-empty")
+
+    assert project_of(team.process(), used) == (team.desk.project, used)
+    by_directory, by_history = locate_project(app.home, unused).likely
+    assert by_directory != by_history
+    assert project_of(team.process(), unused) == (by_history, unused)
 
 
 def test_a_day_of_nothing_adds_no_entries(team: Team) -> None:

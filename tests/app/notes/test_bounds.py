@@ -20,6 +20,7 @@ from interlock.app.notes.neighbourhood import (
     build_context,
     note_graph,
 )
+from interlock.app.notes.read import PAGE_CHARS, pages_of
 from interlock.app.notes.refusals import NoteChanged, SimilarNoteExists, TooManyFilterValues
 from interlock.app.notes.results import NoteContext, NoteGraph, NoteSearchResult
 from interlock.app.notes.search import (
@@ -39,6 +40,18 @@ from interlock.core.notes.edits import FindReplace, InsertAfter
 from tests.app.notes.desk import Desk
 
 SIZE_MAX = (DIFF_LINES_MAX + 3) * (LINE_CHARS_MAX + 1)
+
+
+def test_a_long_note_is_cut_into_pages_at_the_ends_of_lines() -> None:
+    lines = [f"line {number}\n" for number in range(PAGE_CHARS // 5)]
+    text = "".join([*lines, "x" * 2 * PAGE_CHARS, "\n", *lines])
+
+    pages = pages_of(text)
+
+    assert "".join(pages) == text
+    assert all(0 < len(page) <= PAGE_CHARS for page in pages)
+    in_two_lines = [page for page in pages[:-1] if not page.endswith("\n")]
+    assert len(in_two_lines) == 2, "only a line that is longer than a page"
 
 
 @pytest.fixture

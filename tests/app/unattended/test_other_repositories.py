@@ -5,9 +5,14 @@ from pathlib import Path
 import pytest
 
 from interlock.app.unattended.other_repositories import RepositoryRefused, settle_repositories
-from interlock.core.unattended.order import OtherRepository, Runner
+from interlock.app.unattended.worktrees import make_other_worktrees
+from interlock.core.ids import SessionId, WorkflowId
+from interlock.core.unattended.order import OtherRepository, Runner, UnattendedOrder
+from interlock.workspace.git.worktrees import GitFailed
 from tests.unattended_scene import make_repository
 from tests.workspace.git.test_state import run
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -81,3 +86,15 @@ def test_others_are_settled_with_their_tops_and_their_commits(place: Path) -> No
         OtherRepository("lib-2", str(place / "lib"), tip),
     )
     assert settle_repositories(place / "first", (), "claude-code") == ()
+
+
+def test_a_worktree_that_git_refuses_is_named_by_its_repository(place: Path) -> None:
+    web = OtherRepository("web", str(place / "web"))
+    lib = OtherRepository("lib", str(place / "lib"), "v9")
+    first = str(place / "first")
+    order = UnattendedOrder(
+        WorkflowId("line"), "Do it", first, "machine", "model", repositories=(web, lib)
+    )
+
+    with pytest.raises(GitFailed, match=r"^the repository `lib`: .*v9"):
+        make_other_worktrees(place / "home", SessionId("ses_0123456789abcdef"), order)

@@ -1,5 +1,7 @@
 """The shape of a workflow as data."""
 
+from inline_snapshot import snapshot
+
 from interlock.core.workflow import outline
 from interlock.core.workflow.compiler import Compilation, compile_content
 from interlock.core.workflow.outline import OutlinePiece, StepMark
@@ -17,6 +19,30 @@ FLOW = b"""{
      "outputContract": {"contractRef": "coding_handoff", "required": false}}
   ]
 }"""
+
+
+def test_the_drawing_names_conditions_and_leaves_open_what_may_be_skipped() -> None:
+    compiled = compile_content(FLOW)
+    assert isinstance(compiled, Compilation), compiled
+
+    assert outline.mermaid(compiled.pinned.workflow) == snapshot("""\
+flowchart TD
+  begin((start))
+  finish((done))
+  n1["Look"]
+  subgraph n2["Again, at most 3"]
+    n3["Do"]
+  end
+  n3 -. again .-> n3
+  n1 -->|`deep` is set and not false, 0 or empty| n3
+  n4{{"End"}}
+  n3 -->|`deep` is set and not false, 0 or empty| n4
+  n1 -->|`deep` is set and not false, 0 or empty| n4
+  begin --> n1
+  n4 --> finish
+  n3 --> finish
+  n1 --> finish\
+""")
 
 
 def test_the_pieces_are_nested_and_say_what_their_titles_do_not() -> None:

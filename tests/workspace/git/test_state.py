@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from interlock.workspace.git import state
+from interlock.workspace.git.commits import is_reachable
 from interlock.workspace.git.state import GitState
 
 
@@ -44,6 +45,21 @@ def test_branch_and_commit_are_those_that_git_reports(
     seen = state.observe(repository / "deep" / "down")
 
     assert seen == GitState(branch, run(repository, "rev-parse", "HEAD"))
+
+
+def test_a_commit_is_reachable_as_long_as_head_or_a_ref_has_it(
+    repository: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    run(repository, "checkout", "-q", "--detach")
+    run(repository, "commit", "-q", "--allow-empty", "-m", "two")
+    made = run(repository, "rev-parse", "HEAD")
+
+    assert is_reachable(repository, made) is True, "from HEAD alone"
+    run(repository, "checkout", "-q", "main")
+    assert is_reachable(repository, made) is False
+    run(repository, "tag", "two", made)
+    assert is_reachable(repository, made) is True
+    assert is_reachable(tmp_path_factory.mktemp("plain"), made) is None
 
 
 def test_a_linked_worktree_has_a_branch_of_its_own(repository: Path, tmp_path: Path) -> None:

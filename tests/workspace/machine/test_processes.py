@@ -83,15 +83,19 @@ def test_what_ps_says_is_read() -> None:
 
 
 def test_the_command_line_of_a_process_is_read(way: str) -> None:
+    program = "print(flush=True);input()"  # `ps` shows words
     child = subprocess.Popen(
-        [sys.executable, "-c", "input()", "one", "two"],
+        [sys.executable, "-c", program, "one", "two"],
         stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         start_new_session=True,
     )
+    assert child.stdout is not None
+    child.stdout.readline()  # Linux shows the command line only some time after `exec`
     (found,) = processes.running_processes([child.pid])
 
     has_terminal, words = processes.terminal_and_words(found)
     child.communicate(b"\n")
 
-    assert (has_terminal, words) == (False, (sys.executable, "-c", "input()", "one", "two")), way
+    assert (has_terminal, words) == (False, (sys.executable, "-c", program, "one", "two")), way
     assert processes.terminal_and_words(found) == (False, ())
