@@ -277,25 +277,29 @@ def test_code_signals_and_the_closing_line_pass(tmp_path: Path) -> None:
     process.stdout.close()
 
 
-def test_a_signal_reaches_a_command_that_started_before_its_wrapper_could_hand_on_signals(
+def test_a_signal_that_arrives_just_before_the_wrapper_waits_reaches_the_command(
     tmp_path: Path,
 ) -> None:
+    """No Python runs between the signal and the wait, so a handler would run after the wait."""
     started = tmp_path / "scratch" / "started"
-    early = f"""
-import os, signal, sys, time
+    signalled = f"""
+import ctypes, functools, operator, os, signal, sys, time
 from interlock.sandbox import command
-hand_on_signals = command._hand_on_signals
-def hand_on_late(child):
-    while not os.path.exists({str(started)!r}):
-        time.sleep(0.01)
-    os.kill(os.getpid(), signal.SIGTERM)
-    hand_on_signals(child)
-command._hand_on_signals = hand_on_late
+def after_signal(wait):
+    signals = [functools.partial(ctypes.PyDLL(None).kill, os.getpid(), signal.SIGTERM)]
+    def signal_and_wait(*arguments):
+        while not os.path.exists({str(started)!r}):
+            time.sleep(0.01)
+        calls = [signals.pop()] if signals else []
+        return [*map(operator.call, [*calls, functools.partial(wait, *arguments)])][-1]
+    return signal_and_wait
+os.waitpid = after_signal(os.waitpid)
+command.signals.sigwait = after_signal(command.signals.sigwait)
 """
     text = f"trap 'exit 7' TERM; touch {started}; sleep {unique_seconds()} & wait"
     python, option, wrapper, given = Place(tmp_path).command("/bin/sh", "-c", text)
 
-    done = subprocess.run([python, option, early + wrapper, given], check=False)
+    done = subprocess.run([python, option, signalled + wrapper, given], check=False)
 
     assert done.returncode == 7
 

@@ -30,8 +30,8 @@ OFF = "off"
 VARIABLE = "INTERLOCK_SANDBOX"
 """Set inside to the level."""
 EXIT_CANNOT_START, EXIT_NOT_FOUND, EXIT_SIGNAL_BASE = 126, 127, 128
-_FORWARDED = (signals.SIGHUP, signals.SIGTERM, signals.SIGUSR1, signals.SIGUSR2)
 _FROM_TERMINAL = (signals.SIGINT, signals.SIGQUIT)
+_FORWARDED = (signals.SIGHUP, signals.SIGTERM, signals.SIGUSR1, signals.SIGUSR2, *_FROM_TERMINAL)
 _GRACE_STEPS, _GRACE_STEP_SECONDS = 20, 0.01
 _END_SECONDS = 0.5
 """How long a command that is ended has for it."""
@@ -87,8 +87,10 @@ def run_command(
     confinement.adopt_orphans()
     wrapper = os.getpid()
     own_end, other_end = metadata_broker.make_channel()
-    # A signal that comes before it can be handed on waits, or it would end the wrapper alone.
-    unblocked = signals.pthread_sigmask(signals.SIG_BLOCK, (*_FORWARDED, *_FROM_TERMINAL))
+    # `_wait` takes them one by one: a handler runs too late if a signal arrives just before
+    # `waitpid`, which it then does not interrupt.
+    unblocked = signals.pthread_sigmask(signals.SIG_BLOCK, (*_FORWARDED, signals.SIGCHLD))
+    signals.signal(signals.SIGCHLD, signals.SIG_DFL)  # it does not arrive if it is ignored
     child = os.fork()
     if child == 0:
         signals.pthread_sigmask(signals.SIG_SETMASK, unblocked)
@@ -96,13 +98,12 @@ def run_command(
         reach = None if level == OFF else boundary
         _start_confined(words, environment, reach, abi, other_end, work=work)
     other_end.close()
-    _hand_on_signals(child)
-    signals.pthread_sigmask(signals.SIG_SETMASK, unblocked)
     if lifeline is not None:
         _thread.start_new_thread(_end_with, (lifeline,))
     metadata_broker.serve(own_end, boundary.writable)
     code = _wait(child)
     _end_descendants()
+    signals.pthread_sigmask(signals.SIG_SETMASK, unblocked)
     if code and closing_line:
         sys.stderr.flush()
         os.write(2, f"{closing_line}\n".encode())
@@ -203,14 +204,6 @@ def _object_directory() -> str:
     return f"{folder}/.git/objects"
 
 
-def _hand_on_signals(child: int) -> None:
-    for number in _FORWARDED:
-        signals.signal(number, lambda received, _: _send(child, received))
-    for number in _FROM_TERMINAL:  # from a terminal they reach the command by themselves
-        is_sent = os.isatty(0)
-        signals.signal(number, lambda received, _, s=is_sent: None if s else _send(child, received))
-
-
 def _send(process: int, number: int) -> None:
     try:
         os.kill(process, number)
@@ -219,15 +212,30 @@ def _send(process: int, number: int) -> None:
 
 
 def _wait(child: int) -> int:
+    """Wait for the end of the command, and forward signals to it meanwhile."""
+    is_terminal = os.isatty(0)
     while True:
-        process, status = os.waitpid(-1, os.WUNTRACED)
+        number = signals.sigwait((*_FORWARDED, signals.SIGCHLD))
+        if number == signals.SIGCHLD:
+            code = _reap(child)
+            if code is not None:
+                return code
+        elif not (is_terminal and number in _FROM_TERMINAL):  # they reach the command by themselves
+            _send(child, number)
+
+
+def _reap(child: int) -> int | None:
+    """Take what has ended or stopped. Return the exit code of the command if it has ended."""
+    while True:
+        process, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED)
+        if process == 0:
+            return None
         if process != child:
             continue  # an orphan that was adopted
-        if os.WIFSTOPPED(status):
-            os.kill(os.getpid(), signals.SIGSTOP)  # and with the wrapper, it goes on
-            _send(child, signals.SIGCONT)
-            continue
-        return os.waitstatus_to_exitcode(status)
+        if not os.WIFSTOPPED(status):
+            return os.waitstatus_to_exitcode(status)
+        os.kill(os.getpid(), signals.SIGSTOP)  # and with the wrapper, it goes on
+        _send(child, signals.SIGCONT)
 
 
 def _end_descendants() -> None:
@@ -235,7 +243,7 @@ def _end_descendants() -> None:
 
     A shell does not wait for the far end of `>(…)`, which may still have something to print.
     """
-    for number in (*_FORWARDED, *_FROM_TERMINAL):
+    for number in _FORWARDED:
         signals.signal(number, signals.SIG_IGN)
     for _ in range(_GRACE_STEPS):
         try:
