@@ -106,8 +106,15 @@ class GitHubForge:
             pages = calls.pages(f"{_path(repository)}/pulls", _Pull, query, etag)
             return collect_changes(pages, since)
 
-    def find_request(self, repository: str, source_branch: str) -> ForgeRequest | None:
-        return self._find(repository, source_branch)
+    def find_request(
+        self, repository: str, source_branch: str, open_into: str = ""
+    ) -> ForgeRequest | None:
+        """Return the newest request from a branch, or the one that is open into another."""
+        head = f"{path_parts(repository)[0]}:{source_branch}"
+        query = {"state": "all", "head": head, "sort": "created", "direction": "desc"}
+        with self._api.calls() as calls:
+            pages = calls.pages(f"{_path(repository)}/pulls", _Pull, query)
+            return find_request(pages, source_branch, open_into)
 
     def open_request(
         self,
@@ -130,8 +137,9 @@ class GitHubForge:
             with self._api.calls() as calls:
                 return calls.post(f"{_path(repository)}/pulls", _Pull, content).as_request()
         except ForgeFailed as failure:
-            is_doubtful = failure.status == _ALREADY_THERE
-            present = self._find(repository, source_branch, target_branch) if is_doubtful else None
+            present = None
+            if failure.status == _ALREADY_THERE:
+                present = self.find_request(repository, source_branch, target_branch)
             if present is None:
                 raise
             return present
@@ -152,16 +160,6 @@ class GitHubForge:
     def default_branch(self, repository: str) -> str:
         with self._api.calls() as calls:
             return calls.get(_path(repository), _HostedRepository).default_branch
-
-    def _find(
-        self, repository: str, source_branch: str, open_into: str = ""
-    ) -> ForgeRequest | None:
-        """Return the newest request from a branch, or the one that is open into another."""
-        head = f"{path_parts(repository)[0]}:{source_branch}"
-        query = {"state": "all", "head": head, "sort": "created", "direction": "desc"}
-        with self._api.calls() as calls:
-            pages = calls.pages(f"{_path(repository)}/pulls", _Pull, query)
-            return find_request(pages, source_branch, open_into)
 
 
 def _path(repository: str) -> str:

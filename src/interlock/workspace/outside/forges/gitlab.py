@@ -107,8 +107,15 @@ class GitLabForge:
             pages = calls.pages(f"{_path(repository)}/merge_requests", _MergeRequest, query, etag)
             return collect_changes(pages, since)
 
-    def find_request(self, repository: str, source_branch: str) -> ForgeRequest | None:
-        return self._find(repository, source_branch)
+    def find_request(
+        self, repository: str, source_branch: str, open_into: str = ""
+    ) -> ForgeRequest | None:
+        """Return the newest request from a branch, or the one that is open into another."""
+        query = {"state": "all", "scope": "all", "source_branch": source_branch}
+        query |= {"order_by": "created_at", "sort": "desc"}
+        with self._api.calls() as calls:
+            pages = calls.pages(f"{_path(repository)}/merge_requests", _MergeRequest, query)
+            return find_request(pages, source_branch, open_into)
 
     def open_request(
         self,
@@ -131,8 +138,9 @@ class GitLabForge:
             with self._api.calls() as calls:
                 return calls.post(path, _MergeRequest, content).as_request()
         except ForgeFailed as failure:
-            is_doubtful = failure.status == _ALREADY_THERE
-            present = self._find(repository, source_branch, target_branch) if is_doubtful else None
+            present = None
+            if failure.status == _ALREADY_THERE:
+                present = self.find_request(repository, source_branch, target_branch)
             if present is None:
                 raise
             return present
@@ -156,21 +164,6 @@ class GitLabForge:
     def default_branch(self, repository: str) -> str:
         with self._api.calls() as calls:
             return calls.get(_path(repository), _HostedProject).default_branch or ""
-
-    def _find(
-        self, repository: str, source_branch: str, open_into: str = ""
-    ) -> ForgeRequest | None:
-        """Return the newest request from a branch, or the one that is open into another."""
-        query = {
-            "state": "all",
-            "scope": "all",
-            "source_branch": source_branch,
-            "order_by": "created_at",
-            "sort": "desc",
-        }
-        with self._api.calls() as calls:
-            pages = calls.pages(f"{_path(repository)}/merge_requests", _MergeRequest, query)
-            return find_request(pages, source_branch, open_into)
 
 
 def _without_quick_actions(text: str) -> str:
