@@ -63,6 +63,7 @@ async def follow_late(self, board, **named):
     await follow(self, board, **named)
 
 process.Driver._follow, process.TICK_SECONDS = follow_late, 0.1
+process.STALL_TICKS_MAX = 10_000  # it looks as if it hung
 raise SystemExit(__main__.main())
 """
 """A driver that follows a board only after all work that it had has ended."""
