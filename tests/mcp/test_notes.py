@@ -243,6 +243,7 @@ REFUSED: list[tuple[str, dict[str, Any]]] = [
     ("edit_note", {"identifier": "n", "metadata": 5, "page": []}),
     ("edit_note", {"identifier": "n"}),
     ("edit_note", {"identifier": "n", "content": "x", "metadata": {"status": "done"}}),
+    ("edit_note", {"identifier": "n", "replaceSubsections": True, "metadata": {"status": "done"}}),
     ("edit_note", {}),
     ("edit_note", {"identifier": 5, "operation": 5, "content": 5, "metadata": 5}),
     ("edit_note", {"identifier": "m", "operation": "append", "content": "x"}),

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 from msgspec.structs import replace
@@ -297,6 +297,7 @@ def test_a_failing_world_is_an_answer_and_not_a_hang(
         | st.dictionaries(st.text(), st.text(), max_size=2),
     ),
 )
+@example("start_workflow", {"goal": ""})
 def test_any_arguments_have_an_answer_that_is_not_our_bug(
     agent: Agent, tool: str, arguments: dict[str, object]
 ) -> None:

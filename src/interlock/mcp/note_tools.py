@@ -154,8 +154,9 @@ _PLACEHOLDERS: Final[dict[str, tuple[str, ArgumentName]]] = {
     "<text>": ("findText", "find"),
     "<content>": ("content", "content"),
 }
-# Sent for arguments that mean nothing, by clients that fill in every property of a schema.
-_UNSET_VALUES: Final = (None, "", False, 1)
+# Clients that fill in every property of a schema send these. Each counts for its argument only:
+# `True` equals 1.
+_DEFAULTS: Final[dict[str, Json]] = {"replaceSubsections": False, "expectedReplacements": 1}
 
 
 def read_first_call(sent_arguments: Mapping[str, Json]) -> SuggestedCall:
@@ -173,7 +174,7 @@ def _suggest_edit_call(sent_arguments: Mapping[str, Json]) -> SuggestedCall | No
     present: set[ArgumentName] = {
         argument
         for name, argument in _EDIT_ARGUMENTS.items()
-        if sent_arguments.get(name) not in _UNSET_VALUES
+        if sent_arguments.get(name) not in (None, "", _DEFAULTS.get(name))
     }
     operation_name = sent_arguments.get("operation")
     if operation_name is None and not present and sent_arguments.get("metadata"):

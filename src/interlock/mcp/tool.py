@@ -90,6 +90,9 @@ class Tool(msgspec.Struct, Generic[Arguments], frozen=True, dict=True):
         """The example call with the arguments sent filled in, or the call that must come first."""
         if self.suggest_call and (call := self.suggest_call(sent_arguments)):
             return call
-        return SuggestedCall(
-            self.name, {**schema.example_arguments(self.input_schema), **sent_arguments}
-        )
+        arguments = schema.example_arguments(self.input_schema)
+        for name, value in sent_arguments.items():
+            # A required text that is blank would be refused.
+            if name not in arguments or not isinstance(value, str) or value.strip():
+                arguments[name] = value
+        return SuggestedCall(self.name, arguments)

@@ -119,8 +119,6 @@ def _start_workflow(app: App, arguments: StartArguments) -> ToolResult:
         return _answer_result(app, outcome)
     sent: dict[str, Json] = msgspec.to_builtins(arguments)
     sent_arguments = {name: value for name, value in sent.items() if value is not None}
-    if not arguments.goal.strip():
-        del sent_arguments["goal"]
     match outcome:
         case RunCannotBegin(var=""):
             return refusal_result(outcome.explain(), None)
