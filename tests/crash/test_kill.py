@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from interlock.app.context import open_app
+from interlock.core.workflow.definition import STEPS_MAX
 from tests.crash.acknowledged_steps import ROUNDS, check, project_with_line
 from tests.crash.agents import CALLS_MAX, PipeAgent, last_words
 from tests.effort import seeded
@@ -35,12 +36,13 @@ def test_what_was_acknowledged_survives_kill_9(
 ) -> None:
     rounds = ROUNDS if engine == "sqlite" else ROUNDS // 5  # starting takes twice as long there
     seed, chance = seeded()
-    project_with_line(tmp_path, steps=ROUNDS_TIMES_MAX * rounds * CALLS_MAX + 1)
+    rounds_max = min(ROUNDS_TIMES_MAX * rounds, (STEPS_MAX - 1) // CALLS_MAX)
+    project_with_line(tmp_path, steps=rounds_max * CALLS_MAX + 1)
     agent = PipeAgent(home, tmp_path)
 
     in_flight, played = 0, 0
     # Whether a kill hits a call is chance: on a busy machine it may take more of them.
-    while played < rounds or (not in_flight and played < ROUNDS_TIMES_MAX * rounds):
+    while played < rounds or (not in_flight and played < rounds_max):
         in_flight += killed(agent, chance)
         played += 1
 

@@ -158,14 +158,18 @@ def test_a_step_that_only_reads_cannot_write_and_the_next_one_can(tmp_path: Path
 
 
 def test_a_tool_that_cannot_be_run_is_told_to_the_model(busy_stage: Stage) -> None:
-    until_removed = f"while [ -e $PWD/README.md ]; do sleep 0.05; done; echo {unique_seconds()}"
+    until_removed = "here=$PWD; touch started; while [ -e $here/README.md ]; do sleep 0.05; done"
     turns = [
         call("Bash", command=until_removed),
         call("Bash", command="true"),
         call("Read", file_path="README.md"),
     ]
     session = busy_stage.order(workflow="one", script=one_step(*turns))
-    busy_stage.wait_until(lambda: bool(processes_of(until_removed)), "its first command", session)
+
+    def has_started() -> bool:
+        return (busy_stage.worktree(session) / "started").exists()
+
+    busy_stage.wait_until(has_started, "its first command", session)
     # All at once: while files are deleted one by one, the sandbox may put back what it guards.
     busy_stage.worktree(session).rename(busy_stage.home / "removed")
 

@@ -100,11 +100,14 @@ class ForeignFile:
         approval = {"kind": kind, **self._some(condition=self._condition)}
         return self._one(*BOOLEANS, self._condition(), approval)
 
-    def _criterion(self, depth: int = 0) -> Doc:
+    def _criterion(self, depth: int = 0, *, is_negated: bool = False) -> Doc:
         if depth < 3 and self._random.random() < 0.3:
             name = self._one("and", "or", "not")
-            inner = self._criterion(depth + 1)
-            return {name: inner if name == "not" else [inner, self._criterion(depth + 1)]}
+            inner = self._criterion(depth + 1, is_negated=is_negated or name == "not")
+            if name != "not":
+                return {name: [inner, self._criterion(depth + 1, is_negated=is_negated)]}
+            # Negated twice, it demands a text that no example can have.
+            return inner if is_negated else {name: inner}
         irrelevant = self._some(value=self._text, min=lambda: 3, flags=lambda: "i")
         message = self._one("", "Say more.")
         rule = {**irrelevant, "message": message, **self._one(*RULES)}
