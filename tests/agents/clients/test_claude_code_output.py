@@ -152,6 +152,20 @@ def test_a_provider_that_is_asked_again_is_told() -> None:
     assert retry.wait_ms > 0
 
 
+def test_a_result_of_several_blocks_is_one_text() -> None:
+    blocks = [{"type": "text", "text": "one"}, {"type": "image", "source": {}}]
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": blocks}
+    lines = [
+        message("m1", {"type": "tool_use", "id": "t1", "name": "Read", "input": {}}),
+        line_of(type="user", message={"content": [result]}),
+    ]
+
+    _, answered = read(b"\n".join(lines))
+
+    assert isinstance(answered, ClientToolResults)
+    assert [reply.text for reply in answered.message.results] == ["one\n[image]"]
+
+
 def test_a_resumed_conversation_costs_what_came_on_top() -> None:
     *_, end = read(recording("work"), ClaudeCodeOutput(spent_micros=10_000))
 

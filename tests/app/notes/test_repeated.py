@@ -44,6 +44,17 @@ def test_the_same_call_within_a_minute_is_carried_out_once(desk: Desk) -> None:
     assert path.read_text() == "text\nline\nline\nline\n"
 
 
+def test_a_note_that_was_moved_is_not_moved_again(desk: Desk) -> None:
+    desk.file("n.md", "text\n")
+    call = request_key("move_note", "somebody", ["n", "other.md"], None)
+
+    first = rename_note(desk.app, desk.notes, "n", "other.md", call)
+
+    assert isinstance(first, NoteChangeResult)
+    assert rename_note(desk.app, desk.notes, "n", "other.md", call) == first
+    assert desk.read("other.md").text == "text\n"
+
+
 def test_a_named_call_is_carried_out_once_for_ever_and_names_nothing_else(desk: Desk) -> None:
     clock = SettableClock()
     at = Desk(msgspec.structs.replace(desk.app, clock=clock), desk.root)
