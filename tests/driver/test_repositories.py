@@ -85,7 +85,7 @@ def test_a_branch_that_was_left_is_told_by_its_repository_and_the_others_are_com
 ) -> None:
     with WideStage(tmp_path) as stage:
         turns = [
-            call("Bash", command="git symbolic-ref HEAD refs/heads/main; touch new", repo="web"),
+            call("Bash", command="git checkout -q --detach; touch new", repo="web"),
             call("Write", file_path="api.txt", content="api\n"),
         ]
         session = stage.order_both(script=one_step(*turns))

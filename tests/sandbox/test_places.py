@@ -3,14 +3,15 @@
 import os
 import shutil
 import subprocess
+import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from interlock.sandbox import plain_files
 from interlock.sandbox.confinement import ABI_MIN, landlock_abi
 from interlock.sandbox.scratch import ScratchUnsafe, scratch_directory
-from interlock.sandbox.worktree import link_files, own_git_directory
+from interlock.sandbox.worktree import WorktreeUnsafe, own_git_directory, worktree_boundary
 from tests.sandbox.sandboxed import Place
 from tests.unprivileged import NOBODY
 
@@ -65,11 +66,12 @@ def test_a_worktree_names_its_repository_and_nothing_else(tmp_path: Path) -> Non
     for base in ("fake", f"{place.scratch}/fake", f"{project}/.git/objects/fake"):
         for link in (f"{base}/worktrees/n", base, "/", str(place.outside)):
             text = forged.format(base=base, link=link)
-            place.run("/bin/sh", "-c", text, worktree=linked, cwd=linked)
+            # As if the wrapper had been killed before it could put the link back.
+            subprocess.run(["/bin/sh", "-c", text], cwd=linked, check=False)
             place.run("/bin/sh", "-c", f"echo x > {place.outside}/new", worktree=linked, cwd=linked)
             assert list(place.outside.iterdir()) == [], text
     for text in ("mkfifo", "ln -s /dev/zero", "ln -s .git", "printf '\\377\\0' >"):
-        place.run("/bin/sh", "-c", f"rm -rf .git; {text} .git", worktree=linked, cwd=linked)
+        subprocess.run(["/bin/sh", "-c", f"rm -rf .git; {text} .git"], cwd=linked, check=True)
         assert own_git_directory(linked) is None, "it is neither believed nor waited for"
 
 
@@ -102,25 +104,114 @@ def test_git_moves_only_the_branches_beside_the_one_that_is_given(tmp_path: Path
     assert refused.returncode != 0
 
 
-def test_the_files_by_which_git_finds_its_settings_are_put_back(tmp_path: Path) -> None:
+BRANCH = "interlock/one/work"
+
+
+@pytest.mark.parametrize("branch", [None, BRANCH])
+def test_the_files_by_which_git_finds_its_settings_are_put_back(
+    tmp_path: Path, branch: str | None
+) -> None:
     """Git that is run outside would do what other settings say."""
     place = Place(tmp_path)
-    _, linked = _project_with_worktree(tmp_path, "linked")
+    _, linked = _project_with_worktree(tmp_path, BRANCH)
     own = own_git_directory(linked)
     assert own
-    for text in (
-        "rm .git; git init -q .; git config core.fsmonitor evil",
-        "rm .git; ln -s /etc/passwd .git; chmod 555 .",
-        f"echo {place.outside} > {own}/commondir; echo /nowhere > {own}/gitdir",
-        f"echo '[core] fsmonitor = evil' > {own}/config.worktree; rm {own}/commondir",
+    files = [linked / ".git", *(own / name for name in ("HEAD", "gitdir", "commondir"))]
+    before = {path: path.read_bytes() for path in files}
+    for text, count in (
+        ("rm .git; git init -q .; git config core.fsmonitor evil", 1),
+        ("rm .git; ln -s /etc/passwd .git; chmod 555 .", 1),
+        (f"echo {place.outside} > {own}/commondir; echo /nowhere > {own}/gitdir", 2),
+        (f"echo '[core] fsmonitor = evil' > {own}/config.worktree; rm {own}/commondir", 2),
+        (f"ln -sf {place.outside}/new {own}/index; ln -sf {place.outside}/new {own}/HEAD", 2),
     ):
-        kept = link_files(linked)
-        before = {path: plain_files.read_plain_file(path) for path in kept}
-        place.run("/bin/sh", "-c", text, worktree=linked, cwd=linked)
+        run = partial(place.run, worktree=linked, cwd=linked, branch=branch)
+        done = run("/bin/sh", "-c", text)
 
-        assert plain_files.put_back(kept), text
-        assert {path: plain_files.read_plain_file(path) for path in kept} == before
-        assert plain_files.put_back(kept) == []
+        assert done.stderr.count("git finds its settings") == count, done.stderr
+        assert {path: path.read_bytes() for path in files} == before
+        assert not (own / "config.worktree").exists()
+        assert not (own / "index").is_symlink()
+        assert run("git", "reset", "-q").stderr == ""
+
+
+def test_a_worktree_stays_on_its_branch_but_may_look_at_any_commit(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    _, linked = _project_with_worktree(tmp_path, BRANCH)
+    run = partial(place.run, worktree=linked, cwd=linked, branch=BRANCH)
+
+    assert run("git", "checkout", "-q", "--detach").stderr == ""
+    assert run("git", "checkout", "-q", BRANCH).stderr == ""
+    switched = run("git", "symbolic-ref", "HEAD", "refs/heads/main")
+
+    assert "was put back" in switched.stderr
+    assert run("git", "symbolic-ref", "HEAD").stdout == f"refs/heads/{BRANCH}\n"
+
+
+def test_the_command_puts_the_link_of_a_worktree_back(tmp_path: Path) -> None:
+    _, linked = _project_with_worktree(tmp_path, BRANCH)
+    before = (linked / ".git").read_bytes()
+    words = ["sandbox", "run", "--level", "workspace", "--worktree", str(linked)]
+
+    done = subprocess.run(
+        [sys.executable, "-m", "interlock", *words, "--", "/bin/sh", "-c", "rm .git; git init"],
+        cwd=linked,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert f"`{linked}/.git` was put back" in done.stderr
+    assert (linked / ".git").read_bytes() == before
+
+
+def test_a_file_that_cannot_be_put_back_changes_no_exit_code(tmp_path: Path) -> None:
+    """Somebody else removes the worktree while a command runs in it."""
+    place = Place(tmp_path)
+    project, linked = _project_with_worktree(tmp_path, BRANCH)
+    text = f"echo; while [ -e {linked}/.git ]; do sleep 0.01; done; exit 7"
+    command = place.command("/bin/sh", "-c", text, worktree=linked, branch=BRANCH)
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        words = ["git", "worktree", "remove", "--force", str(linked)]
+        subprocess.run(words, cwd=project, check=True)
+        _, said = process.communicate()
+
+    assert process.returncode == 7
+    assert f"`{linked}/.git` could not be put back: No such file or directory" in said
+
+
+def test_directories_in_place_of_a_file_are_removed_also_if_they_are_closed(
+    tmp_path: Path,
+) -> None:
+    place = Place(tmp_path)
+    _, linked = _project_with_worktree(tmp_path, BRANCH)
+    own = own_git_directory(linked)
+    text = f"rm {own}/HEAD; mkdir -p {own}/HEAD/a; touch {own}/HEAD/a/b; chmod 0 {own}/HEAD/a"
+
+    done = place.run("/bin/sh", "-c", text, worktree=linked, cwd=linked, branch=BRANCH)
+
+    assert f"`{own}/HEAD` was put back" in done.stderr
+    assert Path(f"{own}/HEAD").read_text() == f"ref: refs/heads/{BRANCH}\n"
+
+
+def test_a_worktree_whose_link_leads_elsewhere_is_refused(tmp_path: Path) -> None:
+    """As one is whose wrapper was killed before it could put the link back."""
+    project, linked = _project_with_worktree(tmp_path, BRANCH)
+    (linked / ".git").unlink()
+    subprocess.run(["git", "init", "-q", str(linked)], check=True)
+    boundary = partial(
+        worktree_boundary, linked, scratch=str(tmp_path / "s"), hidden="/hidden", branch=BRANCH
+    )
+
+    with pytest.raises(WorktreeUnsafe, match="remove it, and run `git worktree repair` in the"):
+        boundary()
+
+    shutil.rmtree(linked / ".git")
+    subprocess.run(["git", "worktree", "repair"], cwd=project, check=True)
+    assert str(project / ".git" / "objects") in boundary().writable
 
 
 def test_what_the_user_signs_in_with_is_not_read_from_beside_a_tool_or_git(

@@ -87,7 +87,7 @@ def _run_confined(words: list[str], home: str, mode: str, text: str, *, wants_ne
 def _run_unattended(words: list[str], home: str, mode: str, text: str, place: str) -> int:
     from pathlib import Path  # noqa: PLC0415 (where nobody attends, nobody waits for an import)
 
-    from interlock.sandbox import plain_files, scratch, worktree  # noqa: PLC0415 (as above)
+    from interlock.sandbox import scratch, worktree  # noqa: PLC0415 (as above)
 
     if not _can_confine("nobody attends it"):
         return EXIT_NOT_RUN
@@ -109,10 +109,7 @@ def _run_unattended(words: list[str], home: str, mode: str, text: str, place: st
     os.environ["HOME"] = f"{boundary.scratch}/tmp"  # where tools keep what they insist on keeping
     written = "only $TMPDIR" if mode else "only the worktree and $TMPDIR"
     closing_line = f"interlock: here {written} can be written, and there is no network."
-    links = worktree.link_files(Path(place))
-    code = _run(words, boundary, "workspace", text, closing_line)
-    plain_files.put_back(links)  # git will be run outside, and would do what they say
-    return _exit_as(code)
+    return _exit_as(_run(words, boundary, "workspace", text, closing_line))
 
 
 def _can_confine(reason: str) -> bool:

@@ -11,7 +11,7 @@ import os
 import sys
 import time
 
-from interlock.sandbox import confinement, metadata_broker
+from interlock.sandbox import confinement, metadata_broker, plain_files
 from interlock.sandbox.confinement import Boundary, ConfinementFailed
 from interlock.sandbox.metadata_broker import Channel
 
@@ -103,6 +103,8 @@ def run_command(
     metadata_broker.serve(own_end, boundary.writable)
     code = _wait(child)
     _end_descendants()
+    for path, outcome in plain_files.put_back(boundary.guarded_files).items():
+        _say(f"`{path}` {outcome} (git finds its settings and its branch by it)")
     signals.pthread_sigmask(signals.SIG_SETMASK, unblocked)
     if code and closing_line:
         sys.stderr.flush()

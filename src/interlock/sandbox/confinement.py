@@ -13,6 +13,7 @@ import os
 from _struct import pack
 
 from interlock.sandbox import call_filter
+from interlock.sandbox.plain_files import GuardedFiles
 from interlock.sandbox.system_calls import IS_SUPPORTED, NUMBERS
 
 ABI_MIN = 3
@@ -51,6 +52,7 @@ class Boundary:
         readable: tuple[str, ...] | None = None,
         files: tuple[str, ...] = (),
         socket_families: tuple[int, ...] = (),
+        guarded_files: GuardedFiles | None = None,
     ) -> None:
         self.scratch = scratch
         """A private directory that exists, and lasts."""
@@ -62,6 +64,8 @@ class Boundary:
         self.files: tuple[str, ...] = (*files, "/proc/self/fd/1", "/proc/self/fd/2")
         """Single files that it may write."""
         self.socket_families = socket_families
+        self.guarded_files = guarded_files or {}
+        """Files that must be as given once the command has ended: those that lead git."""
 
 
 def landlock_abi() -> int:

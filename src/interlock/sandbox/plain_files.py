@@ -3,7 +3,13 @@
 import os
 from _stat import S_ISDIR, S_ISREG
 
+EXACT, COMMIT, PLAIN = "exact", "commit", "plain"
+"""What a file may be beside its content: nothing, the id of a commit, or any plain file."""
 _BYTES_MAX = 64 * 1024
+_COMMIT_LENGTHS, _HEXADECIMAL = (40, 64), b"0123456789abcdef"
+
+GuardedFiles = dict[str, tuple[bytes | None, str]]
+"""What each file must be: a content, or None for no file; and what else it may be."""
 
 
 def read_plain_file(path: str) -> bytes | None:
@@ -18,30 +24,45 @@ def read_plain_file(path: str) -> bytes | None:
         os.close(file)
 
 
-def put_back(files: dict[str, bytes | None]) -> list[str]:
-    """Make these files be as given, where None is no file. Returns those that were not.
+def put_back(files: GuardedFiles) -> dict[str, str]:
+    """Make each file be as it must be. Returns what was done about those that were not.
 
     Their directories must be ones that cannot have been replaced, and nobody may be writing.
-
-    Raises:
-        OSError: one could not be put back.
     """
-    changed = [path for path, content in files.items() if _differs(path, content)]
-    for path in changed:
-        folder, content = path.rpartition("/")[0], files[path]
-        os.chmod(folder, os.stat(folder).st_mode | 0o700)
-        if os.path.lexists(path):
-            _remove(path)
-        if content is not None:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-            file = os.open(path, flags, 0o644)
-            os.write(file, content)
-            os.close(file)
-    return changed
+    done: dict[str, str] = {}
+    for path, (content, other) in files.items():
+        if not _differs(path, content, other):
+            continue
+        try:
+            _replace(path, content)
+        except OSError as error:
+            done[path] = f"could not be put back: {error.strerror}"
+        else:
+            done[path] = "was removed" if content is None else "was put back"
+    return done
 
 
-def _differs(path: str, content: bytes | None) -> bool:
-    return os.path.lexists(path) if content is None else read_plain_file(path) != content
+def _replace(path: str, content: bytes | None) -> None:
+    folder = path.rpartition("/")[0]
+    os.chmod(folder, os.stat(folder).st_mode | 0o700)
+    if os.path.lexists(path):
+        _remove(path)
+    if content is not None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        file = os.open(path, flags, 0o644)
+        os.write(file, content)
+        os.close(file)
+
+
+def _differs(path: str, content: bytes | None, other: str) -> bool:
+    if other == PLAIN:
+        return os.path.lexists(path) and not S_ISREG(os.lstat(path).st_mode)
+    present = read_plain_file(path)
+    if present is None:
+        return content is not None or os.path.lexists(path)
+    commit = present.removesuffix(b"\n")
+    is_commit = len(commit) in _COMMIT_LENGTHS and not commit.strip(_HEXADECIMAL)
+    return present != content and not (other == COMMIT and is_commit)
 
 
 def _remove(path: str) -> None:
@@ -50,4 +71,9 @@ def _remove(path: str) -> None:
         return
     from shutil import rmtree  # noqa: PLC0415 (rarely needed)
 
+    os.chmod(path, 0o700)
+    for folder, names, _ in os.walk(path):
+        for inner in (f"{folder}/{name}" for name in names):
+            if not os.path.islink(inner):
+                os.chmod(inner, 0o700)  # only root removes what is in a directory that is closed
     rmtree(path)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from interlock.sandbox.call_filter import AF_INET, AF_INET6
 from interlock.sandbox.confinement import Boundary
-from interlock.sandbox.plain_files import read_plain_file
+from interlock.sandbox.plain_files import COMMIT, EXACT, PLAIN, GuardedFiles, read_plain_file
 
 _SYSTEM_DIRECTORIES = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix"),
@@ -21,6 +21,11 @@ _SECRET_DIRECTORIES = ("/run/user", "/run/secrets", "/run/credentials")
 _PROGRAM_DIRECTORIES = {"bin", "sbin", "shims"}
 _SECRET_NAMES = ("credential", "token", "auth", "secret", "config", "netrc")
 """Parts of the names of files beside a tool that may hold what the user signs in with."""
+
+_NOT_GENUINE = (
+    "`{root}/.git` no longer leads to git's directory for this worktree: remove it, and run"
+    " `git worktree repair` in the repository, which restores the link"
+)
 
 
 class WorktreeUnsafe(Exception):
@@ -41,12 +46,17 @@ def worktree_boundary(
     slash, none at all.
 
     Raises:
-        WorktreeUnsafe: the data home is in one.
+        WorktreeUnsafe: the data home is in one; or there is a branch, and git's directory for one
+            is not found by its link.
     """
     home, written, read = Path.home(), list[str](), list[str]()
+    guarded: GuardedFiles = {}
     for root in (worktree.resolve() for worktree in worktrees):
         if Path(hidden).is_relative_to(root):
             raise WorktreeUnsafe(f"Interlock's own directory (`{hidden}`) is in `{root}`")
+        if branch and own_git_directory(root) is None:
+            raise WorktreeUnsafe(_NOT_GENUINE.format(root=root))
+        guarded |= guarded_files(root, branch)
         written_by_git, read_by_git = git_directories(root, branch)
         written += (str(root), *written_by_git)
         read += read_by_git
@@ -60,6 +70,7 @@ def worktree_boundary(
         writable=("/dev/shm", *(written if is_written else ())),
         readable=(*_SYSTEM_DIRECTORIES, *written, *read, *map(str, settings), *tools),
         socket_families=(AF_INET, AF_INET6) if has_network else (),
+        guarded_files=guarded,
     )
 
 
@@ -102,16 +113,23 @@ def own_git_directory(worktree: Path) -> Path | None:
     return own if is_genuine and not own.is_relative_to(worktree) else None
 
 
-def link_files(worktree: Path) -> dict[str, bytes | None]:
-    """The files by which git finds its settings from a linked worktree, as they must stay.
+def guarded_files(worktree: Path, branch: str | None = None) -> GuardedFiles:
+    """The files by which git finds its settings and its branch from a linked worktree.
 
-    They can be written inside. Whoever runs git outside would then run what they name.
+    They can be written inside. Git that is run outside would do what they name: run programs,
+    commit to another branch, or write an index elsewhere. Detached, HEAD names a commit.
     """
     own = own_git_directory(worktree.resolve())
     if own is None:
         return {}
     paths = (f"{worktree.resolve()}/.git", f"{own}/gitdir", f"{own}/config.worktree")
-    return {f"{own}/commondir": b"../..\n", **{path: read_plain_file(path) for path in paths}}
+    exact = {f"{own}/commondir": b"../..\n", **{path: read_plain_file(path) for path in paths}}
+    head = f"ref: refs/heads/{branch}\n".encode() if branch else read_plain_file(f"{own}/HEAD")
+    return {
+        **{path: (content, EXACT) for path, content in exact.items()},
+        f"{own}/HEAD": (head, COMMIT if branch else PLAIN),
+        f"{own}/index": (None, PLAIN),
+    }
 
 
 def toolchains(search_path: str, home: Path) -> tuple[str, ...]:

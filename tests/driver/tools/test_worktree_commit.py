@@ -43,12 +43,32 @@ def test_no_other_branch_is_moved_whatever_head_stands_for(
     scene: Scene, level: Any, name: str
 ) -> None:
     before = rev(scene, name)
-    scene.call("Bash", command=f"git symbolic-ref HEAD {name}; echo x > new")
+    workplace = scene.workplace(level)
+    command = f"git symbolic-ref HEAD {name}; echo x > new"
+    done = scene.call("Bash", workplace=workplace, command=command)
+    assert "HEAD` was put back" in done.text
+
+    end = asyncio.run(commit_changes(workplace, "x"))
+
+    assert rev(scene, BRANCH) == end.commit
+    assert rev(scene, name) == before
+
+
+def test_nothing_is_committed_to_no_branch(scene: Scene) -> None:
+    scene.call("Bash", command="git checkout -q --detach; echo x > new")
 
     with pytest.raises(CommitFailed, match="HEAD is not the branch interlock/one/work"):
-        asyncio.run(commit_changes(scene.workplace(level), "x"))
+        asyncio.run(commit_changes(scene.workplace(), "x"))
 
-    assert rev(scene, name) == before
+
+@needs_landlock
+def test_nothing_is_committed_in_a_worktree_whose_link_leads_elsewhere(scene: Scene) -> None:
+    """As it does if what stands beside a command was killed before it could put the link back."""
+    (scene.worktree / ".git").unlink()
+    subprocess.run(["git", "init", "-q", str(scene.worktree)], check=True)
+
+    with pytest.raises(PermissionError, match="no longer leads to git's directory"):
+        asyncio.run(commit_changes(scene.workplace(), "x"))
 
 
 @needs_landlock

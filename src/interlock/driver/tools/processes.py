@@ -19,7 +19,7 @@ import msgspec
 import interlock
 from interlock.driver.tools.tool import Workplace
 from interlock.sandbox.command import OFF
-from interlock.sandbox.worktree import WorktreeUnsafe, link_files, worktree_boundary
+from interlock.sandbox.worktree import WorktreeUnsafe, guarded_files, worktree_boundary
 
 ERRORS_BYTES_MAX = 2_000
 _END_SECONDS_MAX, _DRAIN_SECONDS_MAX = 5.0, 1.0
@@ -186,10 +186,13 @@ def _write_order(
         "level": workplace.level,
         "scratch": str(workplace.scratch),
         **dict.fromkeys(("hidden", "writable", "readable", "socket_families"), ()),
-        "link_files": {k: v for root in workplace.roots for k, v in link_files(root).items()},
+        "guarded_files": {},
         "file_call": {**file_call, "packages": _package_directory("re2")} if file_call else {},
     }
-    if workplace.level != OFF:
+    if workplace.level == OFF:
+        for root in workplace.roots:
+            order["guarded_files"] |= guarded_files(root, workplace.branch)
+    else:
         try:
             boundary = worktree_boundary(
                 *workplace.roots,
@@ -206,6 +209,7 @@ def _write_order(
             "writable": boundary.writable,
             "readable": boundary.readable,
             "socket_families": boundary.socket_families,
+            "guarded_files": boundary.guarded_files,
         }
     descriptor = os.memfd_create("order", os.MFD_CLOEXEC)
     with open(descriptor, "wb", closefd=False) as file:

@@ -10,7 +10,7 @@ tool and everything that the tool has started.
 import marshal
 import os
 
-from interlock.sandbox import confinement, plain_files
+from interlock.sandbox import confinement
 from interlock.sandbox.command import EXIT_SIGNAL_BASE, run_command
 from interlock.sandbox.confinement import Boundary
 
@@ -40,6 +40,7 @@ def main(lifeline: int, source: int = 0) -> "NoReturn":
         writable=order["writable"],
         readable=order["readable"],
         socket_families=order["socket_families"],
+        guarded_files=order["guarded_files"],
     )
     code = run_command(
         order["words"],
@@ -50,9 +51,6 @@ def main(lifeline: int, source: int = 0) -> "NoReturn":
         lifeline=lifeline,
         work=_file_work(order["file_call"]),
     )
-    for path in plain_files.put_back(order["link_files"]):
-        text = f"interlock: `{path}` was put back: git finds its settings by it.\n"
-        os.write(2, text.encode(errors="replace"))
     os._exit(code if code >= 0 else EXIT_SIGNAL_BASE - code)
 
 
