@@ -227,7 +227,9 @@ class Stage:
             db.execute(aged, (ms, ms))
 
     def worktree(self, session: SessionId) -> Path:
-        return Path(self.state(session).worktree)
+        worktree = self.state(session).worktree
+        assert worktree, "it has none yet"
+        return Path(worktree)
 
     def notes(self, session: SessionId) -> list[str]:
         """The notes that were handed in on the path of the run, in order."""

@@ -234,10 +234,12 @@ def test_the_import_of_a_provider_holds_up_neither_the_lease_nor_other_work(
 def test_work_that_has_parked_is_not_begun_again_from_an_older_board(tmp_path: Path) -> None:
     with Stage(tmp_path) as stage:
         stage.install(linear(1, "one"))
-        script = one_step(call("Bash", command=until_go(unique_seconds())))
+        mark = unique_seconds()
+        script = one_step(call("Bash", command=until_go(mark)))
         session = stage.order("a", "one", script=script, limits={"turns": 1})
         stage.start_driver("-c", FOLLOWING_LATE)
         stage.wait_until((stage.home / "late").exists, "a board that says it works", session)
+        stage.wait_until(lambda: bool(processes_of(mark)), "its command runs", session)
         (stage.worktree(session) / "go").touch()
         stage.wait_for(session, "parked")
         stage.wait_for_check_in()

@@ -167,7 +167,8 @@ def test_a_tool_that_cannot_be_run_is_told_to_the_model(busy_stage: Stage) -> No
     session = busy_stage.order(workflow="one", script=one_step(*turns))
 
     def has_started() -> bool:
-        return (busy_stage.worktree(session) / "started").exists()
+        worktree = busy_stage.state(session).worktree
+        return bool(worktree) and Path(worktree, "started").exists()
 
     busy_stage.wait_until(has_started, "its first command", session)
     # All at once: while files are deleted one by one, the sandbox may put back what it guards.
