@@ -153,7 +153,7 @@ def test_a_provider_that_is_asked_again_is_told() -> None:
 
 
 def test_a_result_of_several_blocks_is_one_text() -> None:
-    blocks = [{"type": "text", "text": "one"}, {"type": "image", "source": {}}]
+    blocks: list[Any] = [{"type": "text", "text": "one"}, {"type": "image", "source": {}}]
     result = {"type": "tool_result", "tool_use_id": "t1", "content": blocks}
     lines = [
         message("m1", {"type": "tool_use", "id": "t1", "name": "Read", "input": {}}),
