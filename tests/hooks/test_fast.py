@@ -229,7 +229,7 @@ def test_reading_needs_no_state(host_scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("is_bound", [False, True])
-def test_where_nobody_opted_in_a_hook_is_silent_unless_the_conversation_is_bound(
+def test_outside_of_projects_a_hook_is_silent_unless_the_conversation_is_bound(
     host_scene: Scene, tmp_path: Path, *, is_bound: bool
 ) -> None:
     host_scene.cwd = tmp_path
@@ -237,12 +237,20 @@ def test_where_nobody_opted_in_a_hook_is_silent_unless_the_conversation_is_bound
     name, edit = "host-1" if is_bound else "host-2", inputs_of(host_scene.host.name)["edit"]
 
     tool = host_scene.host.tools["edit"].split()[0]
-    content = host_scene.payload(tool, edit, session_id=name)
+    inside = host_scene.payload(tool, edit, session_id=name)
+    if host_scene.host.name == "codex":  # its patch names a file relative to the directory
+        inside = inside.replace(b"File: ", f"File: {host_scene.project}/".encode())
+    content = inside.replace(str(host_scene.project).encode(), str(tmp_path).encode())
 
     for event in fast.EVENTS:
-        assert host_scene.is_fast(content, event) != is_bound  # pyright: ignore[reportArgumentType]
+        # The files of a patch are for the full hook to read.
+        is_patch = event == "pre-tool" and host_scene.host.name == "codex"
+        is_fast = host_scene.is_fast(content, event)  # pyright: ignore[reportArgumentType]
+        assert is_fast == (not is_bound and not is_patch)
     assert (host_scene.full(content) == HookResult()) != is_bound
     assert is_bound or sorted(host_scene.home.rglob("*")) == before
+    assert not host_scene.is_fast(inside)
+    assert host_scene.full(inside) != HookResult(), "the project of the edited file has opted in"
 
 
 def test_a_link_that_leads_to_a_protected_file_is_for_the_full_hook(scene: Scene) -> None:

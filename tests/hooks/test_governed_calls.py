@@ -22,6 +22,7 @@ from interlock.app.hosts.install import InstallReport, install
 from interlock.app.hosts.repair import repair
 from interlock.core.gate.state import Mode
 from interlock.hooks import fast
+from interlock.hooks.hook_result import HookResult
 from tests.hooks.scene import Scene
 
 Answer = str | None
@@ -61,7 +62,47 @@ def test_a_bound_conversation_keeps_its_gate_wherever_it_is(
     scene.cwd = cwd.replace("<ELSEWHERE>", str(elsewhere))
 
     assert answer(scene, tool, given) == expected
-    assert answer(scene, tool, given, session_id="of nobody") is None
+
+
+@pytest.mark.parametrize("cwd", ["<BASE>", "/"])
+@pytest.mark.parametrize(
+    ("given", "is_denied"),
+    [
+        ({"file_path": "<PROJECT>/new/a.py", "content": "x"}, True),
+        ({"file_path": " <PROJECT>/a.py", "content": "x"}, True),
+        ({"file_path": "<BASE>/link/a.py", "content": "x"}, True),
+        ({"file_path": "<BASE>/new/../project/a.py", "content": "x"}, True),
+        ({"file_path": "~/project/a.py", "content": "x"}, True),
+        ({"path": "<BASE>/a.py", "file": "<PROJECT>/a.py"}, True),
+        ({"file_path": "<BASE>/a.py", "content": "<PROJECT>/a.py"}, False),
+        ({"file_path": f"<BASE>/{'a' * 300}", "content": "x"}, False),
+        ({"file_path": "/dev/stderr", "content": "x"}, False),
+        ({"file_path": "a\0/b", "content": "x"}, False),
+        ({}, False),
+    ],
+)
+def test_a_conversation_that_began_elsewhere_edits_nothing_in_a_project(
+    scene: Scene,
+    monkeypatch: pytest.MonkeyPatch,
+    given: dict[str, str],
+    *,
+    is_denied: bool,
+    cwd: str,
+) -> None:
+    scene.goes_to("coding")  # in another conversation
+    monkeypatch.setenv("HOME", str(scene.base))
+    (scene.base / "link").symlink_to(scene.project)
+    scene.cwd = Path(cwd.replace("<BASE>", str(scene.base)))
+    given = {name: text.replace("<BASE>", str(scene.base)) for name, text in given.items()}
+
+    content = scene.payload("Write", given, session_id="of nobody")
+    done = scene.full(content)
+
+    assert (b'"deny"' in done.out) == is_denied, done
+    assert is_denied or done == HookResult()
+    if is_denied:
+        assert not scene.is_fast(content)
+        assert f"Start the client in `{scene.project}`" in done.out.decode()
 
 
 @pytest.mark.parametrize("place", ["other", "project/inner"])

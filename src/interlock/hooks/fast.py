@@ -96,6 +96,8 @@ def run(host: str, event: str, home: str, content: bytes) -> bool:
     # Who before where: a session that is bound keeps its gate wherever it goes.
     state = gate_state.read_state(host, home, session)
     if state is None and not gate_state.config_above(cwd):
+        if event == "pre-tool" and kind == "edit" and not is_outside_projects(tool_input, cwd):
+            return False
         return not gate_state.may_have_vanished(cwd, home)  # if not, nobody asked for a gate here
     if event != "pre-tool":
         if state and state.has_news and event != "session-end":
@@ -189,6 +191,20 @@ def is_free_edit(tool_input: dict[str, object], home: str) -> bool:
     edited_paths = [tool_input[key] for key in _PATHS if key in tool_input]
     is_free = all(isinstance(path, str) and _is_free(path, home) for path in edited_paths)
     return bool(edited_paths) and is_free and set(tool_input) <= {*_PATHS, *_EDITS}
+
+
+def is_outside_projects(tool_input: dict[str, object], cwd: str) -> bool:
+    """Whether no edited file is in a project that has opted in."""
+    if not set(tool_input) <= {*_PATHS, *_EDITS}:
+        return False
+    paths = [str(tool_input[key]) for key in _PATHS if key in tool_input]
+    for path in (*paths, *map(str.strip, paths)):
+        folder = real_path(path if path.startswith("/") else f"{cwd}/{path}")
+        while folder:
+            folder = folder.rpartition("/")[0]
+            if gate_state.is_there(f"{folder}/{CONFIG}"):
+                return False
+    return bool(paths) and not any(path.startswith("~") for path in paths)
 
 
 def is_really_in(tool_input: dict[str, object], root: str, home: str) -> bool:

@@ -32,6 +32,8 @@ def run_hook(host: Host, event: HookEvent, home: Path, content: bytes) -> HookRe
             return HookResult()  # its own hook answers
         cwd = Path(payload.cwd or os.getcwd())
         root = bound_conversations.governing_project(home, host.name, payload.session_id, cwd)
+        if root is None and event == "pre-tool":
+            root = _project_edited_by(host, home, payload)
         if root is None:
             is_start = event == "session-start"
             text = integrity.ungoverned_worktree_warning(home, cwd) if is_start else ""
@@ -49,6 +51,17 @@ def run_hook(host: Host, event: HookEvent, home: Path, content: bytes) -> HookRe
             f" may not. The user can look with `interlock doctor {host.name}`, and switch the gate"
             " off for an hour with `interlock mode disabled --force`.",
         )
+
+
+def _project_edited_by(host: Host, home: Path, payload: HookPayload) -> Path | None:
+    """The project in which a conversation that began elsewhere would edit a file."""
+    tool = payload.tool_name
+    call = parse_tool_call(host.name, host.class_of(tool), tool, payload.tool_input, payload.cwd)
+    if call.kind != "edit":
+        return None
+    from interlock.app.gate import tool_calls  # noqa: PLC0415 (it takes long to import)
+
+    return next(iter(tool_calls.projects_edited_by(home, call)), None)
 
 
 def _failure_result(

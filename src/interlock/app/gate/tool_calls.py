@@ -18,7 +18,7 @@ from interlock.app.gate.policy import EffectivePolicy
 from interlock.core.gate import notice
 from interlock.core.gate.decide import NOTHING_RESERVED, GateDecision, decide
 from interlock.core.gate.own_calls import RequestedMode
-from interlock.core.gate.paths import ALWAYS_PROTECTED, RealPath
+from interlock.core.gate.paths import ALWAYS_PROTECTED, RealPath, join_path
 from interlock.core.gate.state import GateRow, GateState, Mode, Policy, UnknownState
 from interlock.core.gate.tool_call import ToolCall
 from interlock.sandbox.real_path import real_path
@@ -56,6 +56,10 @@ def judge(
     the call asks for, if the host can ask the user.
     """
     state = gate_rows.read_state(home, call.host, host_session)
+    is_outside = call.kind == "edit" and project.root_of(Path(call.cwd)) is None
+    if isinstance(state, UnknownState) and is_outside:
+        remedy = f"Start the client in `{root}` to change something there."
+        state = msgspec.structs.replace(state, remedy=remedy)
     if call.is_confined and not _will_be_confined(state, root):
         call = msgspec.structs.replace(call, is_confined=False)
     if mode_max and isinstance(state, GateRow) and state.mode == "coding":
@@ -63,8 +67,8 @@ def judge(
     verdict = judge_in_project(home, root, call, state, mode_request)
     _renew_stamps(home, call.host, host_session, verdict)
     is_free = verdict.decision.answer == "allow" and verdict.decision.rule != "mode.disabled"
-    for other in _other_projects(home, root, call) if is_free else ():
-        if verdict.decision.answer == "allow":
+    for other in projects_edited_by(home, call) if is_free else ():
+        if verdict.decision.answer == "allow" and other != root:
             # The mode is the session's, but the project where the file is may be stricter.
             verdict = judge_in_project(home, other, call, state, mode_request)
     digest = hashlib.sha256(f"{host_session}\0{call_id}\0{call.tool}".encode()).hexdigest()[:10]
@@ -87,13 +91,15 @@ def _renew_stamps(home: Path, host: str, host_session: str, verdict: GateVerdict
             gate_rows.renew_stamps(home, host, host_session, watched, is_simple=is_simple)
 
 
-def _other_projects(home: Path, root: Path, call: ToolCall) -> list[Path]:
-    """The other projects that have opted in, in which the call would edit something."""
-    resolve = path_resolver(home, root)
+def projects_edited_by(home: Path, call: ToolCall) -> list[Path]:
+    """The projects that have opted in and in which the call would edit something."""
+    resolve = path_resolver(home, Path(call.cwd))
     paths = call.paths if call.kind == "edit" else ()
-    real_paths = [resolve(os.path.join(call.cwd, path)) for path in paths]
-    roots = [project.root_of(Path(path).parent) for path in real_paths if path]
-    return [other for other in dict.fromkeys(roots) if other not in (None, root)]
+    spellings = dict.fromkeys(text for path in paths for text in (path, path.strip()))
+    real_paths = [resolve(join_path(call.cwd, path)) for path in spellings]
+    # No program opens a path with a zero byte in it.
+    roots = [project.root_of(Path(path).parent) for path in real_paths if path and "\0" not in path]
+    return [root for root in dict.fromkeys(roots) if root]
 
 
 def judge_in_project(
