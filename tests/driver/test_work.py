@@ -3,10 +3,17 @@
 import json
 from pathlib import Path
 
+import msgspec
+import pytest
+
+from interlock.app.context import App
 from interlock.core.unattended.order import DeliveryWish
+from interlock.core.workflow.definition import Workflow
+from interlock.driver import prompts
 from tests.agents.models.fake_provider import Reply, openai_stream, running_provider
 from tests.delivery_scene import handoff
 from tests.driver.stage import Stage, call, git, hand_in, line_script
+from tests.scenes import linear, started
 
 
 def test_a_run_is_worked_through_and_committed_on_a_branch_of_its_own(tmp_path: Path) -> None:
@@ -66,3 +73,22 @@ def test_a_provider_that_rejects_bad_tools_takes_those_of_the_driver(tmp_path: P
             assert (state.outcome, state.detail) == ("success", ""), stage.entries(session)
             assert stage.notes(session) == ["It is proven."]
     assert "spawn_agent" in str(provider.requests[0].json["tools"])
+
+
+def test_the_example_of_a_step_that_only_sets_a_value_shows_that_alone(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def setting(steps: int) -> Workflow:
+        workflow = linear(steps)
+        first, *others = workflow.steps
+        return msgspec.structs.replace(
+            workflow, steps=(msgspec.structs.replace(first, sets=("risk",)), *others)
+        )
+
+    monkeypatch.setattr("tests.scenes.linear", setting)
+
+    example = prompts._example(started(app, tmp_path).answer)  # pyright: ignore[reportPrivateUsage]
+
+    assert example.startswith("For example")
+    assert '"context":{"risk":"<' in example
+    assert "artifacts" not in example

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from interlock.app.context import App
+from interlock.app.notes.neighbourhood import LINKS_MAX
 from interlock.mcp.tools import TOOLSETS
 from tests.effort import scale
 from tests.mcp.agent import Agent
@@ -119,6 +120,16 @@ def test_a_note_of_a_step_says_which(
     assert f"session: {session}" in text
     assert "node: " in text
     assert started["continueToken"] not in text
+
+
+def test_context_says_how_many_links_it_leaves_out(agent: Agent, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    links = "".join(f"- needs [[n{number}]]\n" for number in range(LINKS_MAX + 7))
+    (folder / "a.md").write_text(links)
+
+    shown = agent.plain("build_context", {"identifier": "a"})["content"][0]["text"]
+
+    assert "- 7 more links; read_note shows them" in shown
 
 
 def test_without_a_project_the_agent_is_told_what_makes_one(agent: Agent, tmp_path: Path) -> None:

@@ -107,6 +107,18 @@ def test_a_tool_that_says_so_changes_nothing_more_when_it_is_called_again(
         assert app.reader.stats().events == before, name
 
 
+def test_a_work_item_is_shown_with_its_reason(agent: Agent) -> None:
+    Path(".git").mkdir()
+    opt_in(Path.cwd(), "light")
+    attended = agent.ok("session", action="start")["session"]
+    item = agent.ok("work_items", title="Do it", sessionId=attended)["items"][0]["id"]
+    change = {"action": "block", "item": item, "reason": "No key", "sessionId": attended}
+
+    shown = agent.call("work_items", change)["content"][0]["text"]
+
+    assert "Do it (No key)" in shown
+
+
 def test_the_listing_stays_small() -> None:
     usual = [tool for name in USUAL_TOOLSETS for tool in TOOLSETS[name]]
     assert len(msgspec.json.encode([tool.listing for tool in usual])) <= LISTING_BYTES_MAX

@@ -169,7 +169,8 @@ def test_a_file_that_cannot_be_put_back_changes_no_exit_code(tmp_path: Path) -> 
     """Somebody else removes the worktree while a command runs in it."""
     place = Place(tmp_path)
     project, linked = _project_with_worktree(tmp_path, BRANCH)
-    text = f"echo; while [ -e {linked}/.git ]; do sleep 0.01; done; exit 7"
+    go = place.scratch / "go"
+    text = f"echo; while [ ! -e {go} ]; do sleep 0.01; done; exit 7"
     command = place.command("/bin/sh", "-c", text, worktree=linked, branch=BRANCH)
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
@@ -177,6 +178,7 @@ def test_a_file_that_cannot_be_put_back_changes_no_exit_code(tmp_path: Path) -> 
         process.stdout.readline()
         words = ["git", "worktree", "remove", "--force", str(linked)]
         subprocess.run(words, cwd=project, check=True)
+        go.touch()
         _, said = process.communicate()
 
     assert process.returncode == 7
@@ -286,6 +288,17 @@ def test_a_scratch_directory_works_through_a_link_and_after_its_mode_was_changed
         place.scratch = Path(scratch_directory("session"))
         done = place.run("/bin/sh", "-c", "touch -d 2001-01-01 $TMPDIR/a && chmod 755 $TMPDIR/..")
         assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_scratch_directory_stays_where_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+
+    scratch = Path(scratch_directory("../../a-1_b"))
+
+    assert scratch.parent == tmp_path / f"interlock-{os.getuid()}"
+    assert scratch.name == "a-1_b"
 
 
 def test_a_merge_is_tried_from_below_without_writing_into_the_repository(tmp_path: Path) -> None:

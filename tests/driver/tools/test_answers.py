@@ -61,6 +61,7 @@ GLOBS: dict[str, str] = {
     "d/[x": "d/[x",
     "[!b]*": "a.py é",
     "[ab]*": "a.py b,c",
+    "[a]*": "a.py",
     "é": "é",
     "a?py": "a.py",
     "{root}/d/a*": "d/a.py",
