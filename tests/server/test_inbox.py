@@ -224,6 +224,29 @@ def test_after_an_answer_the_focus_is_on_the_next_card_and_at_last_on_the_headin
     assert visitor.complaints == []
 
 
+def test_a_late_answer_to_one_card_does_not_take_the_focus_from_the_next(
+    visitor: Visitor, three: list[str]
+) -> None:
+    held: list[Route] = []
+    page = visitor.go("/inbox")
+    page.route(lambda url: "/approvals/" in url, lambda route: held.append(route))  # noqa: PLW0108 (it is inspected)
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.keyboard.press("j")
+    with page.expect_request(lambda request: request.method == "POST"):
+        page.keyboard.press("a")
+    late = held[0].fetch()
+    expect(page.locator(f"#{three[1]}")).to_be_focused()  # the page was told of the change
+    with page.expect_request(lambda request: request.method == "POST"):
+        page.keyboard.press("a")
+
+    held[0].fulfill(response=late)
+    expect(page.locator("#said p")).to_be_visible()
+    held[1].continue_()
+
+    expect(page.locator(f"#{three[1]}")).to_have_count(0)
+    expect(page.locator(f"#{three[2]}")).to_be_focused()
+
+
 def test_what_is_answered_elsewhere_is_gone_at_once_and_nothing_that_was_typed_is_lost(
     visitor: Visitor, server: SiteServer, three: list[str]
 ) -> None:

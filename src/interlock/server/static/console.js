@@ -311,9 +311,10 @@
     sent.reset();
     sent.closest("dialog")?.close();
     const answer = byId(sent.dataset.answer);
+    // Another card may have been answered before the answer to this form came.
+    if (sent.closest("[data-card]")?.id === answered?.id) answered = null;
     sent = null;
     forgetMessage();
-    answered = null;
     if (document.activeElement === document.body) {
       if (answer) reveal(answer);
       else (byId("control") ?? byId("main")).focus({ preventScroll: true });
