@@ -170,3 +170,17 @@ def test_keys_are_rotated_and_revoked_and_never_shown(
     assert typed("keys", "revoke", str(old.id)).code == 1
     assert old.secret.hex() not in typed("keys", "list").out
     assert kept_in == "postgres" or old.secret.hex() in (home / "keyring").read_text()
+
+
+def test_a_delegation_is_recorded_in_a_session_that_is_there(typed: Terminal) -> None:
+    refused = typed("agent", "invoke", "qa", "Test it", "--session", "ses_0000000000000000")
+
+    assert refused.code == 1
+    assert "ses_0000000000000000" in refused.err
+
+
+def test_a_network_goes_with_the_level_workspace(typed: Terminal) -> None:
+    refused = typed("sandbox", "run", "--network", "--", "true")
+
+    assert refused.code == 2
+    assert "--network goes with --level workspace" in refused.err

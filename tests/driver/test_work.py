@@ -2,14 +2,18 @@
 
 import json
 from pathlib import Path
+from unittest.mock import Mock
 
 import msgspec
 import pytest
 
 from interlock.app.context import App
+from interlock.app.unattended.driver_desk import CHILD_DEPTH_MAX
+from interlock.app.unattended.driver_settings import DriverSettings
 from interlock.core.unattended.order import DeliveryWish
 from interlock.core.workflow.definition import Workflow
 from interlock.driver import prompts
+from interlock.driver.model_loop import ModelLoop
 from tests.agents.models.fake_provider import Reply, openai_stream, running_provider
 from tests.delivery_scene import handoff
 from tests.driver.stage import Stage, call, git, hand_in, line_script
@@ -92,3 +96,12 @@ def test_the_example_of_a_step_that_only_sets_a_value_shows_that_alone(
     assert example.startswith("For example")
     assert '"context":{"risk":"<' in example
     assert "artifacts" not in example
+
+
+@pytest.mark.parametrize(
+    ("depth", "may_spawn"), [(CHILD_DEPTH_MAX - 1, True), (CHILD_DEPTH_MAX, False)]
+)
+def test_agents_are_spawned_only_so_deep(depth: int, *, may_spawn: bool) -> None:
+    loop = ModelLoop(Mock(order=Mock(depth=depth), settings=DriverSettings()), Mock())
+
+    assert ("spawn_agent" in loop._tool_names()) == may_spawn  # pyright: ignore[reportPrivateUsage]

@@ -79,3 +79,9 @@ def test_what_the_sandbox_may_have_refused_is_said(scene: Scene) -> None:
 
     assert "only the worktree and $TMPDIR are written" in outcome.text
     assert "or of a network is reached" in outcome.text
+
+
+def test_a_command_has_a_home_of_its_own(scene: Scene) -> None:
+    shown = scene.call("Bash", command="echo kept > ~/note && cat ~/note")
+
+    assert shown.text == "kept\n[exit code 0]"
