@@ -231,17 +231,22 @@ def test_a_late_answer_to_one_card_does_not_take_the_focus_from_the_next(
     page = visitor.go("/inbox")
     page.route(lambda url: "/approvals/" in url, lambda route: held.append(route))  # noqa: PLW0108 (it is inspected)
     page.on("dialog", lambda dialog: dialog.accept())
-    page.keyboard.press("j")
-    with page.expect_request(lambda request: request.method == "POST"):
-        page.keyboard.press("a")
-    late = held[0].fetch()
-    expect(page.locator(f"#{three[1]}")).to_be_focused()  # the page was told of the change
-    with page.expect_request(lambda request: request.method == "POST"):
-        page.keyboard.press("a")
 
-    held[0].fulfill(response=late)
+    def grant(count: int) -> Route:
+        page.keyboard.press("a")
+        while len(held) < count:  # bounded by the timeout of the test
+            page.wait_for_timeout(10)
+        return held[-1]
+
+    page.keyboard.press("j")
+    first = grant(1)
+    late = first.fetch()
+    expect(page.locator(f"#{three[1]}")).to_be_focused()  # the page was told of the change
+    second = grant(2)
+
+    first.fulfill(response=late)
     expect(page.locator("#said p")).to_be_visible()
-    held[1].continue_()
+    second.continue_()
 
     expect(page.locator(f"#{three[1]}")).to_have_count(0)
     expect(page.locator(f"#{three[2]}")).to_be_focused()
