@@ -214,7 +214,7 @@ def _send(process: int, number: int) -> None:
 
 
 def _wait(child: int) -> int:
-    """Wait for the end of the command, and forward signals to it meanwhile."""
+    """Wait until the command ends, and forward signals to it."""
     is_terminal = os.isatty(0)
     while True:
         number = signals.sigwait((*_FORWARDED, signals.SIGCHLD))
@@ -227,7 +227,7 @@ def _wait(child: int) -> int:
 
 
 def _reap(child: int) -> int | None:
-    """Take what has ended or stopped. Return the exit code of the command if it has ended."""
+    """Reap ended children. Return the exit code of the command if it has ended."""
     while True:
         process, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED)
         if process == 0:
@@ -236,7 +236,7 @@ def _reap(child: int) -> int | None:
             continue  # an orphan that was adopted
         if not os.WIFSTOPPED(status):
             return os.waitstatus_to_exitcode(status)
-        os.kill(os.getpid(), signals.SIGSTOP)  # and with the wrapper, it goes on
+        os.kill(os.getpid(), signals.SIGSTOP)  # the command resumes with the wrapper
         _send(child, signals.SIGCONT)
 
 

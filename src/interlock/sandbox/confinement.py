@@ -65,7 +65,7 @@ class Boundary:
         """Single files that it may write."""
         self.socket_families = socket_families
         self.guarded_files = guarded_files or {}
-        """Files that must be as given once the command has ended: those that lead git."""
+        """Files by which git finds its settings and branch, checked after the command."""
 
 
 def landlock_abi() -> int:

@@ -4,12 +4,12 @@ import os
 from _stat import S_ISDIR, S_ISREG
 
 EXACT, COMMIT, PLAIN = "exact", "commit", "plain"
-"""What a file may be beside its content: nothing, the id of a commit, or any plain file."""
+"""Whether a file must match exactly, may name a commit instead, or may be any plain file."""
 _BYTES_MAX = 64 * 1024
 _COMMIT_LENGTHS, _HEXADECIMAL = (40, 64), b"0123456789abcdef"
 
 GuardedFiles = dict[str, tuple[bytes | None, str]]
-"""What each file must be: a content, or None for no file; and what else it may be."""
+"""The expected content of each path (None: no file), and how closely it must match."""
 
 
 def read_plain_file(path: str) -> bytes | None:
@@ -25,7 +25,7 @@ def read_plain_file(path: str) -> bytes | None:
 
 
 def put_back(files: GuardedFiles) -> dict[str, str]:
-    """Make each file be as it must be. Returns what was done about those that were not.
+    """Restore each file that differs. Return the outcome for each restored path.
 
     Their directories must be ones that cannot have been replaced, and nobody may be writing.
     """
@@ -75,5 +75,5 @@ def _remove(path: str) -> None:
     for folder, names, _ in os.walk(path):
         for inner in (f"{folder}/{name}" for name in names):
             if not os.path.islink(inner):
-                os.chmod(inner, 0o700)  # only root removes what is in a directory that is closed
+                os.chmod(inner, 0o700)  # without this, only root can empty the directory
     rmtree(path)

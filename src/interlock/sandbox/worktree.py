@@ -116,7 +116,7 @@ def own_git_directory(worktree: Path) -> Path | None:
 def guarded_files(worktree: Path, branch: str | None = None) -> GuardedFiles:
     """The files by which git finds its settings and its branch from a linked worktree.
 
-    They can be written inside. Git that is run outside would do what they name: run programs,
+    A confined command can write them. Git outside the sandbox would obey them: run programs,
     commit to another branch, or write an index elsewhere. Detached, HEAD names a commit.
     """
     own = own_git_directory(worktree.resolve())
