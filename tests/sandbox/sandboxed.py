@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tests.unprivileged import NOBODY
 
@@ -14,14 +14,17 @@ from tests.unprivileged import NOBODY
 _WRAPPER = """
 import json, os, sys
 from pathlib import Path
-from interlock.sandbox import call_filter, command, confinement, worktree
+from interlock.sandbox import call_filter, command, confinement, network_proxy, worktree
 given = json.loads(sys.argv[1])
 if given["user"] is not None:
     os.setgroups([]); os.setgid(given["user"]); os.setuid(given["user"])
 abi = given["abi"] if given["abi"] is not None else confinement.landlock_abi()
-level, families = "read-only", call_filter.EVERY_FAMILY if given["network"] else ()
+level, proxy = "read-only", network_proxy.NetworkProxy() if given["network"] == "proxy" else None
+families = {"": (), "all": call_filter.EVERY_FAMILY, "proxy": call_filter.PROXIED}
 boundary = confinement.Boundary(given["scratch"], (given["hidden"],), files=tuple(given["files"]),
-    socket_families=families)
+    socket_families=families[given["network"]], proxy=proxy)
+if proxy:
+    os.environ |= network_proxy.proxy_variables(proxy.port)
 if given["worktree"]:
     level = "workspace"
     boundary = worktree.worktree_boundary(Path(given["worktree"]), scratch=given["scratch"],
@@ -83,7 +86,7 @@ class Place:
         worktree: Path | None = None,
         files: tuple[str, ...] = (),
         line: str = "",
-        network: bool = False,
+        network: Literal["", "all", "proxy"] = "",
         branch: str | None = None,
     ) -> list[str]:
         given = {

@@ -305,16 +305,24 @@ command.signals.sigwait = after_signal(command.signals.sigwait)
 
 
 def test_with_a_network_files_and_the_data_home_stay_out_of_reach(world: World) -> None:
-    """As for what surely reads a remote or a daemon."""
+    """As for a client of a daemon that the user has agreed to."""
     before = world.look()
     local = {name: code for name, code in ATTEMPTS.items() if not name.startswith("network: ")}
 
-    assert world.attempt(local, network=True) == set()
-    assert world.run("/bin/cat", f"{world.hidden}/key", network=True).returncode == 1
+    assert world.attempt(local, network="all") == set()
+    assert world.run("/bin/cat", f"{world.hidden}/key", network="all").returncode == 1
     assert world.look() == before
     reached = {f"network: {name}" for name in ("TCP", "UDP", "a socket by name", "listening")}
     network = {name: code for name, code in ATTEMPTS.items() if name.startswith("network: ")}
-    assert world.attempt(network, network=True) >= reached
+    assert world.attempt(network, network="all") >= reached
+
+
+def test_with_a_proxy_nothing_else_is_reached(world: World) -> None:
+    """As for a remote reader that the user has agreed to."""
+    before = world.look()
+
+    assert world.attempt(ATTEMPTS, network="proxy") == set()
+    assert world.look() == before
 
 
 def test_what_a_shell_does_not_wait_for_may_still_print(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from tempfile import mkdtemp
 import click
 
 from interlock.app.data_home import data_home
-from interlock.app.gate.confined_commands import reach_of
+from interlock.app.gate.confined_commands import prepare_reader, reach_of
 from interlock.cli.terminal import (
     EXIT_REFUSED,
     Stop,
@@ -92,6 +92,18 @@ def check(*, as_json: bool) -> None:
 
 
 @sandbox.command(hidden=True)
-def reach() -> None:
-    """Say how far the client's shell text on stdin may reach"""
-    print_lines(reach_of(sys.stdin.read()))
+@click.argument("home", type=click.Path(path_type=Path))
+@click.argument("host")
+@click.argument("conversation")
+@click.argument("port", type=int)
+def reach(home: Path, host: str, conversation: str, port: int) -> None:
+    """Say how far the client's shell text on stdin may reach, which runs now
+
+    For a remote reader, its directory and variables follow, each ended by a NUL.
+    """
+    how_far = reach_of(sys.stdin.read(), home, host, conversation)
+    words = [how_far]
+    if how_far == "remote":
+        directory, variables = prepare_reader(conversation, Path.cwd(), port)
+        words += [directory, *(f"{name}={value}" for name, value in variables.items())]
+    sys.stdout.write("\0".join(words))

@@ -1,11 +1,12 @@
 """The shell of an agent: runs the text of a command as the mode of its session allows.
 
 Claude Code starts it through the launcher in the data home, for each command of the model. The mode
-is looked up at that moment. In coding, or where no gate is, the shell takes the place of this
-process. In every other mode the text runs in the sandbox, and what cannot be told counts as such a
-mode. A command that surely reads a remote or a daemon is given a network there, and one simple
-`interlock` command is run outside; whether a command is one of those is told by the reader of shell
-text, which is asked only where a word in the text makes it likely, because it takes long to start.
+is looked up at that moment. In coding, or without a gate, the shell takes the place of this
+process. In every other mode, also an unknown one, the text runs in the sandbox without a network.
+There are three exceptions: a remote reader that the user has agreed to reaches public hosts through
+a proxy, a client of a daemon has a network for a call that the user has agreed to, and one simple
+`interlock` command runs outside. The reader of shell text finds these; it takes long to start, so
+it is asked only where a word in the text makes it likely.
 
 Where nobody attends the client, a command is confined in every mode: it writes the worktree of its
 session at most, reads little of the user's home, has no network and no variable with a secret.
@@ -15,20 +16,16 @@ import os
 import sys
 
 from interlock.agents.hosts import claude_code_shell
+from interlock.core.gate.command.network_programs import may_reach_out
 from interlock.hooks import gate_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from interlock.sandbox.confinement import Boundary
+    from interlock.sandbox.network_proxy import NetworkProxy
 
 HOST = "claude-code"
-REACHING_WORDS = (
-    *("interlock", "ls-remote", "git remote", "gh ", "kubectl", "docker", "npm ", "pip ", "pip3 "),
-    *("curl", "wget", "dig ", "host ", "getent", "ping ", "systemctl", "journalctl", "psql"),
-    *("pg_isready", "redis-cli", "aws ", "cargo search", "go list"),
-)
-"""Parts of which one is in every command that may reach further than the sandbox lets it."""
-OUTSIDE, NETWORK = "outside", "network"
+OUTSIDE, REMOTE, DAEMON = "outside", "remote", "daemon"
 """What the reader of shell text may answer; everything else is confined without a network."""
 EXIT_NOT_RUN = 126
 
@@ -39,10 +36,11 @@ def main(home: str, flags: str, *words: str) -> int:
     mode = _mode_to_confine(home)
     if worktree := os.environ.get(claude_code_shell.WORKTREE_VARIABLE):
         return _run_unattended(list(words), home, mode, text, worktree)
-    reach = _reach_of(text, flags.split()) if mode else OUTSIDE
-    if reach == OUTSIDE:
+    if not mode:
         os.execvp(words[0], words)
-    return _run_confined(list(words), home, mode, text, wants_network=reach == NETWORK)
+    if not may_reach_out(text) and "interlock" not in text:
+        return _run_confined(list(words), home, mode, text)
+    return _run_by_reach(list(words), home, mode, text, flags.split())
 
 
 def _mode_to_confine(home: str) -> str:
@@ -58,30 +56,91 @@ def _mode_to_confine(home: str) -> str:
     return "" if state.mode in ("coding", "disabled") else state.mode
 
 
-def _reach_of(text: str, flags: list[str]) -> str:
-    if not any(word in text for word in REACHING_WORDS):
-        return ""
+def _run_by_reach(words: list[str], home: str, mode: str, text: str, flags: list[str]) -> int:
+    from interlock.sandbox.network_proxy import NetworkProxy  # noqa: PLC0415 (20 ms)
+
+    proxy = NetworkProxy()
+    reach, *answer = _ask_reach(text, home, proxy.port, flags)
+    if reach == OUTSIDE:
+        os.execvp(words[0], words)
+    if reach == REMOTE:
+        return _run_remote_reader(words, home, text, proxy, answer)
+    return _run_confined(words, home, mode, text, has_daemons=reach == DAEMON)
+
+
+def _ask_reach(text: str, home: str, port: int, flags: list[str]) -> list[str]:
     given, answer = os.memfd_create("text"), os.memfd_create("answer")
     os.write(given, text.encode(errors="surrogateescape"))
     os.lseek(given, 0, 0)
-    words = [sys.executable, *flags, "-m", "interlock", "sandbox", "reach"]
+    words = [sys.executable, *flags, "-m", "interlock", "sandbox", "reach", "--"]
+    words += [home, HOST, _conversation(), str(port)]
     actions = [
         (os.POSIX_SPAWN_DUP2, given, 0),
         (os.POSIX_SPAWN_DUP2, answer, 1),
         (os.POSIX_SPAWN_OPEN, 2, "/dev/null", os.O_WRONLY, 0),
     ]
     os.waitpid(os.posix_spawn(words[0], words, os.environ, file_actions=actions), 0)
-    os.lseek(answer, 0, 0)
-    return os.read(answer, 64).decode().strip()
+    with os.fdopen(answer, "rb") as file:
+        file.seek(0)
+        return os.fsdecode(file.read()).split("\0")
 
 
-def _run_confined(words: list[str], home: str, mode: str, text: str, *, wants_network: bool) -> int:
+def _run_confined(
+    words: list[str], home: str, mode: str, text: str, *, has_daemons: bool = False
+) -> int:
+    from interlock.sandbox import call_filter, confinement, scratch  # noqa: PLC0415 (5 ms)
+
     if not _can_confine(f"the mode is {mode}"):
         return EXIT_NOT_RUN
-    make_boundary = _networked_boundary if wants_network else _boundary
-    boundary = make_boundary(os.path.realpath(home), _conversation())
-    closing_line = _closing_line(mode, has_network=wants_network)
+    boundary = confinement.Boundary(
+        scratch.scratch_directory(_conversation()),
+        (os.path.realpath(home),),
+        socket_families=call_filter.EVERY_FAMILY if has_daemons else (),
+    )
+    reason = f"the mode is {mode}" if mode != "unknown" else "what the session may do is not known"
+    network = "" if has_daemons else ", and there was no network"
+    closing_line = (
+        f"interlock: this ran read-only, because {reason}: only $TMPDIR could be written{network}."
+        " If it failed for that, ask the user for coding (`/mode coding`)."
+    )
     return _exit_as(_run(words, boundary, "read-only", text, closing_line))
+
+
+def _run_remote_reader(
+    words: list[str], home: str, text: str, proxy: "NetworkProxy", answer: list[str]
+) -> int:
+    """Run it in an empty directory, and without sight of what other commands have written.
+
+    Settings among that (of git, say) could have a command that reads run anything.
+    """
+    from interlock.sandbox import call_filter, confinement, scratch  # noqa: PLC0415 (5 ms)
+
+    if not _can_confine("it reads from the network"):
+        return EXIT_NOT_RUN
+    directory, *variables = answer
+    own = scratch.scratch_directory(f"{_conversation()}-network")
+    boundary = confinement.Boundary(
+        own,
+        (os.path.realpath(home), own.rpartition("/")[0], "/dev/shm"),
+        writable=(),
+        socket_families=call_filter.PROXIED,
+        proxy=proxy,
+    )
+    for variable in variables:
+        name, _, value = variable.partition("=")
+        os.environ[name] = value
+    start = os.getcwd()
+    os.chdir(directory)
+    closing_line = (
+        "interlock: this ran in an empty directory, and reached public hosts only, by http, https"
+        " and git over ssh. If it failed for that, ask the user for coding (`/mode coding`)."
+    )
+    code = _run(words, boundary, "read-only", text, closing_line, directory=start)
+    scratch.remove(directory.rpartition("/")[0])
+    for host in dict.fromkeys(proxy.refused):
+        name = ascii(host)[1:-1]
+        _say(f"`{name}` was not reached: it is on this machine or in a private network")
+    return _exit_as(code)
 
 
 def _run_unattended(words: list[str], home: str, mode: str, text: str, place: str) -> int:
@@ -124,8 +183,19 @@ def _can_confine(reason: str) -> bool:
     return False
 
 
-def _run(words: list[str], boundary: "Boundary", level: str, text: str, closing_line: str) -> int:
-    """Run it, and let it write the file by which the client learns its last directory."""
+def _run(
+    words: list[str],
+    boundary: "Boundary",
+    level: str,
+    text: str,
+    closing_line: str,
+    *,
+    directory: str = "",
+) -> int:
+    """Run it, and let it write the file by which the client learns its last directory.
+
+    The client learns that this is `directory`, if one is given.
+    """
     from interlock.sandbox import command, confinement  # noqa: PLC0415 (as above)
 
     directory_file = claude_code_shell.directory_file(text, os.environ.get("TMPDIR") or "/tmp")
@@ -136,6 +206,9 @@ def _run(words: list[str], boundary: "Boundary", level: str, text: str, closing_
     code = command.run_command(words, boundary, level, abi, closing_line=closing_line)
     if is_made and os.stat(directory_file).st_size == 0:
         os.unlink(directory_file)  # as if the text had not come so far
+    elif is_made and directory:
+        with open(directory_file, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(f"{directory}\n")
     return code
 
 
@@ -148,34 +221,6 @@ def _exit_as(code: int) -> int:
 
 def _conversation() -> str:
     return os.environ.get(claude_code_shell.SESSION_VARIABLE, "")
-
-
-def _boundary(home: str, conversation: str) -> "Boundary":
-    from interlock.sandbox import confinement, scratch  # noqa: PLC0415 (as above)
-
-    return confinement.Boundary(scratch.scratch_directory(conversation), (home,))
-
-
-def _networked_boundary(home: str, conversation: str) -> "Boundary":
-    """With a network, and without sight of what other commands have written.
-
-    Settings among that (of git, say) could have a command that reads run anything.
-    """
-    from interlock.sandbox import call_filter, confinement, scratch  # noqa: PLC0415 (as above)
-
-    own = scratch.scratch_directory(f"{conversation}-network")
-    hidden = (home, own.rpartition("/")[0], "/dev/shm")
-    families = call_filter.EVERY_FAMILY
-    return confinement.Boundary(own, hidden, writable=(), socket_families=families)
-
-
-def _closing_line(mode: str, *, has_network: bool) -> str:
-    reason = f"the mode is {mode}" if mode != "unknown" else "what the session may do is not known"
-    network = "" if has_network else ", and there was no network"
-    return (
-        f"interlock: this ran read-only, because {reason}: only $TMPDIR could be written{network}."
-        " If it failed for that, ask the user for coding (`/mode coding`)."
-    )
 
 
 def _make_file(path: str) -> bool:

@@ -11,6 +11,7 @@ import sys
 
 from interlock.agents.hosts import claude_code_shell, registry
 from interlock.agents.hosts.host import as_object, texts_in
+from interlock.core.gate.command.network_programs import may_reach_out
 from interlock.hooks import gate_state
 from interlock.sandbox.real_path import real_path
 
@@ -232,8 +233,9 @@ def is_free_command(command: object, cwd: str, home: str) -> bool:
 
 
 def is_confined(tool: str, command: object, home: str) -> bool:
-    """Whether the client will run it in our sandbox, and it is no command of ours."""
-    if not isinstance(command, str) or "interlock" in command.casefold():
+    """Whether the client will run it in our sandbox, and nobody has to be asked."""
+    is_text = isinstance(command, str)
+    if not is_text or "interlock" in command.casefold() or may_reach_out(command):
         return False
     names = (
         claude_code_shell.SHELL_VARIABLE,
@@ -318,6 +320,8 @@ def _note(client: "Host", event: str, home: str, session: str, payload: "Any") -
         if type(command) is not str:
             return False
         name = "commands"
+        if may_reach_out(command):
+            return False  # the user may have been asked about it
         fields["detail"] = command[:COMMAND_CHARS_MAX]
         fields["outcome"] = client.outcome(event, payload)
         fields["cwd"] = payload.get("cwd", "")

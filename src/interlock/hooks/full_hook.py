@@ -9,6 +9,7 @@ from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.gate import bound_conversations, gate_journal, integrity
 from interlock.app.gate.others_paths import may_have_news
 from interlock.app.hosts.markers import is_installed_for_user
+from interlock.core.gate.command.network_programs import may_reach_out
 from interlock.core.gate.tool_call import parse_tool_call
 from interlock.core.protocol.specialists import SPECIALISTS, normalise_agent
 from interlock.hooks.hook_result import (
@@ -167,6 +168,11 @@ def _journal(host: Host, event: HookEvent, home: Path, payload: HookPayload) -> 
         )
         return
     call = parse_tool_call(host.name, "shell", tool, payload.tool_input, payload.cwd)
+    if event == "post-tool" and may_reach_out(call.command):
+        from interlock.app.gate import confined_commands  # noqa: PLC0415 (it takes long to import)
+
+        # It has run, so the user has agreed to what the hook asked. Our shell knows that already.
+        confined_commands.accept_run(home, host.name, payload.session_id, call.command)
     gate_journal.journal_event(
         *(home, host.name, event, payload.session_id),
         tool=tool,

@@ -10,7 +10,12 @@ from interlock.agents.hosts import claude_code_shell
 from interlock.agents.hosts.hook_payload import HookPayload
 from interlock.agents.hosts.host import Host
 from interlock.app.callers import agent_detection
-from interlock.app.gate import bound_conversations, others_paths, tool_calls
+from interlock.app.gate import (
+    bound_conversations,
+    confined_commands,
+    others_paths,
+    tool_calls,
+)
 from interlock.core.gate.decide import ADVISORY, GateDecision, SubjectWarning
 from interlock.core.gate.own_calls import requested_by_tool, workspace_of_note
 from interlock.core.gate.paths import PATH_MAX, RealPath
@@ -36,6 +41,9 @@ def answer_tool_call(host: Host, home: Path, root: Path, payload: HookPayload) -
     call = msgspec.structs.replace(
         call,
         is_confined=claude_code_shell.is_confined(os.environ, call.tool, str(home)),
+        agreed_readers=confined_commands.agreed_readers(
+            home, host.name, payload.session_id, call.command
+        ),
         can_ask=agent_detection.can_ask(host, os.environ, os.getpid()),
         is_subagent=bool(payload.agent_id),
     )
@@ -64,8 +72,11 @@ def answer_tool_call(host: Host, home: Path, root: Path, payload: HookPayload) -
 
         decision = call_approvals.decide_by_approval(home, host, payload, verdict.decision)
         verdict = msgspec.structs.replace(verdict, decision=decision)
+    is_put = call.can_ask or verdict.decision.answer == "allow"
     if verdict.decision.rule == "coding.agreed":
         tool_calls.record_question(home, host.name, payload.session_id)
+    elif verdict.decision.rule == "network.asked" and is_put:
+        confined_commands.record_question(home, host.name, payload.session_id, call.command)
     if verdict.decision.warnings:
         tool_calls.journal(home, verdict, call, payload.session_id)
         return _warn_once(host, home, payload, verdict.decision.warnings)

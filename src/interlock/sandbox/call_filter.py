@@ -20,6 +20,11 @@ IF_EQUAL, IF_GREATER, IF_ANY_BIT = 0x15, 0x25, 0x45
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, NETLINK_ROUTE = 1, 2, 10, 16, 0
 EVERY_FAMILY = (AF_UNIX, AF_INET, AF_INET6)
 """The families of daemons and networks; there are others, which ordinary programs do without."""
+PROXIED = (AF_INET,)
+"""The families with which a command can connect to our proxy, and to nothing else."""
+IPPROTO_TCP, MSG_FASTOPEN = 6, 0x20000000
+_SENDING = {"sendto": 3, "sendmsg": 2, "sendmmsg": 3}
+"""The positions of the flags of calls that could connect, too."""
 SOCK_TYPE_MASK, SOCK_STREAM, SOCK_SEQPACKET = 0xF, 1, 5
 NEW_NAMESPACES = 0x7E020000
 TERMINAL_WRITES = (0x5412, 0x541C, 0x541D, 0x5423)
@@ -96,8 +101,11 @@ def build_filter(brokered: dict[int, str], socket_families: tuple[int, ...]) -> 
         start = program.begin_call(NUMBERS[name])
         add_rules(program)
         program.end_call(start)
+    is_proxied = socket_families == PROXIED
+    if is_proxied:
+        _refuse_connections(program)
     start = program.begin_call(NUMBERS["socket"])
-    _refuse_sockets(program, socket_families)
+    _refuse_sockets(program, socket_families, is_proxied=is_proxied)
     program.end_call(start)
     program.answer(ALLOW)
     return b"".join(pack("HBBI", *instruction) for instruction in program.instructions)
@@ -135,14 +143,41 @@ def _refuse_ioctls(program: _Program) -> None:
     program.answer(ALLOW)
 
 
-def _refuse_sockets(program: _Program, families: tuple[int, ...]) -> None:
+def _refuse_connections(program: _Program) -> None:
+    """The broker alone connects, and nobody is listened to."""
+    program.answer_if(IF_EQUAL, NUMBERS["connect"], ASK_BROKER)
+    program.answer_if(IF_EQUAL, NUMBERS["listen"], ERRNO | EACCES)
+    for name, flags in _SENDING.items():
+        start = program.begin_call(NUMBERS[name])
+        program.load_argument(flags)
+        program.answer_if(IF_ANY_BIT, MSG_FASTOPEN, ERRNO | EACCES)
+        program.answer(ALLOW)
+        program.end_call(start)
+
+
+def _refuse_sockets(program: _Program, families: tuple[int, ...], *, is_proxied: bool) -> None:
     """But for the given families, only the kernel's tables of routes and interfaces are asked."""
     program.load_argument(0)
     for family in families:
-        program.answer_if(IF_EQUAL, family, ALLOW)
+        start = program.begin_call(family)
+        if is_proxied:
+            _refuse_other_than_tcp(program)
+        program.answer(ALLOW)
+        program.end_call(start)
     program.instructions.append((IF_EQUAL, 0, 3, AF_NETLINK))
     program.load_argument(2)
     program.answer_if(IF_EQUAL, NETLINK_ROUTE, ALLOW)
+    program.answer(ERRNO | EACCES)
+
+
+def _refuse_other_than_tcp(program: _Program) -> None:
+    program.load_argument(1)
+    program.compute(AND, SOCK_TYPE_MASK)
+    program.instructions.append((IF_EQUAL, 1, 0, SOCK_STREAM))
+    program.answer(ERRNO | EACCES)
+    program.load_argument(2)
+    program.answer_if(IF_EQUAL, 0, ALLOW)
+    program.instructions.append((IF_EQUAL, 1, 0, IPPROTO_TCP))
     program.answer(ERRNO | EACCES)
 
 

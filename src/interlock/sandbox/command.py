@@ -100,7 +100,9 @@ def run_command(
     other_end.close()
     if lifeline is not None:
         _thread.start_new_thread(_end_with, (lifeline,))
-    metadata_broker.serve(own_end, boundary.writable)
+    metadata_broker.serve(own_end, boundary.writable, boundary.proxy)
+    if boundary.proxy:
+        boundary.proxy.start()  # not before the signals are blocked: its threads would take them
     code = _wait(child)
     _end_descendants()
     for path, outcome in plain_files.put_back(boundary.guarded_files).items():

@@ -16,6 +16,10 @@ from interlock.sandbox import call_filter
 from interlock.sandbox.plain_files import GuardedFiles
 from interlock.sandbox.system_calls import IS_SUPPORTED, NUMBERS
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from interlock.sandbox.network_proxy import NetworkProxy
+
 ABI_MIN = 3
 """Before it Landlock does not see `truncate`, and nothing is promised."""
 ABI_TCP, ABI_DEVICE_IOCTLS, ABI_SCOPES, ABI_UNIX_SOCKETS = 4, 5, 6, 9
@@ -53,6 +57,7 @@ class Boundary:
         files: tuple[str, ...] = (),
         socket_families: tuple[int, ...] = (),
         guarded_files: GuardedFiles | None = None,
+        proxy: "NetworkProxy | None" = None,
     ) -> None:
         self.scratch = scratch
         """A private directory that exists, and lasts."""
@@ -64,6 +69,8 @@ class Boundary:
         self.files: tuple[str, ...] = (*files, "/proc/self/fd/1", "/proc/self/fd/2")
         """Single files that it may write."""
         self.socket_families = socket_families
+        self.proxy = proxy
+        """All that sockets of the families `PROXIED` can be connected to."""
         self.guarded_files = guarded_files or {}
         """Files by which git finds its settings and branch, checked after the command."""
 
@@ -133,7 +140,8 @@ def _restrict_paths(boundary: Boundary, abi: int) -> None:
     has_daemons = call_filter.AF_UNIX in boundary.socket_families
     writing |= _UNIX_SOCKET if abi >= ABI_UNIX_SOCKETS and not has_daemons else 0
     handled = writing | READ_FILE | (READ_DIRECTORY if boundary.readable is not None else 0)
-    tcp = _TCP_BIND_AND_CONNECT if abi >= ABI_TCP and not boundary.socket_families else 0
+    has_network = boundary.socket_families not in ((), call_filter.PROXIED)
+    tcp = _TCP_BIND_AND_CONNECT if abi >= ABI_TCP and not has_network else 0
     scopes = _SIGNALS_AND_ABSTRACT_SOCKETS if abi >= ABI_SCOPES else 0
     size = 24 if abi >= ABI_SCOPES else 16 if abi >= ABI_TCP else 8
     rules = _call("landlock_create_ruleset", pack("QQQ", handled, tcp, scopes)[:size], size, 0)

@@ -1,9 +1,10 @@
-"""The broker of metadata: changes modes and times for the sandbox, where that may write.
+"""The broker: changes modes and times for the sandbox where that may write, and connects for it.
 
 Landlock has no rule for `chmod` and `utime`, and seccomp does not see paths, so the filter stops
 these calls and asks the wrapper. The wrapper opens the file that is meant without touching it,
 looks where it is, and makes the change itself through that very descriptor. Nothing that the
-sandbox does meanwhile can aim it elsewhere: no path is looked at twice.
+sandbox does meanwhile can aim it elsewhere: no path is looked at twice. Likewise, a socket is
+connected to our proxy, whatever the address has become meanwhile.
 """
 
 import _socket
@@ -14,7 +15,7 @@ from _struct import pack, unpack
 
 from interlock.sandbox.system_calls import NUMBERS
 
-EPERM, ENOENT, ESRCH, EINTR = 1, 2, 3, 4
+EPERM, ENOENT, ESRCH, EINTR, EACCES = 1, 2, 3, 4, 13
 _RECEIVE, _SEND, _IS_VALID = 0xC0502100, 0xC0182101, 0x40082102
 _REQUEST_BYTES, _TIMES_BYTES, _PATH_BYTES_MAX, _PAGE_BYTES = 80, 32, 4096, 4096
 _CURRENT_DIRECTORY, _NO_FOLLOW, _MAY_BE_EMPTY = 0xFFFFFF9C, 0x100, 0x1000
@@ -40,6 +41,10 @@ _OWN_PATHS = (
 """Paths that mean something else in each process, and what they mean below `/proc/PID`."""
 BROKERED = {NUMBERS[name]: name for name in _POSITIONS if name in NUMBERS}
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from interlock.sandbox.network_proxy import NetworkProxy
+
 _library = ctypes.CDLL(None, use_errno=True)
 
 
@@ -55,15 +60,15 @@ def send_listener(channel: Channel, listener: int) -> None:
     channel.sendmsg([b"!"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, pack("i", listener))])
 
 
-def serve(channel: Channel, roots: tuple[str, ...]) -> None:
+def serve(channel: Channel, roots: tuple[str, ...], proxy: "NetworkProxy | None" = None) -> None:
     """Answer in a thread, for as long as this process lives, once the child has sent a listener."""
     _, received, _, _ = channel.recvmsg(1, _socket.CMSG_SPACE(4))
     for _, _, content in received:
         (listener,) = unpack("i", content[:4])
-        _thread.start_new_thread(_answer_all, (listener, roots))
+        _thread.start_new_thread(_answer_all, (listener, roots, proxy))
 
 
-def _answer_all(listener: int, roots: tuple[str, ...]) -> None:
+def _answer_all(listener: int, roots: tuple[str, ...], proxy: "NetworkProxy | None") -> None:
     while True:
         request = ctypes.create_string_buffer(_REQUEST_BYTES)
         if _ioctl(listener, _RECEIVE, request):
@@ -72,12 +77,57 @@ def _answer_all(listener: int, roots: tuple[str, ...]) -> None:
             return
         identity, process, _, number, _, _, *arguments = unpack("QIIiIQ6Q", request.raw)
         try:
-            error = _perform(listener, identity, process, BROKERED[number], arguments, roots=roots)
+            if number == NUMBERS["connect"]:
+                error = _connect(listener, identity, process, arguments, proxy)
+            else:
+                name = BROKERED[number]
+                error = _perform(listener, identity, process, name, arguments, roots=roots)
         except OSError as failure:
             error = failure.errno or EPERM
         except Exception:  # noqa: BLE001 (whatever it was, the call must get an answer)
             error = EPERM
         _ioctl(listener, _SEND, pack("QqiI", identity, 0, -error, 0))
+
+
+def _connect(
+    listener: int,
+    identity: int,
+    process: int,
+    arguments: list[int],
+    proxy: "NetworkProxy | None",
+) -> int:
+    """Connect a socket to the proxy, if that is what is asked for: the number of the error, or 0.
+
+    Raises:
+        OSError: the process is gone.
+    """
+    file, address, size, *_ = arguments
+    if proxy is None or size < len(proxy.address):
+        return EACCES
+    if _memory(process, address, len(proxy.address)) != proxy.address:
+        return EACCES
+    return proxy.connect(_take_file(listener, identity, process, file))
+
+
+def _take_file(listener: int, identity: int, process: int, number: int) -> int:
+    """A duplicate of a file that a thread of the sandbox has open.
+
+    Raises:
+        OSError: there is none, or the thread is gone.
+    """
+    with open(f"/proc/{process}/status", "rb") as status:
+        leader = int(status.read().partition(b"\nTgid:")[2].split()[0])
+    handle = os.pidfd_open(leader)
+    try:
+        if _ioctl(listener, _IS_VALID, pack("Q", identity)):
+            raise OSError(ESRCH, "the process is gone")
+        call = ctypes.c_long(NUMBERS["pidfd_getfd"])
+        file = _library.syscall(call, handle, ctypes.c_long(number & 0xFFFFFFFF), 0)
+    finally:
+        os.close(handle)
+    if file < 0:
+        raise OSError(ctypes.get_errno(), "the file cannot be taken")
+    return int(file)
 
 
 def _ioctl(file: int, code: int, content: object) -> int:

@@ -24,6 +24,8 @@ removexattr 197 14  lremovexattr 198 15  fremovexattr 199 16  removexattrat 466 
 file_setattr 469 469
 ioctl 16 29         clone 56 220         clone3 435 435       prctl 157 167
 socket 41 198       socketpair 53 199    capset 126 91        close_range 436 436
+connect 42 203      listen 50 201        sendto 44 206        sendmsg 46 211
+sendmmsg 307 269
 prlimit64 302 261   setpriority 141 140  ioprio_set 251 30    sched_setaffinity 203 122
 sched_setparam 142 118                   sched_setscheduler 144 119
 sched_setattr 314 274

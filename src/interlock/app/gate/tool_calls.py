@@ -25,7 +25,7 @@ from interlock.sandbox.real_path import real_path
 from interlock.store import gate_rows
 from interlock.store.failures import StoreUnusable
 from interlock.workspace.failures import SettingsBroken
-from interlock.workspace.machine import coding_questions, spool
+from interlock.workspace.machine import spool, user_questions
 from interlock.workspace.machine.spool import JournalLine
 from interlock.workspace.projects import project
 
@@ -186,7 +186,8 @@ def record_question(home: Path, host: str, host_session: str) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    coding_questions.record(home, host, host_session, now_ms=SystemClock().now_ms())
+    now_ms = SystemClock().now_ms()
+    user_questions.record(home, host, host_session, user_questions.CODING, now_ms=now_ms)
 
 
 def journal(home: Path, verdict: GateVerdict, call: ToolCall, host_session: str) -> str:

@@ -53,7 +53,7 @@ from interlock.core.session.events import SessionStatus
 from interlock.core.session.head import Attendance
 from interlock.core.session.plan import Plan, Stream
 from interlock.core.session.state import SessionState
-from interlock.workspace.machine import coding_questions
+from interlock.workspace.machine import user_questions
 from interlock.workspace.projects import project
 
 RENAMING_SOURCE = "clear"
@@ -202,7 +202,7 @@ def _consume_question(app: App, session: SessionId) -> bool:
     attended = attended_head(app, session)
     now_ms = app.clock.now_ms()
     return any(
-        coding_questions.consume(app.home, host, name, now_ms=now_ms)
+        user_questions.consume(app.home, host, name, user_questions.CODING, now_ms=now_ms)
         for host, name in (attended.hosts if attended else ())
         if app.reader.session_of_conversation(host, name) == session
     )

@@ -28,6 +28,7 @@ import msgspec
 
 from interlock.core.coordination.foreign_reservation import ForeignReservation
 from interlock.core.gate import own_calls, secret_files
+from interlock.core.gate.network_use import network_use
 from interlock.core.gate.own_calls import RequestedMode
 from interlock.core.gate.paths import RealPath, as_written
 from interlock.core.gate.protected_paths import protected_path_written_by
@@ -182,7 +183,8 @@ def _decide_by_rules(
         analysis = (analyse if call.is_bash else analyse_foreign_text)(call.command)
     if analysis and _is_confined(state, policy, call):
         rule = _MODE_RULES[state.mode] if isinstance(state, GateRow) else "state.unknown"
-        return _decide_own_command(analysis, state, policy, call) or GateDecision("allow", rule)
+        own = _decide_own_command(analysis, state, policy, call)
+        return own or _network_question(analysis, policy, call) or GateDecision("allow", rule)
     if secret := secret_files.secret_named_by(call, analysis, home, real_path):
         return GateDecision(
             "deny",
@@ -291,8 +293,38 @@ def _decide_by_mode(
         return GateDecision("deny", "mode.analysis", reason, f"{hint} the user.")
     if analysis.effect == "reads":
         return GateDecision("allow", _MODE_RULES[state.mode])
+    if network_use(analysis):
+        question = _network_question(analysis, policy, call)
+        return question or GateDecision("allow", _MODE_RULES[state.mode])
     reason = f"The mode is {state.mode}, and this command may do more than read: {analysis.reason}"
     return GateDecision("ask", "shell.unknown", reason, _coding_hint(policy, call))
+
+
+def _network_question(analysis: Analysis, policy: Policy, call: ToolCall) -> GateDecision | None:
+    """The question before a command reaches out; None if it does not, or needs no question.
+
+    Without an answer, a confined command has no network.
+    """
+    use = network_use(analysis)
+    agreed = call.agreed_readers if use and use.kind == "remote" else ()
+    unlisted = use.unlisted((*policy.network_commands, *agreed)) if use else []
+    if use is None or not unlisted:
+        return None
+    names = ", ".join(f"`{name}`" for name in unlisted)
+    if use.kind == "remote":
+        return GateDecision(
+            "ask",
+            "network.asked",
+            f"This reads from the network with {names}",
+            f"A yes holds for reading with {names} in this conversation.",
+        )
+    return GateDecision(
+        "ask",
+        "network.asked",
+        f"This uses a daemon or the whole network with {names}, and may do more than read",
+        "A yes holds for this call. The user can list commands that need no question"
+        " (`network_commands` in the user's config).",
+    )
 
 
 def _coding_hint(policy: Policy, call: ToolCall) -> str:

@@ -23,6 +23,7 @@ Rule = Literal[
     "subagent.mode",
     "path.reserved",
     "shell.unknown",
+    "network.asked",
     "tool.unlisted",
 ]
 RULES: tuple[Rule, ...] = get_args(Rule)
@@ -42,6 +43,8 @@ OPENABLE: tuple[Rule, ...] = (
 - `user.only`, `coding.agreed`, `subagent.mode`, `path.protected` and `secret.read` guard what binds
   the agent. With one of them open, an agent could open all the rest by itself; with the secret of
   the server, it could claim to be the user.
+- `network.asked` is a question to the user, who can list commands that need none
+  (`network_commands`).
 - `state.unknown` says that nothing is known, not even whose call it is. A rule that was opened for
   a session cannot be meant for an unknown one; `interlock mode disabled --force` is the way.
 - `protocol.start` goes away by starting the session, which is one command.

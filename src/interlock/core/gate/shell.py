@@ -12,33 +12,26 @@ import msgspec
 
 from interlock.core.gate.command.ast import Event, Script, SimpleCommand, UnreadableShellText, Word
 from interlock.core.gate.command.grammar import ShellParser
-from interlock.core.gate.command.judgement import Command, Effect, is_foreign, judge
+from interlock.core.gate.command.judgement import EFFECTS, Command, Effect, is_foreign, judge
 from interlock.core.gate.command.lexer import FOUND_MAX, NESTING_MAX
-from interlock.core.gate.command.plain_programs import asks_outside
 from interlock.core.gate.paths import PATH_MAX, join_path
 
 __all__ = ["BYTES_MAX", "Analysis", "Command", "Effect", "analyse", "analyse_foreign_text"]
 
 BYTES_MAX = 64 * 1024
+_NOTHING = Command("", (), "reads", "nothing is run")
 _EXPANSION_CHARACTERS = frozenset("$`*?[{")
 _WORD_BREAKS = re.compile(r"[\s;&|<>()=,'\"`]+")
 
 
 class Analysis(msgspec.Struct, frozen=True):
     effect: Effect
-    """Reads if every command surely does."""
+    """The least known effect among the commands."""
     commands: tuple[Command, ...]
     is_simple: bool
     """Exactly one command with nothing around it, whose program and arguments are literal."""
     reason: str
     """The first reason for the effect."""
-
-    @property
-    def reads_outside(self) -> bool:
-        """Whether it surely reads, and asks a remote or a daemon for some of it."""
-        return self.effect == "reads" and any(
-            asks_outside(command.program, command.arguments) for command in self.commands
-        )
 
 
 def analyse(text: str) -> Analysis:
@@ -51,11 +44,9 @@ def analyse(text: str) -> Analysis:
     if not text.replace("\n", "").replace("\t", "").isprintable():
         # A terminal takes some such characters for keys, and some shells take them for blanks.
         commands.append(_unknown_command("it holds characters that cannot be seen"))
-    reasons = [command.why for command in commands if command.effect == "unknown"]
-    effect: Effect = "unknown" if reasons else "reads"
-    reasons += [command.why for command in commands[:1]]
+    deciding = max(commands, key=lambda command: EFFECTS.index(command.effect), default=_NOTHING)
     is_simple = len(commands) == 1 and _is_bare_command(text, commands[0])
-    return Analysis(effect, tuple(commands), is_simple, (*reasons, "nothing is run")[0])
+    return Analysis(deciding.effect, tuple(commands), is_simple, deciding.why)
 
 
 def _is_bare_command(text: str, command: Command) -> bool:

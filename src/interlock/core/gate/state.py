@@ -63,6 +63,8 @@ class Policy(msgspec.Struct, frozen=True, rename="camel"):
     bypasses: tuple[Bypass, ...] = ()
     enforces_reservations: bool = False
     """Whether what others have reserved is denied; otherwise it is only told."""
+    network_commands: tuple[str, ...] = ()
+    """The beginnings of commands that use a network or a daemon without a question."""
 
     @property
     def coding_needs_task(self) -> bool:

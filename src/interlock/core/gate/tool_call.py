@@ -36,6 +36,8 @@ class ToolCall(msgspec.Struct, frozen=True):
     """Every text in the input of any other tool that may read files: each may name one."""
     is_confined: bool = False
     """Whether the host will run it in the sandbox, whatever is decided here."""
+    agreed_readers: tuple[str, ...] = ()
+    """The programs with which the user lets this conversation read from public hosts."""
     can_ask: bool = True
     """Whether the host can put a question to the user."""
     is_subagent: bool = False

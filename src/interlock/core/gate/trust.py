@@ -34,6 +34,7 @@ class UserPolicy(msgspec.Struct, frozen=True):
 
     rules: dict[Rule, RuleClass] = {}
     notice_limit: NoticeLimit = NoticeLimit()
+    network_commands: tuple[str, ...] = ()
 
 
 class MergedPolicy(msgspec.Struct, frozen=True):
@@ -74,6 +75,7 @@ def effective_policy(
         advisory=tuple(rule for rule in OPENABLE if rule in advisory - invariant),
         bypasses=tuple(bypasses),
         enforces_reservations=project_policy.enforces_reservations,
+        network_commands=user_policy.network_commands,
     )
     return MergedPolicy(policy, () if is_trusted else loosening_settings(project_policy))
 

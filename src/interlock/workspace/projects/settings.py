@@ -206,6 +206,7 @@ class _UserGateSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rules: dict[Rule, RuleClass] = {}
     notice_after: Annotated[int, Meta(ge=2)] = NoticeLimit().denials
     notice_minutes: Annotated[int, Meta(ge=1, le=24 * 60)] = NoticeLimit().minutes
+    network_commands: tuple[Annotated[str, Meta(min_length=1)], ...] = ()
 
 
 def user_policy_in(path: Path) -> UserPolicy:
@@ -219,7 +220,8 @@ def user_policy_in(path: Path) -> UserPolicy:
         raise SettingsBroken(
             f"`{path}` cannot be used: the rule `{wrong_rules[0]}` cannot be advisory"
         )
-    return UserPolicy(section.rules, NoticeLimit(section.notice_after, section.notice_minutes))
+    limit = NoticeLimit(section.notice_after, section.notice_minutes)
+    return UserPolicy(section.rules, limit, section.network_commands)
 
 
 class _ApprovalsSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

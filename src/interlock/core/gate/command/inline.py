@@ -1,4 +1,4 @@
-"""Inline programs: why the text of a `sed`, `awk` or SQL program may do more than print."""
+"""Inline programs: why the text of a `sed` or `awk` program may do more than print."""
 
 import re
 from collections.abc import Sequence
@@ -6,7 +6,6 @@ from functools import cache
 
 from interlock.core.gate.command.ast import Word
 from interlock.core.gate.command.options import parse
-from interlock.core.gate.command.programs import READERS
 
 _NOT_LITERAL = "its program is not literal"
 _STRING = re.compile(r'("(?:[^"\\]|\\.)*+")|".*+', re.DOTALL)
@@ -19,26 +18,6 @@ _BETWEEN = r"""(?:
     )*+ \]
 )*+"""
 _REPLACED = r"(?: (?!(?P=d)) [^\\\n] | \\. )*+"
-# One query without functions that could change something, or a command that describes tables.
-_SQL_FUNCTIONS = "count|sum|avg|min|max|coalesce|lower|upper|length|round|in|version|now"
-_SQL_READS = re.compile(
-    r"\s*(?: \\ [dlz] [A-Za-z+]*+ (?:\s++ [\w.*\"]++ )?+"
-    r" | (?!.*\b(?:into|for)\b) (?:select|show|table|values) \b"
-    rf"  (?: \b(?:{_SQL_FUNCTIONS}) \s* \( | [^;\\(] )*+ )"
-    r"\s* ;? \s*",
-    re.VERBOSE | re.IGNORECASE | re.DOTALL,
-)
-
-
-def sql(words: Sequence[Word]) -> str:
-    """Of `psql`: why a query that is given in its words may do more than read."""
-    parsed = parse(words, READERS["psql"][0].only or "")
-    if parsed.strange:
-        return f"it is given `{parsed.strange.raw}`"
-    queries = [value for name, value in parsed.options if name in {"-c", "--command"}]
-    is_plain = all(q and q.is_exact and _SQL_READS.fullmatch(q.text) for q in queries)
-    is_plain = is_plain and not any("--" in q.text or "/*" in q.text for q in queries if q)
-    return "" if is_plain else "its query may do more than read"
 
 
 def sed(words: Sequence[Word]) -> str:

@@ -1,11 +1,11 @@
 """Judgement: whether one simple command surely reads, and which files it writes if not.
 
-A command that does not surely read is *unknown*, whatever it does. Why is said by a sentence, an
-*objection*; where there is none, the command reads.
+A command *reads* files of this machine, *asks* by way of a network or a daemon, or is *unknown*. A
+sentence says why it is unknown, an *objection*; without one, the command reads or asks.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -18,12 +18,14 @@ from interlock.core.gate.command.ast import (
     assigned_variable,
 )
 from interlock.core.gate.command.builtins import SETTINGS
+from interlock.core.gate.command.network_programs import reaches_out
 from interlock.core.gate.command.options import parse
 from interlock.core.gate.command.plain_programs import objection_to, tells_about_itself
 from interlock.core.gate.command.unwrap import WRAPPERS, WrappedCommand, look_through_find, unwrap
 from interlock.core.gate.command.written_paths import WrittenPaths, find_written_paths
 
-Effect = Literal["reads", "unknown"]
+Effect = Literal["reads", "asks", "unknown"]
+EFFECTS: tuple[Effect, ...] = get_args(Effect)
 
 WRAPPERS_MAX = 16
 _FOLDERS = frozenset(
@@ -121,7 +123,7 @@ def _judge_through_wrappers(words: Sequence[Word], run: Run, wrapped: int = 0) -
         if is_foreign(program):
             doubts.append(f"`{program.text}` is no program of the system")
         if tells_about_itself(name, words[1:]):
-            commands = [_judged_command(name, words, "")]
+            commands = [Command(name, _texts(words), "reads", f"`{name}` tells about itself")]
             break
         inner = unwrap(name, words[1:]) if name in WRAPPERS else None
         if not isinstance(inner, WrappedCommand):
@@ -145,11 +147,15 @@ def _texts(words: Sequence[Word]) -> tuple[str, ...]:
 def _judged_command(
     name: str, words: Sequence[Word], objection: str, written: WrittenPaths | None = None
 ) -> Command:
-    if not objection:
-        return Command(name, _texts(words), "reads", f"`{name}` only reads")
+    texts = _texts(words)
+    is_asking = reaches_out(name, texts)
+    if not objection and not is_asking:
+        return Command(name, texts, "reads", f"`{name}` only reads")
+    effect: Effect = "unknown" if objection else "asks"
+    objection = objection or "it uses a network or a daemon"
     why = objection if objection.startswith("`") else f"`{name}`: {objection}"
     written = written or find_written_paths(name, words[1:])
-    return Command(name, _texts(words), "unknown", why, tuple(written.paths), tuple(written.trees))
+    return Command(name, texts, effect, why, tuple(written.paths), tuple(written.trees))
 
 
 def _run(name: str, words: Sequence[Word], run: Run, wrapped: int) -> list[Command]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from interlock.core.gate.command import inline, options, programs
 from interlock.core.gate.command.ast import DEVICES, Word
 from interlock.core.gate.command.builtins import BUILTINS
+from interlock.core.gate.command.network_programs import DAEMON_CLIENTS
 from interlock.core.gate.command.options import ParsedOptions, parse
 from interlock.core.gate.command.programs import ProgramRule
 
@@ -15,7 +16,9 @@ _HOST = re.compile(r"[\w.-]*(?::[0-9]+)?(?:[?#].*)?")
 
 
 def objection_to(name: str, words: Sequence[Word]) -> str:
-    """The reason why a program may do more than read; empty if it surely reads."""
+    """The reason why a program may do more than read; empty if it surely reads, or if all that it
+    does goes through a network or a daemon.
+    """
     first = words[0].text if words and words[0].is_exact else ""
     match name:
         case "sed" | "gsed":
@@ -26,8 +29,8 @@ def objection_to(name: str, words: Sequence[Word]) -> str:
             # The old way to write it: letters first, then their values.
             letters = f"-{first.replace('f', '')}{'f' * ('f' in first)}"
             words = [Word(letters, first), *words[1:]]
-        case "psql" if objection := inline.sql(words):
-            return objection
+        case _ if name in DAEMON_CLIENTS:
+            return ""
         case _ if name in BUILTINS:
             return BUILTINS[name](words)
         case _ if name in programs.VERBS:
@@ -43,12 +46,6 @@ def tells_about_itself(name: str, words: Sequence[Word]) -> bool:
     """Whether it is asked for its version or for help, and nothing else."""
     asked = words[0].text if len(words) == 1 else ""
     return not programs.ALONE.get(asked, set()).isdisjoint((name, name.rstrip("0123456789.")))
-
-
-def asks_outside(name: str, arguments: Sequence[str]) -> bool:
-    """Whether a command that reads needs a remote or a daemon for it."""
-    words = programs.OUTSIDE_WORDS.get(name, frozenset())
-    return name in programs.OUTSIDE or not words.isdisjoint(arguments)
 
 
 def _objection_by_rules(rules: Sequence[ProgramRule], words: Sequence[Word]) -> str:
@@ -120,8 +117,7 @@ def _objection_to_verb(name: str, words: Sequence[Word]) -> str:
     """For a program whose first words say what it does."""
     parsed = parse(words, programs.BEFORE_VERB.get(name, ""), is_first=True)
     if parsed.strange or not parsed.operands:
-        is_plain = not words and name not in programs.READ_STDIN
-        return "" if is_plain else f"`{name}` is not told what to do in its words"
+        return f"`{name}` is not told what to do in its words" if words else ""
     for option, value in parsed.options:
         setting = value.text.lower() if value and value.is_exact and "\n" not in value.text else ""
         is_pager = "pager" in setting and setting != "core.pager=cat"

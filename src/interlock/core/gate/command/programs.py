@@ -1,7 +1,7 @@
-"""Programs that only read, with which words they do, and which of them ask others, as tables.
+"""Programs that only read, and with which words they do, as tables.
 
-Be careful with them: a program stands here without any demand only if no words whatever make it
-write or run something, in any of its implementations.
+A program is listed without a demand only if no words make it write or run something, in any of its
+implementations.
 
 A table has lines `names: demand; demand`, which go on where the next is indented; each demand is a
 field of `ProgramRule` and its value. With ` / ` between several rules, one is enough. Options are
@@ -13,6 +13,7 @@ import re
 import msgspec
 
 from interlock.core.gate.command.ast import names
+from interlock.core.gate.command.network_programs import DAEMON_CLIENTS
 
 
 class ProgramRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +76,7 @@ cat head tail tac nl wc cut paste join comm fold fmt expand unexpand pr rev colu
   readlink pwd ls dir vdir eza lsd stat echo true false : expr seq factor numfmt whoami id groups
   users who w uptime uname nproc tty logname printenv du df ps pgrep pidof free lsblk lscpu lsmod
   getconf locale strings readelf which whereis type jq diff cmp zcat bzcat xzcat zipinfo cal sleep
-  cd pushd popd dirs times help getent clear hexdump hd od tsort look mdls sw_vers dig host base32
+  cd pushd popd dirs times help getent clear hexdump hd od tsort look mdls sw_vers base32
   shellcheck:
 grep egrep fgrep: without --pager --filter --view --save-config --query; is_loose
 rg: without --pre --hostname-bin
@@ -107,14 +108,9 @@ man: only -k -f -w -a --where --apropos --whatis
 yq: only -r -e -o= -p= -P -j -c -M -C -N -n --output-format= --input-format= --prettyPrint
   --raw-output --exit-status --no-doc
 ss netstat: only -t -u -l -n -p -a -e -o -4 -6 -s -m -i -r; operands_max 0
-ping: only -c= -W= -w= -i= -n -q -4 -6; needs -c; operands_max 1
-pg_isready: only -h= -p= -U= -d= -t= -q --host= --port= --username= --dbname= --timeout= --quiet
 wget: only -q -S -nv --quiet --server-response --no-verbose --timeout= --tries= --header=;
   devices -O= --output-document= -o= --output-file=; needs -O --output-document;
   values_not override; schemes http https
-psql: only -h= -p= -U= -d= -w -W -l -A -t -x -X -q -c= --host= --port= --username= --dbname= --list
-  --command= --csv --no-password --tuples-only --no-align --expanded --no-psqlrc --quiet;
-  operands_max 2; needs -l --list -c --command
 gzip gunzip bzip2 bunzip2 xz unxz: only {_SQUEEZE} -d -t -l --decompress --list --test;
   needs -c --stdout --to-stdout; is_early
   / only {_SQUEEZE} -t -l --list --test; needs -t -l --list --test; is_early
@@ -146,18 +142,13 @@ index+versions: only --pre --json -v -q; operands_max 1
 list show freeze check: only --format= --outdated -o --uptodate --user --local -l --not-required
   --exclude= -v -q --verbose --quiet --files -f --all --disable-pip-version-check
 """
-_SYSTEMCTL = (
-    "-l --full --no-pager -n= --lines= -a --all --user --system -q --quiet -o= --output= -p="
-    " --property= --value -t= --type= --state= --failed --no-legend --plain"
-)
-
 VERBS = {
     "git": _parse_table(f"""
 log show diff whatchanged shortlog blame annotate range-diff diff-tree diff-index diff-files
   rev-list stash+list stash+show reflog+show: without --output --ext-diff
 status rev-parse ls-files ls-tree describe name-rev merge-base show-ref for-each-ref count-objects
   check-ignore check-attr cherry show-branch var version worktree+list submodule+status notes+list
-  notes+show bisect+log remote+get-url remote+show config+get config+list config+--get
+  notes+show bisect+log remote+get-url config+get config+list config+--get
   config+--get-all config+--get-regexp config+--list:
 cat-file: without --textconv --filters
 grep: without -O --open-files-in-pager
@@ -185,9 +176,8 @@ api: only -H= --header= --jq= -q= --paginate --template= -t= --hostname= -i --in
   --slurp; operands_max 1; starts_not graphql
 """),
     "npm": _parse_table(f"""
-ls list ll la view info show outdated search root prefix explain why config+get config+list
-  pkg+get: {_NPM}
-ping whoami audit: {_NPM}; operands_max 0
+ls list ll la view info show search root prefix explain why config+get config+list pkg+get: {_NPM}
+ping whoami: {_NPM}; operands_max 0
 """),
     "pip": _parse_table(_PIP),
     "pip3": _parse_table(_PIP),
@@ -200,33 +190,6 @@ metadata: only --format-version= --no-deps --locked --frozen --offline --manifes
     "go": _parse_table("""
 version: only; operands_max 0
 env: only -json -changed; is_unclustered
-list: only -m -versions -json -u -f=; needs -m; is_unclustered
-"""),
-    "docker": _parse_table("""
-ps logs inspect images version info top port diff history stats image+ls image+inspect
-  image+history container+ls container+inspect container+logs container+top container+port
-  volume+ls volume+inspect network+ls network+inspect compose+ps compose+logs compose+ls:
-"""),
-    "kubectl": _parse_table("""
-get describe logs top explain version api-resources config+view config+get-contexts
-  config+current-context: only -o= --output= -n= --namespace= -A --all-namespaces -l= --selector=
-  -w --watch -L= --label-columns= --show-labels --show-kind --no-headers --sort-by=
-  --field-selector= -f --follow -p --previous -c= --container= --all-containers --tail= --since=
-  --since-time= --timestamps --prefix --context= --cluster= --ignore-not-found --containers
-  --client --recursive --api-group= --namespaced --minify
-"""),
-    "redis-cli": _parse_table("""
-ping info dbsize get mget exists ttl pttl type strlen llen hlen hget hgetall lrange scard smembers
-  zcard keys scan time lastsave memory+usage client+list config+get:
-"""),
-    "aws": _parse_table("""
-s3+ls sts+get-caller-identity ec2+describe-instances ecs+list-clusters ecs+list-services
-  ecs+describe-services lambda+list-functions rds+describe-db-instances logs+describe-log-groups
-  iam+list-roles cloudformation+describe-stacks: without --cli-input-json --cli-input-yaml
-"""),
-    "systemctl": _parse_table(f"""
-status show cat is-active is-enabled is-failed list-units list-unit-files list-timers list-sockets
-  list-dependencies: only {_SYSTEMCTL}
 """),
 }
 """The programs of which the first words say what they do."""
@@ -234,18 +197,12 @@ BEFORE_VERB = {
     "git": "-p -P --paginate --no-pager --no-optional-locks --no-replace-objects --bare"
     " --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --no-lazy-fetch"
     " --no-advice -C= -c= --git-dir= --work-tree= --namespace=",
-    "kubectl": "-n= --namespace= --context= --cluster=",
-    "redis-cli": "-h= -p= -n= --no-auth-warning",
-    "aws": "--profile= --region= --output= --no-cli-pager",
-    "systemctl": _SYSTEMCTL,
 }
-"""The options that may stand before the verb."""
-READ_STDIN = names("redis-cli")
-"""Those that take their verbs from the input where they are given none."""
+"""The options that are allowed before the verb."""
 GIT_SETTINGS = ("color.", "advice.", "column.", "core.quotepath=", "core.abbrev=", "core.pager=cat")
-_TELLS_VERSION = names(
+_TELLS_VERSION = DAEMON_CLIENTS | names(
     "bash zsh gcc g++ clang make cmake ninja ruby python node php perl java uv ruff rustc rustup"
-    " mypy black pyright tsc sqlite3 psql rsync wget ssh patch zip find xargs env timeout poetry"
+    " mypy black pyright tsc sqlite3 rsync wget ssh patch zip find xargs env timeout poetry"
     " sed awk pytest"
 )
 ALONE = {
@@ -257,16 +214,3 @@ ALONE = {
     "--html-path": {"git"},
 }
 """Words with which, if they are alone, these programs only tell about themselves."""
-OUTSIDE = names(
-    "curl wget dig host getent ping gh docker kubectl aws systemctl journalctl psql pg_isready"
-    " redis-cli"
-)
-"""Programs that ask a remote or a daemon."""
-OUTSIDE_WORDS = {
-    "git": names("ls-remote remote"),
-    "npm": names("view info show outdated search ping whoami audit"),
-    **dict.fromkeys(("pip", "pip3"), names("index --outdated -o")),
-    "cargo": names("search"),
-    "go": names("list"),
-}
-"""Programs that do with one of these words."""

@@ -1,0 +1,61 @@
+"""The questions that hooks have clients put to the user, and what users agreed to.
+
+Each is a small file in the data home, where no agent writes.
+"""
+
+import hashlib
+import os
+from contextlib import suppress
+from pathlib import Path
+
+ASKED, AGREED = "asked", "agreed"
+VALID_MS = {ASKED: 3_600_000, AGREED: 30 * 86_400_000}
+"""The user may be slow to answer; a question that was denied ends by itself."""
+CODING = "coding"
+"""The subject of the question whether the agent may go on to coding."""
+
+
+def record(
+    home: Path, host: str, conversation: str, subject: str, *, now_ms: int, directory: str = ASKED
+) -> None:
+    """Record that the user is asked about a subject in this conversation now, or has agreed.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path = _path(home, directory, host, conversation, subject)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}-{os.getpid()}")
+    draft.write_text(str(now_ms), encoding="utf-8")
+    draft.replace(path)
+    for other in path.parent.iterdir():
+        with suppress(OSError):  # another process has removed it
+            if other.stat().st_mtime * 1_000 < now_ms - VALID_MS[directory]:
+                other.unlink()
+
+
+def consume(home: Path, host: str, conversation: str, subject: str, *, now_ms: int) -> bool:
+    """Whether the user was asked in this conversation recently. The question is used up by it."""
+    path = _path(home, ASKED, host, conversation, subject)
+    is_valid = _is_valid(path, VALID_MS[ASKED], now_ms)
+    try:
+        path.unlink()  # of two that consume it, one fails here
+    except OSError:
+        return False
+    return is_valid
+
+
+def has_agreed(home: Path, host: str, conversation: str, subject: str, *, now_ms: int) -> bool:
+    return _is_valid(_path(home, AGREED, host, conversation, subject), VALID_MS[AGREED], now_ms)
+
+
+def _is_valid(path: Path, valid_ms: int, now_ms: int) -> bool:
+    try:
+        return 0 <= now_ms - int(path.read_text(encoding="utf-8")) <= valid_ms
+    except (OSError, ValueError):
+        return False
+
+
+def _path(home: Path, directory: str, host: str, conversation: str, subject: str) -> Path:
+    key = "\0".join((host, conversation, subject))
+    return home / directory / hashlib.sha256(key.encode(errors="replace")).hexdigest()[:32]
