@@ -1,6 +1,7 @@
 """The commands for several agents: what is said, and the exit codes by which scripts decide."""
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -123,8 +124,9 @@ def test_the_guard_asks_before_a_commit(
         path.write_text("changed\n")
         git(team.root, "add", name)
         command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"]
-        # Nothing but what git itself needs is set.
+        # Nothing but what git itself needs is set, and where a store is that is not in a file.
         variables = {"PATH": "/usr/bin:/bin", "HOME": str(home.parent)}
+        variables |= {k: v for k, v in os.environ.items() if k == "INTERLOCK_STORE"}
         return subprocess.run(
             command, cwd=team.root, capture_output=True, text=True, check=False, env=variables
         )

@@ -269,8 +269,9 @@ def test_what_changes_while_a_page_is_made_is_told_to_it(home: Path) -> None:
     worker = Worker("reader", partial(open_app, home))
     console = Console(worker, worker, load_secret(home), (), background_worker=worker)
 
-    def view(asked: PageRequest) -> Page:
-        asked.app.log.append(opening(random_session()))
+    def view(_: PageRequest) -> Page:
+        with closing(open_app(home)) as another:
+            another.log.append(opening(random_session()))
         return Page("error.html", "Slow", {"error": "", "hint": ""}, live="")
 
     scope = {
