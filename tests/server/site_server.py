@@ -17,7 +17,7 @@ import uvicorn
 from interlock.app.admin.access import load_secret, publish_agent_bearer
 from interlock.app.clock import SystemClock
 from interlock.app.context import open_app
-from interlock.server.serve import HOST_NAMES, KEEP_ALIVE_SECONDS
+from interlock.server.serve import HOST_NAMES, KEEP_ALIVE_SECONDS, TimedHttp
 from interlock.server.site import Site, build_site
 from tests.server.http_agent import Up
 from tests.server.process import Process
@@ -55,6 +55,7 @@ class SiteServer(Process, Up):
         self._uvicorn = uvicorn.Server(
             uvicorn.Config(
                 self._site.asgi_app,
+                http=TimedHttp,
                 log_config=None,
                 access_log=False,
                 server_header=False,

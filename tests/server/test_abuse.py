@@ -16,7 +16,7 @@ from starlette.types import Message, Receive, Scope, Send
 from interlock.app.admin.access import Secret
 from interlock.app.clock import SystemClock
 from interlock.app.context import open_app
-from interlock.server import site
+from interlock.server import serve, site
 from interlock.server.console import Console, Download
 from interlock.server.guard import BODY_BYTES_MAX, Guard, HttpCaller
 from interlock.server.worker import Worker
@@ -140,6 +140,27 @@ def test_requests_that_never_end_hold_up_nobody(server: Process) -> None:
     assert server.plain("GET", "/healthz").status == 200
     time.sleep(0.2)
     assert "Traceback" not in server.log
+
+
+@pytest.mark.parametrize(
+    "half",
+    [
+        b"",
+        b"\r\n",
+        b"GET /sess",
+        b"GET /healthz HTTP/1.1\r\nHost: 127",
+        line("/hooks/a/b", "Content-Length: 9", method="POST") + b"{",
+        b"GET /static/console.css HTTP/1.1\r\nHost: x\r\n\r\nGET /sess",
+    ],
+)
+def test_a_request_that_does_not_arrive_in_time_ends_its_connection(
+    server: Process, monkeypatch: pytest.MonkeyPatch, half: bytes
+) -> None:
+    monkeypatch.setattr(serve, "REQUEST_SECONDS", 0.05)
+
+    wired(server, half)  # returns when the server has closed the connection
+
+    assert server.plain("GET", "/healthz").status == 200
 
 
 def test_listeners_that_read_nothing_hold_up_nobody(server: Process) -> None:

@@ -1,5 +1,6 @@
 """Run the server until a signal ends it."""
 
+import asyncio
 import errno
 import os
 import signal
@@ -12,6 +13,7 @@ from types import FrameType
 import msgspec
 import uvicorn
 import uvloop
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from interlock import __version__
 from interlock.app.admin.access import load_secret, publish_agent_bearer
@@ -28,6 +30,9 @@ from interlock.server.trigger_watch import TriggerWatch
 
 HOST_NAMES = ("127.0.0.1", "localhost", "[::1]")
 SHUTDOWN_SECONDS = 3
+REQUEST_SECONDS = 30
+"""The time for a whole request to arrive, from the first byte of its head to the last of its body.
+The largest body takes a second on this machine."""
 KEEP_ALIVE_SECONDS = 75
 """The time that an idle connection is kept: longer than clients keep theirs, so that none sends a
 call just when the server closes."""
@@ -74,6 +79,7 @@ async def _serve(
     )
     config = uvicorn.Config(
         site.asgi_app,
+        http=TimedHttp,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -114,6 +120,41 @@ def _run_jobs(home: Path, stop: threading.Event) -> None:
     from interlock.durable.executor import serve_jobs  # noqa: PLC0415 (700 ms)
 
     serve_jobs(home, stop)
+
+
+class TimedHttp(HttpToolsProtocol):
+    """A connection that ends if a request does not arrive in time; uvicorn waits without end."""
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        super().connection_made(transport)
+        self._await_request()
+
+    def data_received(self, data: bytes) -> None:
+        self._await_request()
+        super().data_received(data)
+
+    def on_message_begin(self) -> None:
+        self._await_request()  # the one before may have ended in the same packet
+        super().on_message_begin()
+
+    def on_message_complete(self) -> None:
+        self._stop_timer()
+        super().on_message_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def _await_request(self) -> None:
+        if self._timer is None:
+            self._timer = self.loop.call_later(REQUEST_SECONDS, self.transport.close)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
 
 class _Server(uvicorn.Server):

@@ -28,10 +28,13 @@ from interlock.server.guard import HOOKS_PREFIX
 from interlock.server.worker import Worker
 
 WAITING_MAX = 64
-"""Calls that are read, or wait for their turn; more are told to come again."""
+"""Calls that have arrived and wait for their turn; more are told to come again."""
+READING_MAX = 64
+"""Bodies that are read at a time. One more, and the oldest is given up: slow senders, who need not
+know a secret, can then displace each other, but not a body that arrives at once."""
 BODY_SECONDS = 10.0
 _TOO_LARGE = WebhookAnswer(413, "rejected", f"The body has more than {BODY_BYTES_MAX} bytes")
-_TOO_SLOW = WebhookAnswer(408, "rejected", f"The body did not come within {BODY_SECONDS:g} s")
+_TOO_SLOW = WebhookAnswer(408, "rejected", "The body did not come in time")
 _BUSY = WebhookAnswer(503, "rejected", "Too many calls wait")
 
 
@@ -41,28 +44,42 @@ class Webhooks:
         self._worker: Worker | None = None
         self._log: TriggerLog | None = None
         self._lock = threading.Lock()
+        self._deadlines: dict[asyncio.Timeout, None] = {}
+        """Of the bodies that are read, the oldest first."""
         self._waiting = 0
 
     def route(self) -> Route:
         return Route(f"{HOOKS_PREFIX}{{project}}/{{name}}", self.receive, methods=["POST"])
 
     async def receive(self, request: Request) -> Response:
+        try:
+            body = await self._read_in_time(request)
+        except TimeoutError:
+            return _response(_TOO_SLOW)
+        if body is None:
+            return _response(_TOO_LARGE)
         if self._waiting >= WAITING_MAX:
             return _response(_BUSY)
         self._waiting += 1
         try:
-            async with asyncio.timeout(BODY_SECONDS):
-                body = await _read_body(request)
-            if body is None:
-                return _response(_TOO_LARGE)
             place = f"{request.path_params['project']}/{request.path_params['name']}"
             call = WebhookCall(place, dict(request.headers), body)
             worker = await run_in_threadpool(self._start_worker)
             return _response(await worker.run(lambda app: self._receive(app, call)))
-        except TimeoutError:
-            return _response(_TOO_SLOW)
         finally:
             self._waiting -= 1
+
+    async def _read_in_time(self, request: Request) -> bytes | None:
+        async with asyncio.timeout(BODY_SECONDS) as deadline:
+            if len(self._deadlines) >= READING_MAX:
+                oldest = next(iter(self._deadlines))
+                del self._deadlines[oldest]
+                oldest.reschedule(0)
+            self._deadlines[deadline] = None
+            try:
+                return await _read_body(request)
+            finally:
+                self._deadlines.pop(deadline, None)
 
     def _receive(self, app: App, call: WebhookCall) -> WebhookAnswer:
         # Kept open: whoever closes it last has the disk wait.
