@@ -145,6 +145,21 @@ def test_a_lapsed_lease_keeps_its_epoch_unless_another_driver_acquires_it(stage:
     assert check_in(stage, "first")["lease"]["epoch"] == first["lease"]["epoch"] + 2
 
 
+@pytest.mark.parametrize(
+    ("field", "name"),
+    [("target", "--exec=x"), ("remote", "ext::sh -c x"), ("remote", ""), ("repository", "../x")],
+)
+def test_a_delivery_to_a_name_that_is_none_is_refused_at_once(
+    stage: Stage, field: str, name: str
+) -> None:
+    delivery = {"parts": ["push"], "forge": "ours", "repository": "team/shop", field: name}
+
+    refused = order(stage, delivery=delivery)
+
+    assert (refused.status, refused.json["code"]) == (400, "invalid_arguments")
+    assert f"`/delivery/{field}`" in refused.json["error"]
+
+
 def test_an_order_says_where_its_result_goes_and_nothing_goes_there_before_it_is_done(
     stage: Stage,
 ) -> None:

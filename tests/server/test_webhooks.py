@@ -1,5 +1,8 @@
 """Webhooks at a real server: who is believed, what starts work, and that it starts once."""
 
+import contextlib
+import select
+import socket
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -11,7 +14,9 @@ from interlock.app.context import open_app
 from interlock.app.gate.trust import trust_checkout
 from interlock.app.unattended.orders import list_active
 from interlock.core.unattended.order import UnattendedState
+from interlock.server.webhooks import READING_MAX
 from interlock.store.trigger_log import read_firings
+from tests.server.process import line
 from tests.server.server_process import Answer, Server
 from tests.server.site_server import SiteServer
 from tests.trigger_scene import (
@@ -185,6 +190,36 @@ def test_a_broken_file_changes_nothing_and_is_told(hooks: Hooks) -> None:
     assert hooks.send("review", another, from_gitlab(another)).json["outcome"] == "ignored"
     hooks.scene.file.write_bytes(good)
     trust_checkout(hooks.scene.home, hooks.scene.repository.resolve(), at_ms=1)
+
+
+def test_senders_that_are_slow_keep_no_other_from_being_heard(hooks: Hooks) -> None:
+    begun = line(hooks.scene.path("review"), "Content-Length: 9", method="POST") + b"{"
+    body = encode(merge_request(20))
+    with contextlib.ExitStack() as opened:
+        address = ("127.0.0.1", hooks.server.port)
+        wires = [
+            opened.enter_context(socket.create_connection(address, timeout=5))
+            for _ in range(READING_MAX + 1)
+        ]
+        for wire in wires:
+            wire.sendall(begun)
+        (displaced,) = select.select(wires, [], [], 5)[0]
+        said = displaced.recv(1_000)
+        answer = hooks.send("review", body, from_gitlab(body))
+
+    assert b" 408 " in said.splitlines()[0], "one makes room"
+    assert answer.status == 202, answer.text
+
+
+@pytest.mark.parametrize("head", ["--upload-pack=x", "HEAD", "a" * 39, "A" * 40])
+def test_a_head_that_is_no_commit_starts_nothing(hooks: Hooks, head: str) -> None:
+    body = encode(merge_request(77, head=head))
+
+    answer = hooks.send("review", body, from_gitlab(body))
+
+    assert (answer.status, answer.json["outcome"]) == (200, "ignored")
+    assert answer.json["detail"] == "its head is not the full id of a commit"
+    assert hooks.orders("!77") == []
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])

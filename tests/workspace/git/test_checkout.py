@@ -10,8 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from interlock.core.git_names import is_ref
 from interlock.workspace.git import checkout
-from interlock.workspace.git.checkout import SourceFailure, path_is_sound, ref_is_sound, url_fault
+from interlock.workspace.git.checkout import SourceFailure, path_is_sound, url_fault
 from interlock.workspace.projects.sources import Source, fetch
 from tests.effort import scale
 from tests.workspace.git.test_state import run
@@ -280,7 +281,7 @@ def test_where_git_may_fetch_from(location: str, fault: str | None) -> None:
 @example("a/.b")
 @settings(max_examples=scale(60))
 def test_what_is_taken_for_a_ref_is_one_to_git(ref: str) -> None:
-    if ref_is_sound(ref):
+    if is_ref(ref):
         name = f"refs/heads/{ref}"
         assert subprocess.run(["git", "check-ref-format", name], check=False).returncode == 0
         assert not ref.startswith(("-", "+"))
@@ -288,7 +289,7 @@ def test_what_is_taken_for_a_ref_is_one_to_git(ref: str) -> None:
 
 @pytest.mark.parametrize("ref", ["main", "feature/x-1", "v1.2.3", "refs/tags/v1", COMMIT])
 def test_usual_refs_are_taken(ref: str) -> None:
-    assert ref_is_sound(ref)
+    assert is_ref(ref)
 
 
 @pytest.mark.parametrize(

@@ -18,13 +18,13 @@ from interlock.app.catalogue.source_refusals import (
     SourceNameTaken,
 )
 from interlock.app.clock import Clock
+from interlock.core.git_names import is_ref
 from interlock.store.failures import StoreBusy
 from interlock.store.lock import WriteLock
 from interlock.workspace.git.checkout import (
     SourceFailure,
     is_directory_below,
     path_is_sound,
-    ref_is_sound,
     url_fault,
 )
 from interlock.workspace.projects import sources
@@ -143,7 +143,7 @@ def _requested_source(
         name = _proposed_name(location)
     if not sources.name_is_sound(name):
         return NameUnusable(name)
-    if ref is not None and not ref_is_sound(ref):
+    if ref is not None and not is_ref(ref):
         return RefUnusable(ref)
     if path is not None:
         if not path_is_sound(path):

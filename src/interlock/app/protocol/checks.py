@@ -6,6 +6,7 @@ import msgspec
 
 from interlock.app.context import App
 from interlock.app.sessions.logbook_file import SessionLog, load_session_log, render_region
+from interlock.core.git_names import is_commit
 from interlock.core.protocol import logbook
 from interlock.core.protocol.end_facts import tells_what_was_done
 from interlock.core.protocol.logbook import LogbookRegion
@@ -15,7 +16,6 @@ from interlock.core.views import session_log_rule
 from interlock.core.views.session_log_rule import KnownSession, RuleFinding, check_logbook
 from interlock.workspace.files.regular_file import read_regular_file
 from interlock.workspace.git.commits import is_reachable
-from interlock.workspace.git.state import is_commit
 from interlock.workspace.projects import logbooks
 
 RULES = {session_log_rule.RULE: session_log_rule.FIX}

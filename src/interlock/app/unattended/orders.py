@@ -20,6 +20,7 @@ from interlock.app.unattended.other_repositories import RepositoryRefused, settl
 from interlock.core import ids
 from interlock.core.canonical import Json
 from interlock.core.explanation import Explanation
+from interlock.core.git_names import is_commit
 from interlock.core.ids import SessionId, WorkflowId
 from interlock.core.refusal import Refusal
 from interlock.core.session import unattended_control as control
@@ -144,6 +145,9 @@ def order_work(app: App, request: OrderRequest, *, place: str) -> OrderedWork | 
     base = _base_commit(root, request) if request.base else git.head
     if not base:
         return InputRefused("/base", f"`{request.base}` is no commit of `{root}`")
+    if request.delivery and (field := request.delivery.unsound_name()):
+        why = f"`{getattr(request.delivery, field)}` is not the name of a {field}"
+        return InputRefused(f"/delivery/{field}", why)
     settings = driver_settings(app.home)
     runner, model = request.runner or settings.runner, request.model or settings.model
     if runner == "model" and not model:
@@ -188,7 +192,9 @@ def order_work(app: App, request: OrderRequest, *, place: str) -> OrderedWork | 
 
 def _base_commit(root: Path, request: OrderRequest) -> str:
     """The commit to begin with; one that is fetched first is known only by its id."""
-    return request.base if request.fetch else head_commit(root, request.base)
+    if request.fetch:
+        return request.base if is_commit(request.base) else ""
+    return head_commit(root, request.base)
 
 
 def list_active(app: App) -> list[tuple[SessionId, UnattendedState]]:

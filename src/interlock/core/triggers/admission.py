@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import msgspec
 
 from interlock.core.canonical import Json
+from interlock.core.git_names import is_commit
 from interlock.core.triggers.forge_event import ForgeEvent
 from interlock.core.triggers.goal_template import MissingValue, render_template
 from interlock.core.triggers.trigger import ANYBODY, Trigger, TriggerRepository
@@ -113,6 +114,8 @@ def _objection(trigger: Trigger, event: ForgeEvent) -> str:
         return f"it is about {_with_article(event.kind)}, and that is not among `events`"
     if not event.is_open:
         return f"the {event.kind} is {'merged' if event.action == 'merged' else 'closed'}"
+    if event.head and not is_commit(event.head):
+        return "its head is not the full id of a commit"
     if not _is_wanted_action(trigger, event):
         return f"`{event.action}` brings nothing new"
     if event.is_draft and not trigger.drafts:

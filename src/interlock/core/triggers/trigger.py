@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from interlock.core.git_names import is_ref, is_repository_path
 from interlock.core.triggers.forge_event import ForgeEvent
 from interlock.core.triggers.goal_template import template_faults, template_paths
 from interlock.core.unattended.order import DeliveryPart, LimitsWish, Runner
@@ -114,7 +115,12 @@ class Trigger(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def trigger_faults(trigger: Trigger) -> list[str]:
     """All that is wrong with a trigger by itself, in sentences."""
-    return [*_source_faults(trigger), *_text_faults(trigger), *_delivery_faults(trigger)]
+    return [
+        *_source_faults(trigger),
+        *_name_faults(trigger),
+        *_text_faults(trigger),
+        *_delivery_faults(trigger),
+    ]
 
 
 def _source_faults(trigger: Trigger) -> Iterator[str]:
@@ -132,6 +138,15 @@ def _source_faults(trigger: Trigger) -> Iterator[str]:
         yield '`schedule` and `zone` are needed: `schedule = "0 3 * * *"`, `zone = "Europe/Berlin"`'
     if trigger.source != "cron" and (trigger.schedule or trigger.zone):
         yield '`schedule` and `zone` are for `source = "cron"`'
+
+
+def _name_faults(trigger: Trigger) -> Iterator[str]:
+    paths = (trigger.repository, *(one.repository for one in trigger.repositories.values()))
+    for path in filter(None, paths):
+        if not is_repository_path(path):
+            yield f"`repository`: `{path}` is not a path on a forge, as in `group/name`"
+    if trigger.target and not is_ref(trigger.target):
+        yield f"`target`: `{trigger.target}` is not the name of a branch"
 
 
 def _text_faults(trigger: Trigger) -> Iterator[str]:

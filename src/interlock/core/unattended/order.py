@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from interlock.core.canonical import Json
+from interlock.core.git_names import is_ref, is_repository_path
 from interlock.core.ids import SessionId, WorkflowId
 from interlock.core.unattended.conversation import Usage
 from interlock.core.unattended.delivery import DeliveryState
@@ -148,6 +149,14 @@ class DeliveryWish(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
     def needs_push(self) -> bool:
         """Whether the branch goes to the remote. A request needs that, too."""
         return "push" in self.parts or "request" in self.parts
+
+    def unsound_name(self) -> str:
+        """The field that names no repository, branch or remote; empty if all do."""
+        if self.repository and not is_repository_path(self.repository):
+            return "repository"
+        if self.target and not is_ref(self.target):
+            return "target"
+        return "" if is_ref(self.remote) else "remote"
 
 
 FIRST_REPOSITORY = "main"

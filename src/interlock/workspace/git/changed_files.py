@@ -5,6 +5,7 @@ import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from interlock.core.git_names import is_commit
 from interlock.workspace.git import state
 from interlock.workspace.git.runner import run_git
 from interlock.workspace.git.shadow import (
@@ -48,7 +49,7 @@ def last_change_ms(workspace: Path, counts: Callable[[str], bool] = _counts_alwa
 
 def files_changed_since(workspace: Path, commit: str) -> tuple[str, ...] | None:
     """Return the files that differ from a commit, committed or not; None if git cannot tell."""
-    if not state.is_commit(commit):
+    if not is_commit(commit):
         return None  # git would take it for an option
     try:
         with open_shadow(workspace, seconds=GIT_SECONDS) as shadow:

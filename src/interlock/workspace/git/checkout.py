@@ -1,6 +1,6 @@
 """Checkouts of git repositories: which locations are allowed, and a fetch that does no harm.
 
-Neither the location nor the repository is trusted. `url_fault`, `ref_is_sound` and `path_is_sound`
+Neither the location nor the repository is trusted. `url_fault`, `is_ref` and `path_is_sound`
 decide what may become an argument of git. `check_out` then works in a draft directory of its own:
 it initialises a repository without templates, fetches one commit, lists its tree, refuses too much,
 and only then writes files. Git runs without hooks, filters, links, submodules and prompts, without
@@ -14,10 +14,10 @@ import time
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
+from interlock.core.git_names import is_commit
 from interlock.workspace.git.runner import NO_USER_SETTINGS, NOT_STARTED, TIMED_OUT, run_git
 
 UrlFault = Literal["option", "characters", "protocol", "credentials", "address"]
-COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 FETCH_SECONDS_MAX = 120.0  # for one source, from the first contact with its server to the last file
 TREE_FILES_MAX, TREE_BYTES_MAX = 20_000, 256 * 1024 * 1024  # a small pack can unfold to anything
@@ -30,7 +30,6 @@ _HOST = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]*")
 _SCP_ADDRESS = re.compile(rf"(?:{_USER.pattern}@)?[A-Za-z0-9][A-Za-z0-9._-]*:(?!-).+")
 _SCP_PASSWORD = re.compile(r"[^/@:]+:[^/@]*@")
-_NOT_IN_REF = re.compile(r"[\s~^:?*\[\\]|\.\.|@\{|//|^[-+/.]|[/.]$|/\.|\.lock(?:/|$)|^@$")
 
 _SAFE_SETTINGS = {
     "core.symlinks": "false",
@@ -89,7 +88,7 @@ def check_out(draft: Path, location: str, *, ref: str | None, path: str | None) 
     options = ("--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules")
     git.run("fetch", *options, "--", location, ref or "HEAD", is_local=False)
     commit = git.run("rev-parse", "--verify", "--quiet", "FETCH_HEAD^{commit}").decode().strip()
-    assert COMMIT.fullmatch(commit), "git names commits so"
+    assert is_commit(commit), "git names commits so"
     listing = git.run(
         "ls-tree", "-r", "-l", "-z", "--full-tree", "--", commit, *((path,) if path else ())
     )
@@ -166,12 +165,6 @@ def _last_error_lines(text: str) -> str:
     )
     printable = "".join(char if char.isprintable() else "?" for char in message)
     return printable[-_STDERR_LENGTH_MAX:] or "it does not say why"
-
-
-def ref_is_sound(ref: str) -> bool:
-    """True if `git check-ref-format` takes it, and it is neither a refspec nor an option."""
-    is_short = 0 < len(ref) <= _ARGUMENT_LENGTH_MAX
-    return is_short and ref.isprintable() and _NOT_IN_REF.search(ref) is None
 
 
 def path_is_sound(path: str) -> bool:

@@ -1,13 +1,12 @@
 """The state of a worktree: branch and commit from git's own files, and what changed since."""
 
 import os
-import re
 import stat
 from pathlib import Path
 
 import msgspec
 
-_COMMIT = re.compile(r"[0-9a-f]{40,64}")
+from interlock.core.git_names import is_commit
 
 
 class GitState(msgspec.Struct, frozen=True):
@@ -41,7 +40,7 @@ def observe(workspace: Path) -> GitState | None:
 
 
 def _valid_commit(commit: str | None) -> str | None:
-    return commit if commit and _COMMIT.fullmatch(commit) else None
+    return commit if commit and is_commit(commit) else None
 
 
 def root_of(directory: Path) -> Path | None:
@@ -107,17 +106,12 @@ def _read(directory: str, name: str) -> str | None:
         os.close(file)
 
 
-def is_commit(text: str) -> bool:
-    """Whether the text is the full name of a commit."""
-    return bool(_COMMIT.fullmatch(text))
-
-
 DEADLINE_SECONDS = 0.15  # for one git process: a resumed session must not wait for its summary
 
 
 def changes_since(workspace: Path, commit: str) -> tuple[str, ...]:
     """Describe what has happened since `commit`: commits that were made or left."""
-    if not _COMMIT.fullmatch(commit):
+    if not is_commit(commit):
         return ()  # it may come from an imported session, and git would take it for an option
     from interlock.workspace.git.runner import run_git  # noqa: PLC0415 (most calls need no git)
 

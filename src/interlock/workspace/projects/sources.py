@@ -7,14 +7,13 @@ from typing import Literal
 
 import msgspec
 
+from interlock.core.git_names import COMMIT, is_commit, is_ref
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.files.regular_file import read_regular_file
 from interlock.workspace.git.checkout import (
-    COMMIT,
     SourceFailure,
     check_out,
     path_is_sound,
-    ref_is_sound,
     url_fault,
 )
 
@@ -219,11 +218,11 @@ def _source_fault(source: Source) -> str | None:
         return None if is_sound and not source.checkout else "the location is no directory's"
     if url_fault(source.location):
         return "the location is not one that is fetched from"
-    if source.ref is not None and not ref_is_sound(source.ref):
+    if source.ref is not None and not is_ref(source.ref):
         return "the ref is not one"
     if not source.checkout or not _CHECKOUT_NAME.fullmatch(source.checkout.directory):
         return "the checkout is not one"
-    return None if COMMIT.fullmatch(source.checkout.commit) else "the commit is not one"
+    return None if is_commit(source.checkout.commit) else "the commit is not one"
 
 
 def _sources_file(home: Path) -> Path:

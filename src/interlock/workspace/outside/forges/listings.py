@@ -1,15 +1,13 @@
 """What is looked for in the lists of a forge, page by page."""
 
-import re
 from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVar
 
 from interlock.core.coordination.iso_times import iso_milliseconds
+from interlock.core.git_names import is_repository_path
 from interlock.workspace.outside.forges.forge import ForgeFailed, ForgeRequest, RequestPage
 from interlock.workspace.outside.forges.rest_calls import ListPage
 from interlock.workspace.outside.quotation import quote
-
-_REPOSITORY = re.compile(r"[A-Za-z0-9_.-]{1,255}(/[A-Za-z0-9_.-]{1,255}){1,20}")
 
 
 class RequestShape(Protocol):
@@ -28,11 +26,10 @@ def path_parts(repository: str) -> list[str]:
     Raises:
         ForgeFailed: it is none.
     """
-    parts = repository.split("/")
-    if not _REPOSITORY.fullmatch(repository) or not {".", ".."}.isdisjoint(parts):
+    if not is_repository_path(repository):
         fault = "is not the path of a repository on a forge"
         raise ForgeFailed(f"`{quote(repository)}` {fault}", is_final=True)
-    return parts
+    return repository.split("/")
 
 
 def find_first(pages: Iterable[ListPage[T]], is_wanted: Callable[[T], bool]) -> T | None:
