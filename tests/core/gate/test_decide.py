@@ -13,7 +13,8 @@ from tests.core.gate.host_calls import tool_call
 def said(
     tool: str, given: object, *, mode: Mode = "planning", profile: Profile = "standard"
 ) -> GateDecision:
-    host = "codex" if tool in ("write_stdin", "local_shell") else "claude-code"
+    is_codex = tool in ("exec_command", "write_stdin", "local_shell")
+    host = "codex" if is_codex else "claude-code"
     host = "copilot" if tool in ("write_bash", "powershell", "stop_bash") else host
     call = tool_call(tool, given, host=host)
     row = GateRow("ses_1", mode, is_started=True, task="T")
@@ -52,6 +53,7 @@ def test_before_coding_a_command_passes_that_surely_reads_and_others_are_asked_a
         ("PowerShell", {"command": "ls"}, "ask"),
         ("powershell", {"command": "ls"}, "ask"),
         ("write_stdin", {"session_id": 1, "chars": "rm a\n"}, "ask"),
+        ("exec_command", {"cmd": "ls", "shell": "tools/bash"}, "ask"),
         ("write_bash", {"input": "ls"}, "ask"),
         ("local_shell", {"action": {"command": ["rm", "a"]}}, "ask"),
         ("local_shell", {"command": ["ls", "a b"]}, "allow"),

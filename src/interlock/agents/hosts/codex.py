@@ -53,7 +53,9 @@ class Codex(NestedAnswers, Host):
     unattended_words = ("exec", "e", "review", "mcp-server")
     attended_words = ("app-server",)
     enforcement = (
-        "it denies but cannot ask, tells no exit codes, and lets a call pass whose hook fails"
+        "it denies but cannot ask, tells no exit codes, and lets a call pass whose hook fails; it"
+        " does not report which shell or directory the model chooses for a command, nor what the"
+        " model types into one that runs"
     )
     after_install = (
         "Codex runs hooks only after you have trusted them: start `codex` and choose “Trust all and"

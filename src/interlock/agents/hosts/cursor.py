@@ -43,7 +43,10 @@ class Cursor(Host):
     holds_one = False
     heard_events = ("session-start", "post-tool")
     fail_closed_since = (0,)
-    enforcement = "it denies but cannot ask; a hook that fails blocks the call"
+    enforcement = (
+        "it denies but cannot ask; a hook that fails blocks the call; it does not name the server"
+        " of a tool, so another server's tool passes if it has the name of one of ours"
+    )
 
     def read_payload(self, payload: "dict[str, Any]") -> "dict[str, Any]":
         roots = payload.get("workspace_roots")

@@ -55,7 +55,8 @@ def parse_tool_call(host: str, listed_class: str, tool: str, tool_input: Any, cw
         folders = (fields.get(key) for key in _FOLDER_KEYS)
         cwd = next((join_path(cwd, one) for one in folders if isinstance(one, str) and one), cwd)
         command = _command_text(fields)
-        is_bash = command != "" and tool not in FOREIGN_SHELLS
+        # The model may choose the program that runs the command, even one of the project.
+        is_bash = command != "" and tool not in FOREIGN_SHELLS and not fields.get("shell")
         command = command if is_bash else "\n".join(text for _, text in _texts(tool_input))
     paths = _edited_paths(fields, tool_input) if kind == "edit" else ()
     texts: list[str] = []

@@ -103,7 +103,6 @@ arch alias history: only; operands_max 0
 file: only -b -i -I -L -h -k -z -s -r -0 -p --mime --mime-type --mime-encoding --brief --dereference
 bat batcat: only -n -p -pp -A -l= -r= --plain --number --show-all --language= --line-range= --color=
   --paging= --style= --theme= --decorations= --wrap= --tabs=
-less more: only -N -S -R -F -X -i -I -E -e -n -r -s -M -m; starts_not +
 man: only -k -f -w -a --where --apropos --whatis
 yq: only -r -e -o= -p= -P -j -c -M -C -N -n --output-format= --input-format= --prettyPrint
   --raw-output --exit-status --no-doc
