@@ -3,7 +3,6 @@
 import hashlib
 import os
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -12,6 +11,7 @@ from interlock.core.gate.state import Profile
 from interlock.core.gate.trust import ProjectPolicy
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.files.regular_file import read_regular_file, stamp_of
+from interlock.workspace.files.toml_text import parse_toml
 from interlock.workspace.projects.coordination_rules import CoordinationRules
 from interlock.workspace.projects.settings import CONFIG_BYTES_MAX
 
@@ -99,9 +99,7 @@ def parse_policy(path: Path, content: bytes, stamp: str = "") -> ProjectPolicy:
         SettingsBroken: it cannot be used.
     """
     try:
-        import tomllib  # noqa: PLC0415 (5 ms, and only hooks and few commands come here)
-
-        tables: dict[str, Any] = tomllib.loads(content.decode("utf-8"))
+        tables = parse_toml(content)
         project = msgspec.convert(tables.get("project", {}), _ProjectSection)
         gate = msgspec.convert(tables.get("gate", {}), _ProjectGateSection)
         coordination = msgspec.convert(tables.get("coordination", {}), CoordinationRules)

@@ -23,6 +23,7 @@ from interlock.core.protocol.requirements import (
 )
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.files.regular_file import read_regular_file
+from interlock.workspace.files.toml_text import parse_toml
 
 CONFIG_BYTES_MAX = 256 * 1024  # it may come with a clone, and a link in it may lead to anything
 
@@ -298,10 +299,7 @@ def _value(path: Path, name: str, shape: Any, *, default: Any) -> Any:
 
 def _tables(path: Path) -> dict[str, Any]:
     try:
-        text = read_regular_file(path, CONFIG_BYTES_MAX).decode("utf-8")
-        import tomllib  # noqa: PLC0415 (most people have no such file)
-
-        return tomllib.loads(text)
+        return parse_toml(read_regular_file(path, CONFIG_BYTES_MAX))
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError, RecursionError) as error:  # not TOML

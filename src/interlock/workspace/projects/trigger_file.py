@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import msgspec
 from interlock.core.triggers.trigger import Trigger, trigger_faults
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.files.regular_file import read_regular_file
+from interlock.workspace.files.toml_text import parse_toml
 
 TRIGGERS = Path(".interlock") / "triggers.toml"
 TRIGGERS_MAX = 100
@@ -42,7 +42,7 @@ def read_trigger_file(root: Path) -> TriggerFile:
     except OSError as error:
         raise SettingsBroken(f"`{path}` cannot be read: {error.strerror or error}") from error
     try:
-        tables = tomllib.loads(content.decode("utf-8"))
+        tables = parse_toml(content)
     except (ValueError, RecursionError) as error:
         raise SettingsBroken(f"`{path}` cannot be used: {error}") from error
     triggers: dict[str, Trigger] = {}
