@@ -95,6 +95,26 @@ def test_a_session_is_exported_checked_and_imported(
     assert f"imported from {imported}" in typed("session", "show", again).out
 
 
+@pytest.mark.parametrize("verb", ["verify-bundle", "import"])
+@pytest.mark.parametrize("kind", ["device", "pipe", "hole"])
+def test_a_bundle_is_a_file_of_limited_size(
+    typed: Terminal, tmp_path: Path, verb: str, kind: str
+) -> None:
+    path = tmp_path / "bundle.json"
+    if kind == "device":
+        path.symlink_to("/dev/zero")
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.touch()
+        os.truncate(path, 1 << 40)
+
+    refused = typed("session", verb, str(path))
+
+    assert refused.code == 1
+    assert ("more than 524288 KB" if kind == "hole" else "it is not a file") in refused.err
+
+
 def test_an_export_can_go_to_standard_output(
     app: App,
     tmp_path: Path,

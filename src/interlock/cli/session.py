@@ -244,6 +244,13 @@ def _write_new(path: Path, document: bytes, option: str = "-o") -> None:
         raise Stop(EXIT_REFUSED) from error
 
 
+def _read_document(path: Path, *, as_json: bool) -> bytes:
+    document = bundle.read_document(path)
+    if isinstance(document, BundleBroken):
+        refuse(document.explain(), as_json=as_json)
+    return document
+
+
 @session.command("import")
 @click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
@@ -253,7 +260,8 @@ def import_command(path: Path, *, as_json: bool) -> None:
     It stays marked as imported: a bundle is protected against damage, not against forgery.
     """
     workspace = integrity.governed_root(data_home(), Path.cwd()) or Path.cwd()
-    session = bundle.import_as_new(open_app(data_home()), path.read_bytes(), workspace)
+    document = _read_document(path, as_json=as_json)
+    session = bundle.import_as_new(open_app(data_home()), document, workspace)
     if isinstance(session, BundleBroken):
         refuse(session.explain(), as_json=as_json)
     if as_json:
@@ -270,7 +278,7 @@ def verify_bundle(path: Path, *, as_json: bool) -> None:
 
     This finds damage, not forgery: a bundle is hashed, and nobody has signed it.
     """
-    content = bundle.verify(path.read_bytes())
+    content = bundle.verify(_read_document(path, as_json=as_json))
     if isinstance(content, BundleBroken):
         refuse(content.explain(), as_json=as_json)
     if as_json:

@@ -19,6 +19,9 @@ from interlock.core.session.head import Head
 from interlock.core.session.plan import Stream, fold
 from interlock.core.session.run_head import RunHead
 from interlock.core.session.secrets import SuspectedSecret
+from interlock.workspace.files.regular_file import read_regular_file
+
+DOCUMENT_BYTES_MAX = 512 * 1024 * 1024
 
 
 class SessionExport(msgspec.Struct, frozen=True):
@@ -64,6 +67,14 @@ def export(app: App, id_or_prefix: str) -> SessionExport | NoSuchSession | Unhea
         {ref: content.decode() for ref, content in blobs.items()},
     )
     return SessionExport(session, document, len(links), suspects)
+
+
+def read_document(path: Path) -> bytes | BundleBroken:
+    """Read the file of a bundle. An agent may name any: a device, or a file with a large hole."""
+    try:
+        return read_regular_file(path, DOCUMENT_BYTES_MAX)
+    except OSError as error:
+        return BundleBroken("file", error.strerror or str(error))
 
 
 def verify(document: bytes) -> BundleContent | BundleBroken:

@@ -14,8 +14,9 @@ def read_regular_file(path: Path, bytes_max: int) -> bytes:
         OSError: it cannot be read, is not a regular file, or is larger.
     """
     with open_regular_file(path) as file:
-        content = file.read(bytes_max + 1)
-    if len(content) > bytes_max:
+        is_large = os.fstat(file.fileno()).st_size > bytes_max  # some files tell no size
+        content = b"" if is_large else file.read(bytes_max + 1)
+    if is_large or len(content) > bytes_max:
         raise OSError(errno.EFBIG, f"it has more than {bytes_max // 1024} KB")
     return content
 
