@@ -13,6 +13,7 @@ from interlock.agents.hosts import claude_code_shell, registry
 from interlock.agents.hosts.host import as_object, texts_in
 from interlock.core.gate.command.network_programs import may_reach_out
 from interlock.hooks import gate_state
+from interlock.sandbox.named_projects import named_projects, words_in
 from interlock.sandbox.real_path import real_path
 
 TYPE_CHECKING = False
@@ -44,7 +45,7 @@ WORD_BREAKS = frozenset(";&|<>()=,@:")
 EXPANSION_CHARACTERS = frozenset("$`\\{}*?[")  # they make words that are not in the command
 PAYLOAD_BYTES_MAX = 8 * 1024 * 1024
 SPOOL_BYTES_MAX = 5 * 1024 * 1024
-COMMAND_CHARS_MAX = 4096
+COMMAND_CHARS_MAX, TEXTS_MAX = 4096, 256 * 1024
 PATH_MAX, LOOKUPS_MAX = 4096, 2_000
 FILE_TYPE, DIRECTORY = 0o170000, 0o040000
 NUMBER_MAX = 18  # characters: no two readers differ about so short a number
@@ -97,7 +98,7 @@ def run(host: str, event: str, home: str, content: bytes) -> bool:
     # Who before where: a session that is bound keeps its gate wherever it goes.
     state = gate_state.read_state(host, home, session)
     if state is None and not gate_state.config_above(cwd):
-        if event == "pre-tool" and kind == "edit" and not is_outside_projects(tool_input, cwd):
+        if event == "pre-tool" and may_change_project(kind, tool_input, cwd):
             return False
         return not gate_state.may_have_vanished(cwd, home)  # if not, nobody asked for a gate here
     if event != "pre-tool":
@@ -118,9 +119,11 @@ def run(host: str, event: str, home: str, content: bytes) -> bool:
         return is_free_edit(tool_input, home) and is_really_in(tool_input, state.root, home)
     if kind == "shell":
         is_here = not FOLDER_KEYS & set(tool_input)
-        return is_here and is_free_command(tool_input.get("command"), cwd, home)
-    is_named = names_marker(repr(tool_input))
-    return not is_named and is_free_read(tool_input, cwd, home, may_write=True)
+        is_free = is_here and is_free_command(tool_input.get("command"), cwd, home)
+    else:
+        is_named = names_marker(repr(tool_input))
+        is_free = not is_named and is_free_read(tool_input, cwd, home, may_write=True)
+    return is_free and not may_change_project(kind, tool_input, cwd, state.root)
 
 
 def _needs_no_state(kind: str, tool: str, tool_input: object, cwd: str, home: str) -> bool:
@@ -194,18 +197,23 @@ def is_free_edit(tool_input: dict[str, object], home: str) -> bool:
     return bool(edited_paths) and is_free and set(tool_input) <= {*_PATHS, *_EDITS}
 
 
-def is_outside_projects(tool_input: dict[str, object], cwd: str) -> bool:
-    """Whether no edited file is in a project that has opted in."""
-    if not set(tool_input) <= {*_PATHS, *_EDITS}:
+def may_change_project(kind: str, tool_input: "Any", cwd: str, own: str = "") -> bool:
+    """Whether a call may change something in a project other than its own."""
+    if kind not in ("edit", "shell", "mcp", "other"):
         return False
-    paths = [str(tool_input[key]) for key in _PATHS if key in tool_input]
-    for path in (*paths, *map(str.strip, paths)):
-        folder = real_path(path if path.startswith("/") else f"{cwd}/{path}")
-        while folder:
-            folder = folder.rpartition("/")[0]
-            if gate_state.is_there(f"{folder}/{CONFIG}"):
-                return False
-    return bool(paths) and not any(path.startswith("~") for path in paths)
+    words = texts_in(tool_input)
+    if kind == "edit":
+        words = texts_in([tool_input[key] for key in _PATHS if key in tool_input])
+        if not words or not set(tool_input) <= {*_PATHS, *_EDITS}:
+            return True
+    elif sum(map(len, words)) > TEXTS_MAX or "file:" in "".join(words).casefold():
+        return True
+    elif kind == "shell":
+        if FOLDER_KEYS & set(tool_input):
+            return True
+        words += [".", *(word for text in words for word in words_in(text, cwd))]
+    words += [word.strip() for word in words]
+    return any(root != own for root in named_projects(words, cwd))
 
 
 def is_really_in(tool_input: dict[str, object], root: str, home: str) -> bool:

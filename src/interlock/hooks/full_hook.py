@@ -33,13 +33,14 @@ def run_hook(host: Host, event: HookEvent, home: Path, content: bytes) -> HookRe
             return HookResult()  # its own hook answers
         cwd = Path(payload.cwd or os.getcwd())
         root = bound_conversations.governing_project(home, host.name, payload.session_id, cwd)
+        is_outside = root is None
         if root is None and event == "pre-tool":
-            root = _project_edited_by(host, home, payload)
+            root = _project_changed_by(host, payload)
         if root is None:
             is_start = event == "session-start"
             text = integrity.ungoverned_worktree_warning(home, cwd) if is_start else ""
             return tell(host, event, text, (text,))
-        return _dispatch(host, event, home, root, payload)
+        return _dispatch(host, event, home, root, payload, is_outside=is_outside)
     except (StoreFailure, SettingsBroken) as failure:
         return _failure_result(host, event, failure)
     except Exception as error:  # noqa: BLE001 (the one place where a bug becomes a denial)
@@ -54,15 +55,15 @@ def run_hook(host: Host, event: HookEvent, home: Path, content: bytes) -> HookRe
         )
 
 
-def _project_edited_by(host: Host, home: Path, payload: HookPayload) -> Path | None:
-    """The project in which a conversation that began elsewhere would edit a file."""
+def _project_changed_by(host: Host, payload: HookPayload) -> Path | None:
+    """The project in which a conversation that began elsewhere may change something."""
     tool = payload.tool_name
     call = parse_tool_call(host.name, host.class_of(tool), tool, payload.tool_input, payload.cwd)
-    if call.kind != "edit":
+    if call.kind not in ("edit", "shell", "mcp", "other"):
         return None
     from interlock.app.gate import tool_calls  # noqa: PLC0415 (it takes long to import)
 
-    return next(iter(tool_calls.projects_edited_by(home, call)), None)
+    return next(iter(tool_calls.projects_changed_by(call)), None)
 
 
 def _failure_result(
@@ -82,12 +83,12 @@ def _failure_result(
 
 
 def _dispatch(
-    host: Host, event: HookEvent, home: Path, root: Path, payload: HookPayload
+    host: Host, event: HookEvent, home: Path, root: Path, payload: HookPayload, *, is_outside: bool
 ) -> HookResult:
     if event == "pre-tool":
         from interlock.hooks import tool_call_answer  # noqa: PLC0415 (others decide nothing)
 
-        return tool_call_answer.answer_tool_call(host, home, root, payload)
+        return tool_call_answer.answer_tool_call(host, home, root, payload, is_outside=is_outside)
     typed = None if payload.agent_id else parse_typed_command(payload.prompt)
     is_plan_approval = host.is_plan_approval(event, payload.everything)
     match event:

@@ -27,8 +27,13 @@ PLAN_MODE = "plan"
 """The mode of a client in which nothing is edited; our mode is no wider then."""
 
 
-def answer_tool_call(host: Host, home: Path, root: Path, payload: HookPayload) -> HookResult:
-    """Decide about a tool call; nothing is said where it is allowed."""
+def answer_tool_call(
+    host: Host, home: Path, root: Path, payload: HookPayload, *, is_outside: bool = False
+) -> HookResult:
+    """Decide about a tool call; nothing is said where it is allowed.
+
+    `is_outside`: no project governs the conversation; the call names this one.
+    """
     if not payload.tool_name:
         raise ValueError("the payload names no tool")
     if bound_conversations.state_of(home, host.name, payload.session_id) is None:
@@ -66,6 +71,7 @@ def answer_tool_call(host: Host, home: Path, root: Path, payload: HookPayload) -
         call_id=payload.tool_use_id or call.command,
         mode_max="analysis" if is_planning else None,
         mode_request=mode_request,
+        is_outside=is_outside,
     )
     if verdict.decision.answer == "ask" and not call.can_ask:
         from interlock.hooks import call_approvals  # noqa: PLC0415 (it needs the store)

@@ -4,6 +4,7 @@ import shlex
 import tomllib
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -80,7 +81,7 @@ def test_one_command_that_does_not_surely_read_is_enough_and_says_why() -> None:
 def test_a_command_is_told_by_its_program_its_arguments_and_a_reason(
     text: str, command: Command
 ) -> None:
-    assert only(text) == command
+    assert msgspec.structs.replace(only(text), words=()) == command
 
 
 @pytest.mark.parametrize(

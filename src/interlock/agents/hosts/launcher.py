@@ -27,8 +27,8 @@ STANDALONE = (
     *("hooks/agent_shell.py", "sandbox/__init__.py", "sandbox/call_filter.py"),
     *("sandbox/command.py", "sandbox/confinement.py", "sandbox/metadata_broker.py"),
     *("sandbox/scratch.py", "sandbox/system_calls.py", "sandbox/worktree.py"),
-    *("sandbox/plain_files.py", "sandbox/real_path.py", "core/__init__.py"),
-    *("core/gate/__init__.py", "core/gate/command/__init__.py"),
+    *("sandbox/plain_files.py", "sandbox/real_path.py", "sandbox/named_projects.py"),
+    *("core/__init__.py", "core/gate/__init__.py", "core/gate/command/__init__.py"),
     "core/gate/command/network_programs.py",
 )
 """The modules that are imported before a tool call, and so must be compiled."""

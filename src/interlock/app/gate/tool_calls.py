@@ -5,6 +5,8 @@ Importing the reader of commands takes as long as starting Python: only who asks
 
 import hashlib
 import os
+import re
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
@@ -18,9 +20,11 @@ from interlock.app.gate.policy import EffectivePolicy
 from interlock.core.gate import notice
 from interlock.core.gate.decide import NOTHING_RESERVED, GateDecision, decide
 from interlock.core.gate.own_calls import RequestedMode
-from interlock.core.gate.paths import ALWAYS_PROTECTED, RealPath, join_path
+from interlock.core.gate.paths import ALWAYS_PROTECTED, UNKNOWN, RealPath, join_path
+from interlock.core.gate.shell import analyse, analyse_foreign_text
 from interlock.core.gate.state import GateRow, GateState, Mode, Policy, UnknownState
 from interlock.core.gate.tool_call import ToolCall
+from interlock.sandbox.named_projects import GLOB_CHARACTERS, MORE, named_projects, words_in
 from interlock.sandbox.real_path import real_path
 from interlock.store import gate_rows
 from interlock.store.failures import StoreUnusable
@@ -28,6 +32,10 @@ from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.machine import spool, user_questions
 from interlock.workspace.machine.spool import JournalLine
 from interlock.workspace.projects import project
+
+_INTERPRETERS = ("python", "node", "perl", "ruby", "php", "deno", "bun")
+"""Programs that run a word of theirs, in which paths are among other text."""
+_UNKNOWN_START = re.compile(r"\"?(?:\$(?!\{?(?:HOME|PWD)\b|\(pwd\))|`|\*\*)")
 
 
 class GateVerdict(msgspec.Struct, frozen=True):
@@ -49,25 +57,27 @@ def judge(
     call_id: str,
     mode_max: Mode | None = None,
     mode_request: RequestedMode | None = None,
+    is_outside: bool = False,
 ) -> GateVerdict:
     """The verdict on a call in the project at `root`. Never raises because a file is broken.
 
     With `mode_max`, a session in coding counts as one in that mode. `mode_request`: the mode that
-    the call asks for, if the host can ask the user.
+    the call asks for, if the host can ask the user. `is_outside`: no project governs the
+    conversation; the call names this one.
     """
     state = gate_rows.read_state(home, call.host, host_session)
-    is_outside = call.kind == "edit" and project.root_of(Path(call.cwd)) is None
     if isinstance(state, UnknownState) and is_outside:
         remedy = f"Start the client in `{root}` to change something there."
         state = msgspec.structs.replace(state, remedy=remedy)
-    if call.is_confined and not _will_be_confined(state, root):
+    if call.is_confined and (is_outside or not _will_be_confined(state, root)):
         call = msgspec.structs.replace(call, is_confined=False)
     if mode_max and isinstance(state, GateRow) and state.mode == "coding":
         state = msgspec.structs.replace(state, mode=mode_max)
     verdict = judge_in_project(home, root, call, state, mode_request)
     _renew_stamps(home, call.host, host_session, verdict)
     is_free = verdict.decision.answer == "allow" and verdict.decision.rule != "mode.disabled"
-    for other in projects_edited_by(home, call) if is_free else ():
+    # The kernel keeps a confined command from writing there too.
+    for other in projects_changed_by(call) if is_free and not call.is_confined else ():
         if verdict.decision.answer == "allow" and other != root:
             # The mode is the session's, but the project where the file is may be stricter.
             verdict = judge_in_project(home, other, call, state, mode_request)
@@ -91,15 +101,50 @@ def _renew_stamps(home: Path, host: str, host_session: str, verdict: GateVerdict
             gate_rows.renew_stamps(home, host, host_session, watched, is_simple=is_simple)
 
 
-def projects_edited_by(home: Path, call: ToolCall) -> list[Path]:
-    """The projects that have opted in and in which the call would edit something."""
-    resolve = path_resolver(home, Path(call.cwd))
-    paths = call.paths if call.kind == "edit" else ()
-    spellings = dict.fromkeys(text for path in paths for text in (path, path.strip()))
-    real_paths = [resolve(join_path(call.cwd, path)) for path in spellings]
-    # No program opens a path with a zero byte in it.
-    roots = [project.root_of(Path(path).parent) for path in real_paths if path and "\0" not in path]
-    return [root for root in dict.fromkeys(roots) if root]
+def projects_changed_by(call: ToolCall) -> list[Path]:
+    """The projects that have opted in and in which the call may change something."""
+    cwd = call.cwd if call.cwd.startswith(("/", "~")) else os.path.abspath(call.cwd)
+    if call.kind == "shell":
+        named = _projects_changed_by_command(call, cwd)
+    elif call.kind in ("edit", "mcp", "other"):
+        # Under another key, a text with blanks is more likely prose that begins with a path.
+        texts = (text for text in call.input_texts if "/" in text and len(text.split()) == 1)
+        words = [*call.paths, *texts]
+        words += [word.strip() for word in words]
+        named = named_projects(words, cwd, may_be_patterns=False)
+    else:
+        named = ()
+    return [Path(root) for root in dict.fromkeys(named) if root != MORE]
+
+
+def _projects_changed_by_command(call: ToolCall, cwd: str) -> Iterator[str]:
+    """Look at the commands that do not surely read, if the text names a project at all."""
+    everything = [".", *words_in(call.command, cwd)]
+    if not any(named_projects(everything, cwd)):  # so the fast hook sees no less
+        return
+    analysis = (analyse if call.is_bash else analyse_foreign_text)(call.command)
+    changing = [command for command in analysis.commands if command.effect != "reads"]
+    given = [text for command in changing for text in command.words]
+    for command in changing:
+        written = [*command.paths, *command.trees]
+        given += [text for text in written if text.startswith(UNKNOWN)]
+        # Whether an argument that is a pattern names a file to write, only `paths` can tell.
+        words = [text for text in command.words if not GLOB_CHARACTERS & set(text)]
+        is_program = command.program.startswith(_INTERPRETERS) or not command.program
+        for text in words[:]:
+            # Elsewhere a text with blanks is a message, or was read as commands by itself.
+            words += words_in(text, ".") if is_program or len(text.split()) == 1 else ()
+        here = ["."] if command.words else []
+        yield from named_projects([*here, *written, *words], join_path(cwd, command.folder))
+    given += [
+        text
+        for command in analysis.commands
+        if command.program == "cd"
+        for text in command.arguments
+    ]
+    if changing and any(map(_UNKNOWN_START.match, given)):
+        # What a variable or a pipe gives may be whatever the text names.
+        yield from named_projects(everything, cwd)
 
 
 def judge_in_project(

@@ -10,7 +10,7 @@ tried in a fixed order, and the first that applies decides:
 3. Tools that read or search are allowed, even if the state of the session is unknown.
 4. An `interlock` command in a shell is allowed, denied as the user's, or judged like any other.
 5. In an unknown state, or before the session was started, everything else is denied (in an unknown
-   state the web may still be read).
+   state the web may still be read, and tools that the project lists as reading work).
 6. The mode decides the rest, by tool class and, in analysis and planning, by whether a shell
    command surely reads.
 7. What would be allowed in coding, but writes what another agent has reserved, is told about, or
@@ -211,7 +211,7 @@ def _decide_by_rules(
     if analysis and (decision := _decide_own_command(analysis, state, policy, call)):
         return decision
     if isinstance(state, UnknownState):
-        return _decide_in_unknown_state(state, call)
+        return _decide_in_unknown_state(state, policy, call)
     if not state.is_started:
         return GateDecision(
             "deny",
@@ -336,8 +336,9 @@ def _coding_hint(policy: Policy, call: ToolCall) -> str:
     return f"Go on with the `session` tool (mode coding{task}){asked}. {by_user}"
 
 
-def _decide_in_unknown_state(state: UnknownState, call: ToolCall) -> GateDecision:
-    if call.kind in _READING_CLASSES:
+def _decide_in_unknown_state(state: UnknownState, policy: Policy, call: ToolCall) -> GateDecision:
+    is_listed = call.kind in ("mcp", "other") and not _is_unlisted(call, policy)
+    if call.kind in _READING_CLASSES or is_listed:
         return GateDecision("allow", "state.unknown")
     return GateDecision(
         "deny",

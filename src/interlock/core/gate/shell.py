@@ -37,9 +37,9 @@ class Analysis(msgspec.Struct, frozen=True):
 def analyse(text: str) -> Analysis:
     """Analyse a command. Never raises, and takes time in proportion to the text."""
     if len(text) > BYTES_MAX or len(text.encode(errors="replace")) > BYTES_MAX:
-        return _unread_analysis(f"it is longer than {BYTES_MAX // 1024} KB")
+        return _unread_analysis(text, f"it is longer than {BYTES_MAX // 1024} KB")
     if "\0" in text:
-        return _unread_analysis("it holds a NUL")
+        return _unread_analysis(text, "it holds a NUL")
     commands = _set_folders(_CommandWalk().commands(text, 0, is_posix=False))
     if not text.replace("\n", "").replace("\t", "").isprintable():
         # A terminal takes some such characters for keys, and some shells take them for blanks.
@@ -78,17 +78,18 @@ def first_literal_word(text: str) -> str | None:
 def analyse_foreign_text(text: str) -> Analysis:
     """Analyse a text that neither bash nor zsh reads: each of its words may be a file it writes."""
     words = tuple(dict.fromkeys(_WORD_BREAKS.split(text[:BYTES_MAX])))
-    return _unread_analysis("it is not for bash or zsh", words)
+    return _unread_analysis(text, "it is not for bash or zsh", words)
 
 
-def _unread_analysis(reason: str, words: tuple[str, ...] = ()) -> Analysis:
-    command = Command("", (), "unknown", reason, words, words)
+def _unread_analysis(text: str, reason: str, paths: tuple[str, ...] = ()) -> Analysis:
+    words = (text[:PATH_MAX],)
+    command = Command("", (), "unknown", reason, paths, paths, words=words)
     reason = f"the command is not read: {reason}"
     return Analysis("unknown", (command,), is_simple=False, reason=reason)
 
 
-def _unknown_command(reason: str) -> Command:
-    return Command("", (), "unknown", reason)
+def _unknown_command(reason: str, *words: str) -> Command:
+    return Command("", (), "unknown", reason, words=words)
 
 
 class _CommandWalk:
@@ -104,19 +105,25 @@ class _CommandWalk:
         if "\0" in text:
             return [_unknown_command("it holds a NUL")]
         events: list[Event] = []
+        subshell = (-self.event_count - 1,)  # a number that no other text has
         parser = ShellParser(text, events, depth, is_posix=is_posix)
         unreadable: list[Command] = []
         try:
             parser.read()
         except UnreadableShellText as error:
-            unreadable = [_unknown_command(f"it cannot be read: {error}")]
+            unreadable = [_unknown_command(f"it cannot be read: {error}", text[:PATH_MAX])]
         commands: list[Command] = []
         for event in events:
             self.event_count += 1
             if self.event_count > FOUND_MAX:
                 return [*commands, _unknown_command(f"there are more than {FOUND_MAX} commands")]
             commands.extend(self._judge_event(event, level, is_posix=is_posix))
-        return commands + unreadable
+        return [
+            msgspec.structs.replace(command, scope=(*subshell, *command.scope))
+            if depth or command.scope
+            else command
+            for command in commands + unreadable
+        ]
 
     def _judge_event(self, event: Event, level: int, *, is_posix: bool) -> list[Command]:
         match event:
@@ -134,12 +141,19 @@ class _CommandWalk:
 def _set_folders(commands: list[Command]) -> list[Command]:
     """The commands, each with the directory in which a `cd` before it leaves the shell."""
     placed: list[Command] = []
-    folder = ""
+    folders: dict[tuple[int, ...], str] = {(): ""}
     for command in commands:
-        if command.program in {"cd", "pushd"} and len(command.arguments) == 1:
-            target = command.arguments[0]
+        scope = command.scope
+        arounds = (scope[:size] for size in range(len(scope), -1, -1))
+        folder = next(folders[around] for around in arounds if around in folders)
+        *options, target = command.arguments or ("",)
+        is_option = all(option.startswith("-") for option in options)
+        if command.program in {"cd", "pushd"} and command.arguments and is_option:
+            bare = target.replace('"', "").replace("${HOME}", "$HOME")
+            target = f"~{bare[len('$HOME') :]}" if f"{bare}/".startswith("$HOME/") else target
             is_literal = target != "-" and not _EXPANSION_CHARACTERS & set(target)
             folder = join_path(folder, target) if is_literal else ""
             folder = folder if len(folder) <= PATH_MAX else ""
+            folders[scope] = folder
         placed.append(msgspec.structs.replace(command, folder=folder) if folder else command)
     return placed

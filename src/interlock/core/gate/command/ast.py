@@ -87,6 +87,8 @@ class SimpleCommand(msgspec.Struct, frozen=True):
     assignments: tuple[Word, ...]
     words: tuple[Word, ...]
     redirects: tuple[Redirect, ...]
+    scope: tuple[int, ...] = ()
+    """The subshells around it, from the outermost, each by a number."""
 
 
 class Doubt(msgspec.Struct, frozen=True):

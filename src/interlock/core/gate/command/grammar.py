@@ -52,12 +52,14 @@ class ShellParser(Lexer):
 
     def commands(self, closing: str) -> None:
         outside = (self.heredocs, self.is_awaited, self.is_awaited_outside)
+        scope, self.scope = self.scope, (*self.scope, len(self.found))
         self.is_awaited_outside = self.is_awaited or self.is_awaited_outside
         self.heredocs, self.is_awaited = [], False
         self._list(may_be_empty=True)
         self._expect(closing)
         self._no_heredoc()
         self.heredocs, self.is_awaited, self.is_awaited_outside = outside
+        self.scope = scope
 
     def _list(self, *stops: str, may_be_empty: bool = False) -> None:
         self.compounds += 1
@@ -126,7 +128,9 @@ class ShellParser(Lexer):
         self._skip(word or "(")
         match word:
             case "":
+                scope, self.scope = self.scope, (*self.scope, len(self.found))
                 self._until(")")
+                self.scope = scope
             case "{":
                 self._until("}")
             case "if":
@@ -279,7 +283,8 @@ class ShellParser(Lexer):
             raise UnreadableShellText("a command is missing")
         if self.text[self.at] == "(":
             raise UnreadableShellText("`(` stands where no command can begin")
-        return self.add(SimpleCommand(tuple(assignments), tuple(words), tuple(redirects)))
+        parts = (tuple(assignments), tuple(words), tuple(redirects))
+        return self.add(SimpleCommand(*parts, self.scope))
 
     def _array(self) -> None:
         if self.depth or self.is_awaited:

@@ -23,6 +23,7 @@ from interlock.core.gate.command.options import parse
 from interlock.core.gate.command.plain_programs import objection_to, tells_about_itself
 from interlock.core.gate.command.unwrap import WRAPPERS, WrappedCommand, look_through_find, unwrap
 from interlock.core.gate.command.written_paths import WrittenPaths, find_written_paths
+from interlock.core.gate.paths import PATH_MAX
 
 Effect = Literal["reads", "asks", "unknown"]
 EFFECTS: tuple[Effect, ...] = get_args(Effect)
@@ -53,6 +54,10 @@ class Command(msgspec.Struct, frozen=True):
     """Files or directories that it removes, moves or replaces with everything below them."""
     folder: str = ""
     """Where a `cd` before it leads, if that succeeds."""
+    words: tuple[str, ...] = ()
+    """All words around it that may name what it writes; none if `paths` are all that it writes."""
+    scope: tuple[int, ...] = ()
+    """The subshells around it, as in `SimpleCommand`."""
 
 
 Run = Callable[[str, bool], list[Command]]
@@ -69,7 +74,16 @@ def judge(simple: SimpleCommand, run: Run) -> list[Command]:
     paths = (*commands[0].paths, *(path for target in targets for path in target.paths))
     commands[0] = msgspec.structs.replace(commands[0], paths=paths)
     commands[0] = _doubt(commands[0], *_objections_to_settings(simple), *objections)
-    return commands
+    given = (word.text for word in (*simple.assignments, *simple.words))
+    words = tuple(text for text in given if len(text) <= PATH_MAX)
+    return [
+        msgspec.structs.replace(
+            command,
+            words=(*words, *command.words) if command.words else (),
+            scope=(*simple.scope, *command.scope),
+        )
+        for command in commands
+    ]
 
 
 def is_foreign(word: Word) -> bool:
@@ -117,7 +131,7 @@ def _judge_through_wrappers(words: Sequence[Word], run: Run, wrapped: int = 0) -
         program = words[0]
         if not program.is_exact or not program.text:
             why = f"the program is not literal: `{program.raw}`"
-            commands = [Command("", _texts(words), "unknown", why)]
+            commands = [Command("", _texts(words), "unknown", why, words=(program.raw,))]
             break
         name = program.text.rpartition("/")[2]
         if is_foreign(program):
@@ -135,7 +149,8 @@ def _judge_through_wrappers(words: Sequence[Word], run: Run, wrapped: int = 0) -
         doubts += inner.doubts
         words = inner.words
     else:
-        commands = [Command("", _texts(words), "unknown", "too many commands run one another")]
+        why = "too many commands run one another"
+        commands = [Command("", _texts(words), "unknown", why, words=(words[0].text,))]
     commands[0] = _doubt(commands[0], *doubts)
     return commands
 
@@ -155,7 +170,10 @@ def _judged_command(
     objection = objection or "it uses a network or a daemon"
     why = objection if objection.startswith("`") else f"`{name}`: {objection}"
     written = written or find_written_paths(name, words[1:])
-    return Command(name, texts, effect, why, tuple(written.paths), tuple(written.trees))
+    return Command(
+        *(name, texts, effect, why, tuple(written.paths), tuple(written.trees)),
+        words=() if written.is_all else (name,),
+    )
 
 
 def _run(name: str, words: Sequence[Word], run: Run, wrapped: int) -> list[Command]:

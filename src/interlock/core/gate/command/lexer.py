@@ -76,6 +76,7 @@ class Lexer:
         self.at: int = 0
         self.found = found
         self.depth = depth
+        self.scope: tuple[int, ...] = ()
         self.is_awaited = False  # a here-document begins after this line
 
     def commands(self, closing: str) -> None:

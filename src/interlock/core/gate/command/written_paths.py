@@ -26,6 +26,8 @@ _IN_PLACE_OPTION = re.compile(r"-[pnalwstTuUcWErsz0-9]*[iI]|--in")
 _PROGRAM_OPTION = re.compile(r"(?:-\w*?[ef]|--expr[a-z]*=?|--file=?)(.*)", re.DOTALL)
 _OUTPUT_OPTION = re.compile(r"(?:-[A-Za-z]*?[oO]|--out[a-z-]*=?)(.*)", re.DOTALL)
 _GIT_OUTPUT_OPTION = re.compile(r"--outp[a-z]*=?(.*)", re.DOTALL)
+_TAR_CREATES = re.compile(r"-?[A-Za-z]*c|--create")
+_TAR_OPTION = re.compile(r"(?:-[A-Za-z]*f|--file=?)(.*)", re.DOTALL)
 _TARGET_OPTION = re.compile(r"(?:-[A-Za-z]*?t|--target[a-z-]*=?)(.*)", re.DOTALL)
 
 
@@ -33,6 +35,8 @@ class WrittenPaths(msgspec.Struct):
     paths: list[str] = []
     trees: list[str] = []
     """What is removed, moved or replaced, with everything below."""
+    is_all: bool = False
+    """Whether it writes nothing else, wherever it runs."""
 
 
 def find_written_paths(name: str, words: Sequence[Word]) -> WrittenPaths:
@@ -42,6 +46,10 @@ def find_written_paths(name: str, words: Sequence[Word]) -> WrittenPaths:
         return _written_into(words, is_moved=name == "mv")
     if name in _IN_PLACE and any(_IN_PLACE_OPTION.match(word.text) for word in words):
         return WrittenPaths(_edited_files(words))
+    if name == "tar" and words and _TAR_CREATES.match(words[0].text):
+        # The old way to write it has no dash before the first letters.
+        first = Word(f"-{words[0].text.lstrip('-')}", words[0].raw)
+        return WrittenPaths(_option_values([first, *words[1:]], _TAR_OPTION), is_all=True)
     paths = _option_values(words, _OUTPUT_OPTION)
     if name == "dd":
         paths += [word.text[3:] for word in words if word.text.startswith("of=")]
@@ -89,7 +97,7 @@ def _written_into(words: Sequence[Word], *, is_moved: bool) -> WrittenPaths:
         sources, target = operands[:-1] or operands, operands[-1] if operands[1:] else "."
     inside = [join_path(target, name) for source in sources for name in _base_names(source)]
     moved = sources if is_moved else []
-    return WrittenPaths([target, *moved], [*inside, *moved])
+    return WrittenPaths([target, *moved], [*inside, *moved], is_all=True)
 
 
 def _base_names(source: str) -> list[str]:
@@ -107,10 +115,13 @@ def _written_by_git(words: Sequence[Word]) -> WrittenPaths:
         written = _written_into(rest, is_moved=True)
     elif verb in _GIT_VERBS:
         written = WrittenPaths(_operands(rest), _operands(rest))
+    elif verb == "archive":
+        written = WrittenPaths(_option_values(rest, _OUTPUT_OPTION))
     folder = ""
     for name, value in parsed.options:
         folder = join_path(folder, value.paths[0]) if name == "-C" and value else folder
     return WrittenPaths(
         [join_path(folder, path) for path in written.paths],
         [join_path(folder, path) for path in written.trees],
+        is_all=verb == "archive",
     )
