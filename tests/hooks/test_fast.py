@@ -65,6 +65,8 @@ def inputs(kind: str, scene: Scene) -> Iterator[object]:
     if kind == "shell":
         commands = ("interlock mode disabled", "touch .git/hooks/x", "rm -rf build", "make", "")
         yield from ({"command": command} for command in commands)
+        for command in ("touch project/a", f"make -C {scene.project}", "ls project"):
+            yield {"command": command}
         yield {"cmd": "interlock mode disabled"}
         yield {"command": ["interlock", "mode", "disabled"], "script": "ls"}
 
@@ -104,6 +106,8 @@ CONDITIONS: dict[str, Callable[[Scene], object]] = {
     "the config leads nowhere": lambda s: (s.config.unlink(), s.config.symlink_to("gone")),
     "the config is a directory": lambda s: (s.config.unlink(), s.config.mkdir()),
     "opted out": lambda s: s.config.unlink(),
+    "above, bound to nothing": lambda s: (s.sql("DELETE FROM gate"), setattr(s, "cwd", s.base)),
+    "above": lambda s: setattr(s, "cwd", s.base),
     "in another project": lambda s: elsewhere(s, '[project]\nprofile = "strict"\n'),
     "in a project that is broken": lambda s: elsewhere(s, "[project\n"),
     "in a directory below": lambda s: below(s, "a/b c/ü"),
@@ -141,7 +145,7 @@ def at(scene: Scene, name: str) -> None:
 
 OF_EVERY_HOST = (
     *("all is well", "no row", "a row of another host", "not simple", "a strict project"),
-    *("the gate is off", "opted out", "in another project"),
+    *("the gate is off", "opted out", "in another project", "above, bound to nothing"),
 )
 """Conditions under which the tools of every host are tried; the rest has nothing to do with it."""
 TRIED = [
