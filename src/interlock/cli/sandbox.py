@@ -99,11 +99,11 @@ def check(*, as_json: bool) -> None:
 def reach(home: Path, host: str, conversation: str, port: int) -> None:
     """Say how far the client's shell text on stdin may reach, which runs now
 
-    For a remote reader, its directory and variables follow, each ended by a NUL.
+    For a remote reader, its directory and its variables follow.
     """
     how_far = reach_of(sys.stdin.read(), home, host, conversation)
     words = [how_far]
     if how_far == "remote":
         directory, variables = prepare_reader(conversation, Path.cwd(), port)
         words += [directory, *(f"{name}={value}" for name, value in variables.items())]
-    sys.stdout.write("\0".join(words))
+    print_lines(*words)

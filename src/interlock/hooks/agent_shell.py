@@ -82,7 +82,7 @@ def _ask_reach(text: str, home: str, port: int, flags: list[str]) -> list[str]:
     os.waitpid(os.posix_spawn(words[0], words, os.environ, file_actions=actions), 0)
     with os.fdopen(answer, "rb") as file:
         file.seek(0)
-        return os.fsdecode(file.read()).split("\0")
+        return os.fsdecode(file.read()).split("\n")
 
 
 def _run_confined(
@@ -126,7 +126,7 @@ def _run_remote_reader(
         socket_families=call_filter.PROXIED,
         proxy=proxy,
     )
-    for variable in variables:
+    for variable in filter(None, variables):
         name, _, value = variable.partition("=")
         os.environ[name] = value
     start = os.getcwd()

@@ -98,7 +98,7 @@ def _open(head: bytes, upstream: str) -> tuple[socket.socket, bytes, bytes]:
     if not is_tunnel and parts.scheme != "http":
         raise ValueError("only http and https are passed on")
     if upstream:
-        return _open_upstream(upstream, host, port), b"", _authorised(head, upstream)
+        return _open_upstream(upstream, host, port), b"", _with_credentials(head, upstream)
     remote = _connect_public(host, port)
     if is_tunnel:
         return remote, b"HTTP/1.1 200 Connection established" + ENDED, b""
@@ -177,7 +177,7 @@ def _open_upstream(upstream: str, host: str, port: int) -> socket.socket:
     return socket.create_connection((parts.hostname or "", parts.port or 80), _TIMEOUT_SECONDS)
 
 
-def _authorised(head: bytes, upstream: str) -> bytes:
+def _with_credentials(head: bytes, upstream: str) -> bytes:
     parts = urlsplit(upstream)
     if not parts.username:
         return head + ENDED

@@ -98,8 +98,8 @@ def _subjects(
     except SettingsBroken:
         listed = ()
     agreed = agreed_readers(home, host, conversation, command)
-    unlisted = use.unlisted((*listed, *(agreed if use.kind == "remote" else ())))
-    return use, unlisted if use.kind == "remote" or not unlisted else [f"daemon\0{command}"]
+    programs = use.programs_to_ask(listed, agreed)
+    return use, programs if use.kind == "remote" or not programs else [f"daemon\0{command}"]
 
 
 def reach_of(text: str, home: Path, host: str, conversation: str) -> Reach:
@@ -131,7 +131,7 @@ def prepare_reader(conversation: str, directory: Path, port: int) -> tuple[str, 
     head = run_git(directory, "symbolic-ref", "HEAD").output.strip()
     (repository / "HEAD").write_text(f"ref: {head or 'refs/heads/main'}\n")
     listed = run_git(directory, "config", "-z", "--get-regexp", _REMOTES).output.split("\0")
-    pairs = (entry.partition("\n") for entry in listed if entry)
+    pairs = (entry.partition("\n") for entry in listed if entry.count("\n") == 1)
     remotes = {key: value for key, _, value in pairs}
     proxies = network_proxy.proxy_variables(port)
     variables = {

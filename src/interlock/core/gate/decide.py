@@ -301,30 +301,12 @@ def _decide_by_mode(
 
 
 def _network_question(analysis: Analysis, policy: Policy, call: ToolCall) -> GateDecision | None:
-    """The question before a command reaches out; None if it does not, or needs no question.
-
-    Without an answer, a confined command has no network.
-    """
+    """The question before a command reaches out; None if it does not, or needs no question."""
     use = network_use(analysis)
-    agreed = call.agreed_readers if use and use.kind == "remote" else ()
-    unlisted = use.unlisted((*policy.network_commands, *agreed)) if use else []
-    if use is None or not unlisted:
+    programs = use.programs_to_ask(policy.network_commands, call.agreed_readers) if use else []
+    if use is None or not programs:
         return None
-    names = ", ".join(f"`{name}`" for name in unlisted)
-    if use.kind == "remote":
-        return GateDecision(
-            "ask",
-            "network.asked",
-            f"This reads from the network with {names}",
-            f"A yes holds for reading with {names} in this conversation.",
-        )
-    return GateDecision(
-        "ask",
-        "network.asked",
-        f"This uses a daemon or the whole network with {names}, and may do more than read",
-        "A yes holds for this call. The user can list commands that need no question"
-        " (`network_commands` in the user's config).",
-    )
+    return GateDecision("ask", "network.asked", *use.question(programs))
 
 
 def _coding_hint(policy: Policy, call: ToolCall) -> str:

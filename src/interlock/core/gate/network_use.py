@@ -22,15 +22,30 @@ class NetworkUse(msgspec.Struct, frozen=True):
     commands: tuple[tuple[str, ...], ...]
     """The words of each command that reaches out."""
 
-    def unlisted(self, listed: Iterable[str]) -> list[str]:
-        """The programs with a command that begins with none of the listed words."""
+    def programs_to_ask(self, listed: Iterable[str], agreed: Iterable[str]) -> list[str]:
+        """The programs with a command that neither begins with listed words nor was agreed to."""
         starts = [tuple(entry.split()) for entry in listed if entry.strip()]
-        return list(
-            dict.fromkeys(
-                words[0]
-                for words in self.commands
-                if not any(words[: len(start)] == start for start in starts)
+        if self.kind == "remote":
+            starts += [(program,) for program in agreed]
+        asked = (
+            words[0]
+            for words in self.commands
+            if not any(words[: len(start)] == start for start in starts)
+        )
+        return list(dict.fromkeys(asked))
+
+    def question(self, programs: Iterable[str]) -> tuple[str, str]:
+        """The reason and the remedy of the question to the user."""
+        names = ", ".join(f"`{name}`" for name in programs)
+        if self.kind == "remote":
+            return (
+                f"This reads from the network with {names}",
+                f"A yes holds for reading with {names} in this conversation.",
             )
+        return (
+            f"This uses a daemon or the whole network with {names}, and may do more than read",
+            "A yes holds for this call. The user can list commands that need no question"
+            " (`network_commands` in the user's config).",
         )
 
 
