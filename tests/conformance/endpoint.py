@@ -17,7 +17,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from interlock.app.admin.access import load_secret
+from interlock.app.admin.access import LoginStore, load_secret
 from interlock.app.clock import SystemClock
 from interlock.app.context import App, open_app
 from interlock.mcp.protocol import INVALID_PARAMS, McpProtocol, RpcError
@@ -127,6 +127,7 @@ def fixture(home: Path) -> Generator[str]:
             names=NAMES,
             port=listening.getsockname()[1],
             secret=secret,
+            logins=LoginStore(home),
             clock=SystemClock(),
             login_page=str,
         )

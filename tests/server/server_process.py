@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 from urllib.parse import urlencode, urlsplit
 
-from interlock.app.admin.access import load_secret
+from interlock.app.admin.access import LoginStore, load_secret
 from interlock.app.clock import SystemClock
 from tests.child_process import end_with_parent
 
@@ -137,14 +137,16 @@ class Server:
     def get(self, path: str, **headers: str) -> Answer:
         return self.ask("GET", path, headers=headers)
 
+    def login_code(self, *, age_ms: int = 0) -> str:
+        return LoginStore(self.home).issue("code", now_ms=SystemClock().now_ms() - age_ms)
+
     def login_address(self) -> str:
         """What `interlock console` would open."""
-        code = load_secret(self.home).login_code(now_ms=SystemClock().now_ms())
-        return f"{self.url}/auth#code={code}"
+        return f"{self.url}/auth#code={self.login_code()}"
 
     def browser_headers(self) -> dict[str, str]:
         """The headers of a browser that is signed in, with a form of ours."""
-        cookie = load_secret(self.home).cookie(now_ms=SystemClock().now_ms())
+        cookie = LoginStore(self.home).issue("cookie", now_ms=SystemClock().now_ms())
         return {"cookie": f"interlock_{self.port}={cookie}", "origin": self.url}
 
     def post(self, path: str, fields: dict[str, str]) -> Answer:

@@ -13,7 +13,7 @@ import pytest
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
-from interlock.app.admin.access import Secret
+from interlock.app.admin.access import LoginStore, Secret
 from interlock.app.clock import SystemClock
 from interlock.app.context import open_app
 from interlock.server import serve, site
@@ -327,6 +327,7 @@ def test_a_header_that_would_be_two_is_never_sent() -> None:
         names=["localhost"],
         port=1,
         secret=Secret(bytes(32)),
+        logins=LoginStore(Path()),
         clock=SystemClock(),
         login_page=str,
     )

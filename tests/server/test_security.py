@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app.admin.access import COOKIE_MS, Secret
+from interlock.app.admin.access import COOKIE_MS, LoginStore, Secret
 from interlock.app.clock import SystemClock
 from interlock.server.guard import CONTENT_POLICY
 from tests.server.process import Process, line, refusal, wired
@@ -143,9 +143,9 @@ def test_nobody_is_let_in_without_the_secret(server: Process, kind: str) -> None
     method, path = KINDS[kind]
     stranger = Secret(bytes(32))
     cookie = f"interlock_{server.port}"
-    mine = server.secret.cookie(now_ms=now_ms())
-    expired = server.secret.cookie(now_ms=now_ms() - COOKIE_MS - 1)
-    code = server.secret.login_code(now_ms=now_ms())
+    logins = LoginStore(server.home)
+    mine = logins.issue("cookie", now_ms=now_ms())
+    expired = logins.issue("cookie", now_ms=now_ms() - COOKIE_MS - 1)
     for headers in (
         {},
         {"authorization": ""},
@@ -154,11 +154,10 @@ def test_nobody_is_let_in_without_the_secret(server: Process, kind: str) -> None
         {"authorization": f"Bearer {server.secret.bearer}x"},
         {"authorization": f"Basic {server.secret.bearer}"},
         {"authorization": "Bearer \xff\xfe"},
-        {"cookie": f"{cookie}={stranger.cookie(now_ms=now_ms())}"},
+        {"cookie": f"{cookie}={server.secret.bearer}"},
         {"cookie": f"{cookie}={expired}"},
         {"cookie": f"{cookie}={mine}0"},
-        {"cookie": f"{cookie}={code}"},
-        {"cookie": f"{cookie}=99999999999999.{mine.partition('.')[2]}"},
+        {"cookie": f"{cookie}={server.login_code()}"},
         {"cookie": f"{cookie}=\xb2.\xb2"},
         {"cookie": f"interlock_{server.port + 1}={mine}"},
         # What is said aloud counts more than what the browser sends by itself.

@@ -9,14 +9,13 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from interlock.app.admin.access import COOKIE_MS, LOGIN_CODE_MS, Secret, load_secret
+from interlock.app.admin.access import COOKIE_MS, LIFETIME_MS, load_secret
 from interlock.app.failures import StoreFailure
 from interlock.server.sign_in import HOME_PATH
 from tests.server.browser_visitor import Visitor
 from tests.server.process import Process, wired
 from tests.server.server_process import Answer, Server
 from tests.server.site_server import SiteServer
-from tests.server.test_security import now_ms
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +31,7 @@ def entered(server: Process, code: str, target: str = "") -> Answer:
 
 
 def test_a_code_lets_one_browser_in_once(server: Process) -> None:
-    code = server.secret.login_code(now_ms=now_ms())
+    code = server.login_code()
     first, second = entered(server, code), entered(server, code)
 
     assert (first.status, first.headers["location"]) == (303, HOME_PATH)
@@ -65,7 +64,7 @@ def test_whoever_signs_in_lands_where_they_were_going_and_never_on_another_site(
     server: Process, target: str, location: str
 ) -> None:
     wrong = entered(server, "wrong", target)
-    right = entered(server, server.secret.login_code(now_ms=now_ms()), target)
+    right = entered(server, server.login_code(), target)
 
     assert (right.status, right.headers["location"]) == (303, location)
     kept = html.escape(location) if location != HOME_PATH else ""
@@ -99,10 +98,11 @@ def test_signing_out_takes_the_cookie_away_and_nobody_else_can_do_it(server: Pro
     assert b"You are signed out" in out.body
     assert out.headers["set-cookie"].startswith(f'interlock_{server.port}=""; ')
     assert "Max-Age=0" in out.headers["set-cookie"]
+    assert server.plain("GET", "/sessions", headers=browser).status == 401, "a copy of it is void"
 
 
 def test_a_code_is_used_once_however_many_try_at_the_same_time(server: Process) -> None:
-    code = server.secret.login_code(now_ms=now_ms())
+    code = server.login_code()
     said: list[int] = []
     tries = [
         threading.Thread(target=lambda: said.append(entered(server, code).status))
@@ -117,18 +117,16 @@ def test_a_code_is_used_once_however_many_try_at_the_same_time(server: Process) 
 
 
 def test_codes_that_are_old_or_made_up_let_nobody_in(server: Process) -> None:
-    good = server.secret.login_code(now_ms=now_ms())
-    until, _, signature = good.partition(".")
+    good = server.login_code()
     for code in (
         "",
-        server.secret.login_code(now_ms=now_ms() - LOGIN_CODE_MS - 1),
-        Secret(bytes(32)).login_code(now_ms=now_ms()),
-        f"{int(until) + 1}.{signature}",
+        server.login_code(age_ms=LIFETIME_MS["code"] + 1),
         good[:-1],
-        server.secret.cookie(now_ms=now_ms()),
+        server.browser_headers()["cookie"].partition("=")[2],
         server.secret.bearer,
         "9" * 4_000,
-        "%C2%B2." + signature,
+        "../../secret",
+        "%C2%B2",
     ):
         said = entered(server, code)
         assert (said.status, "set-cookie" in said.headers) == (403, False), code
@@ -137,12 +135,12 @@ def test_codes_that_are_old_or_made_up_let_nobody_in(server: Process) -> None:
 
 def test_a_code_from_before_a_restart_lets_nobody_in(tmp_path: Path) -> None:
     with SiteServer(tmp_path / "interlock") as server:
-        code = server.secret.login_code(now_ms=now_ms())
+        code = server.login_code()
         assert entered(server, code).status == 303
         cookie = server.browser_headers()
     with SiteServer(tmp_path / "interlock") as server:
         assert entered(server, code).status == 403
-        assert entered(server, server.secret.login_code(now_ms=now_ms())).status == 303
+        assert entered(server, server.login_code()).status == 303
         # Nobody is logged out by a restart, though: on the same port the name would be the same.
         renamed = cookie["cookie"].partition("=")[2]
         browser = {"cookie": f"interlock_{server.port}={renamed}"}
@@ -150,7 +148,7 @@ def test_a_code_from_before_a_restart_lets_nobody_in(tmp_path: Path) -> None:
 
 
 def test_what_lets_in_is_in_no_log_and_in_no_address(server: Process) -> None:
-    code = server.secret.login_code(now_ms=now_ms())
+    code = server.login_code()
     shown = server.plain("GET", f"/auth?code={code}")
     assert (shown.status, "set-cookie" in shown.headers) == (200, False)
     said = entered(server, code)
@@ -160,7 +158,7 @@ def test_what_lets_in_is_in_no_log_and_in_no_address(server: Process) -> None:
     wired(server, b"\x00\x01 nonsense\r\n\r\n")
 
     kept = server.log + (server.home / "server.json").read_text()
-    for secret in (code, cookie, server.secret.bearer, code.partition(".")[2]):
+    for secret in (code, cookie, server.secret.bearer):
         assert secret not in kept
 
 

@@ -17,7 +17,7 @@ import msgspec
 
 from interlock.agents.hosts.mcp_config import http_command
 from interlock.agents.hosts.registry import NAMES
-from interlock.app.admin.access import agent_secret_file, load_secret
+from interlock.app.admin.access import LoginStore, agent_secret_file
 from interlock.app.admin.server_process import (
     DEFAULT_PORT,
     RunningServer,
@@ -199,7 +199,7 @@ def console(*, is_printed: bool, as_json: bool) -> None:
     elif not isinstance(server, RunningServer):
         server = _wait_until_ready(home)
     # The code is in the fragment, which no browser sends and no log has.
-    code = load_secret(home).login_code(now_ms=SystemClock().now_ms())
+    code = LoginStore(home).issue("code", now_ms=SystemClock().now_ms())
     address = f"{server.url}/auth#code={code}"
     if as_json:
         print_json({"address": address})

@@ -16,7 +16,7 @@ from starlette.requests import cookie_parser
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from interlock.app.admin.access import Secret
+from interlock.app.admin.access import LoginStore, Secret
 from interlock.app.clock import Clock
 from interlock.server.http_refusals import HttpRefusal, refusal_response
 
@@ -96,6 +96,7 @@ class Guard:
         names: Iterable[str],
         port: int,
         secret: Secret,
+        logins: LoginStore,
         clock: Clock,
         login_page: Callable[[str], str],
     ) -> None:
@@ -103,7 +104,7 @@ class Guard:
         suffixes = ("", f":{port}") if port == _HTTP_PORT else (f":{port}",)
         self._hosts = frozenset(f"{name}{suffix}" for name in names for suffix in suffixes)
         self._origins = frozenset(f"http://{host}" for host in self._hosts)
-        self._secret, self._clock = secret, clock
+        self._secret, self._logins, self._clock = secret, logins, clock
         self._login_page = login_page
         self.cookie_name = cookie_name(port)
 
@@ -161,7 +162,7 @@ class Guard:
             return HttpCaller(self._bearer_kind(bearer.strip()))
         # Not `SimpleCookie`, which drops all cookies if one that another server set is malformed.
         cookie = cookie_parser(headers.get("cookie", "")).get(self.cookie_name, "")
-        if self._secret.is_cookie(cookie, now_ms=self._clock.now_ms()):
+        if self._logins.is_valid("cookie", cookie, now_ms=self._clock.now_ms()):
             return HttpCaller("browser", cookie)
         return HttpCaller("nobody")
 

@@ -1,4 +1,4 @@
-"""Signing in and out: a code that was made on this machine becomes a cookie, once.
+"""Signing in and out: a code that was made for a person at a terminal becomes a cookie, once.
 
 Who was sent here from a page comes back to it. The form carries its address along, which anybody
 could have written: it counts only if it cannot lead to another site.
@@ -10,10 +10,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from interlock.app.admin.access import COOKIE_MS, Secret
+from interlock.app.admin.access import COOKIE_MS, LoginStore
 from interlock.app.clock import Clock
 from interlock.server.console import Console
-from interlock.server.guard import cookie_name
+from interlock.server.guard import HttpCaller, cookie_name
 
 HOME_PATH = "/now"
 LOGIN_BYTES_MAX = 16_384
@@ -22,12 +22,9 @@ TARGET_CHARS_MAX = 4_000
 
 
 class SignIn:
-    def __init__(self, secret: Secret, clock: Clock, port: int, console: Console) -> None:
-        self._secret, self._clock, self._console = secret, clock, console
+    def __init__(self, logins: LoginStore, clock: Clock, port: int, console: Console) -> None:
+        self._logins, self._clock, self._console = logins, clock, console
         self._cookie_name = cookie_name(port)
-        self._since_ms = clock.now_ms()
-        """Older codes may have been used with the server before this one."""
-        self._used_codes: set[str] = set()
 
     def routes(self) -> list[Route]:
         return [
@@ -49,18 +46,13 @@ class SignIn:
         fields = parse_qs((await request.body())[:LOGIN_BYTES_MAX].decode("ascii", "replace"))
         code, target = (fields.get(name, [""])[0].strip() for name in ("code", "target"))
         now_ms = self._clock.now_ms()
-        if not self._is_valid(code, now_ms) or code in self._used_codes:
+        if not self._logins.withdraw("code", code, now_ms=now_ms):
             problem = "This code is used up or too old. Codes work once, for five minutes."
             return HTMLResponse(self.login_page(target, problem=problem), status_code=403)
-        # Codes are valid for minutes only, so this set stays small.
-        self._used_codes = {
-            code,
-            *(used for used in self._used_codes if self._is_valid(used, now_ms)),
-        }
         response = RedirectResponse(local_address(target) or HOME_PATH, status_code=303)
         response.set_cookie(
             self._cookie_name,
-            self._secret.cookie(now_ms=now_ms),
+            self._logins.issue("cookie", now_ms=now_ms),
             max_age=COOKIE_MS // 1000,
             httponly=True,
             samesite="strict",
@@ -71,13 +63,12 @@ class SignIn:
         refusal = self._console.refuse_foreign_form(request, await request.form())
         if refusal is not None:
             return refusal
+        caller: HttpCaller = request.scope["caller"]
+        self._logins.withdraw("cookie", caller.cookie, now_ms=self._clock.now_ms())
         message = "You are signed out in this browser."
         response = HTMLResponse(self.login_page(message=message))
         response.delete_cookie(self._cookie_name, httponly=True, samesite="strict")
         return response
-
-    def _is_valid(self, code: str, now_ms: int) -> bool:
-        return self._secret.is_login_code(code, now_ms=now_ms, since_ms=self._since_ms)
 
 
 def local_address(text: str) -> str:

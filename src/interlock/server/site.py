@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from interlock.app.admin.access import Secret
+from interlock.app.admin.access import LoginStore, Secret
 from interlock.app.clock import Clock
 from interlock.app.context import App, open_app
 from interlock.app.failures import LeaseLost, SettingsBroken, StoreBusy, StoreFailure
@@ -66,7 +66,8 @@ def build_site(
     mcp = McpEndpoint(writer, reader, background, entropy)
     book = TriggerBook(home)
     webhooks = Webhooks(book, partial(_open_patient_app, home))
-    sign_in = SignIn(secret, clock, port, console)
+    logins = LoginStore(home)
+    sign_in = SignIn(logins, clock, port, console)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
@@ -108,6 +109,7 @@ def build_site(
         names=names,
         port=port,
         secret=secret,
+        logins=logins,
         clock=clock,
         login_page=sign_in.login_page,
     )

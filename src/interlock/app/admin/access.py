@@ -1,23 +1,27 @@
-"""Access to the server: for whoever can read the secret in the data home, and their browser.
+"""Access to the server: a secret for programs, a code and then a cookie for browsers.
 
-A browser never holds the secret itself, only values signed with it, and the server remembers
-nothing but the login codes of the last minutes. So a restart logs nobody out.
+The data home has the secret itself, and digests of codes and cookies. So a restart logs nobody out,
+and an agent that has read the whole directory cannot sign in: that takes writing to it.
 """
 
 import hashlib
 import hmac
 import os
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from interlock.store.failures import StoreUnusable
+from interlock.workspace.files.private_file import write_private_file
 
 SECRET_FILE = "secret"
 AGENT_SECRET_FILE = "agent-secret"
 SECRET_BYTES = 32
-LOGIN_CODE_MS = 5 * 60_000
+LOGINS = "logins"
 COOKIE_MS = 30 * 86_400_000
+LIFETIME_MS = {"code": 5 * 60_000, "cookie": COOKIE_MS}
+LoginKind = Literal["code", "cookie"]
 
 
 class Secret(msgspec.Struct, frozen=True):
@@ -42,22 +46,6 @@ class Secret(msgspec.Struct, frozen=True):
     def is_agent_bearer(self, candidate: str) -> bool:
         return hmac.compare_digest(candidate.encode(), self.agent_bearer.encode())
 
-    def login_code(self, *, now_ms: int) -> str:
-        """A code for one login within minutes. It is in a URL's fragment, which is never sent."""
-        return self._sign_with_expiry("login", now_ms + LOGIN_CODE_MS)
-
-    def is_login_code(self, code: str, *, now_ms: int, since_ms: int = 0) -> bool:
-        """Whether it was made with this secret, at `since_ms` or later, and is still valid."""
-        if not self._is_valid("login", code, now_ms):
-            return False
-        return int(code.partition(".")[0]) - LOGIN_CODE_MS >= since_ms
-
-    def cookie(self, *, now_ms: int) -> str:
-        return self._sign_with_expiry("cookie", now_ms + COOKIE_MS)
-
-    def is_cookie(self, candidate: str, *, now_ms: int) -> bool:
-        return self._is_valid("cookie", candidate, now_ms)
-
     def csrf(self, cookie: str) -> str:
         """The token that a page sends back with every change, to show that it is ours."""
         return self._sign(f"csrf:{cookie}")
@@ -65,18 +53,60 @@ class Secret(msgspec.Struct, frozen=True):
     def is_csrf(self, candidate: str, cookie: str) -> bool:
         return hmac.compare_digest(candidate.encode(), self.csrf(cookie).encode())
 
-    def _sign_with_expiry(self, purpose: str, expiry_ms: int) -> str:
-        return f"{expiry_ms}.{self._sign(f'{purpose}:{expiry_ms}')}"
-
-    def _is_valid(self, purpose: str, candidate: str, now_ms: int) -> bool:
-        expiry, _, _ = candidate.partition(".")
-        if not (expiry.isascii() and expiry.isdigit() and len(expiry) < 16):  # noqa: PLR2004
-            return False
-        expected = self._sign_with_expiry(purpose, int(expiry))
-        return hmac.compare_digest(candidate.encode(), expected.encode()) and now_ms < int(expiry)
-
     def _sign(self, text: str) -> str:
         return hmac.new(self.value, text.encode(), hashlib.sha256).hexdigest()
+
+
+class LoginStore(msgspec.Struct, frozen=True):
+    """The login codes and cookies that are valid: a file for each, named by its digest.
+
+    A code is made for a person at a terminal, and becomes a cookie. So every cookie is a person's.
+    """
+
+    home: Path
+
+    def issue(self, kind: LoginKind, *, now_ms: int) -> str:
+        """Return a new code for one login, or the cookie of a browser.
+
+        Raises:
+            StoreFailure: it cannot be recorded.
+        """
+        value = os.urandom(SECRET_BYTES).hex()
+        try:
+            (self.home / LOGINS).mkdir(mode=0o700, exist_ok=True)
+            for path in (self.home / LOGINS).glob("c*"):
+                if not _is_current(path, now_ms):
+                    path.unlink(missing_ok=True)
+            expiry_ms = now_ms + LIFETIME_MS[kind]
+            write_private_file(self._path(kind, value), str(expiry_ms).encode())
+        except OSError as error:
+            raise StoreUnusable(
+                f"`{self.home / LOGINS}` cannot be written: {error.strerror}",
+                "Check that the directory belongs to you and has room.",
+            ) from error
+        return value
+
+    def is_valid(self, kind: LoginKind, value: str, *, now_ms: int) -> bool:
+        return _is_current(self._path(kind, value), now_ms)
+
+    def withdraw(self, kind: LoginKind, value: str, *, now_ms: int) -> bool:
+        """End its validity; True if it was valid. Only one of several callers is answered so."""
+        was_valid = self.is_valid(kind, value, now_ms=now_ms)
+        try:
+            self._path(kind, value).unlink()
+        except OSError:
+            return False
+        return was_valid
+
+    def _path(self, kind: LoginKind, value: str) -> Path:
+        return self.home / LOGINS / f"{kind}-{hashlib.sha256(value.encode()).hexdigest()}"
+
+
+def _is_current(path: Path, now_ms: int) -> bool:
+    try:
+        return now_ms < int(path.read_bytes())
+    except (OSError, ValueError):
+        return False
 
 
 def secret_file(home: Path) -> Path:

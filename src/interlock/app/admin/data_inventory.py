@@ -57,10 +57,12 @@ DATA_KINDS = (
     ),
     DataKind(
         "Secret of the server",
-        ("secret", "agent-secret"),
-        "What lets browsers and programs into this server, and agents to its tools alone.",
-        "Without it, and after a restart, everybody is signed out. A new one is made.",
-        "rm {home}/secret && interlock stop",
+        ("secret", "agent-secret", "logins"),
+        "What lets programs into this server, and agents to its tools alone; and, as hashes, the"
+        " codes and cookies with which browsers sign in.",
+        "A cookie lasts 30 days. Without them, and after a restart, everybody is signed out, and a"
+        " new secret is made.",
+        "rm -r {home}/secret {home}/logins && interlock stop",
     ),
     DataKind(
         "State of the gate",
