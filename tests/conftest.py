@@ -58,10 +58,15 @@ def person(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ATTENDED", "1")
     monkeypatch.setattr(processes, "can_open_terminal", lambda: True)
     monkeypatch.setattr(agent_detection, "ancestors", _no_ancestors)
+    monkeypatch.setattr(processes, "environment_of", _no_variables)
 
 
 def _no_ancestors(_: int) -> list[processes.Process]:
     return []
+
+
+def _no_variables(_: int) -> dict[str, str]:
+    return {}
 
 
 @pytest.fixture(autouse=True)

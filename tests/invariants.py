@@ -201,8 +201,14 @@ INVARIANTS = (
     Invariant(
         "persons-loosen",
         "What loosens the gate is done by a person at a terminal, in an attended client or in the"
-        " console, or with the user's secret, and by nobody else.",
+        " console, or with the user's secret below no agent, and by nobody else.",
         "ADR 0006",
+    ),
+    Invariant(
+        "secret-is-not-enough",
+        "The server refuses what loosens the gate to processes that run below an agent, and to"
+        " unknown ones without a cookie of a person's, whatever secret they send.",
+        "ADR 0007",
     ),
     Invariant(
         "secrets-stay-unread",

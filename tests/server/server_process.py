@@ -15,6 +15,7 @@ from interlock.app.clock import SystemClock
 from tests.child_process import end_with_parent
 
 START_SECONDS = 30
+SERVE = Path(__file__).with_name("serve.py")
 
 
 class Answer(NamedTuple):
@@ -62,7 +63,7 @@ class Server:
         return load_secret(self.home).bearer
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "interlock", "up", "--port", str(self.port), "--json"]
+        command = [sys.executable, "-P", SERVE, "up", "--port", str(self.port), "--json"]
         with (self.home.parent / "server.err").open("ab") as errors:
             self._process = subprocess.Popen(
                 command,

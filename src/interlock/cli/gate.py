@@ -40,9 +40,9 @@ gate.add_command(bypass)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def log_command(limit: int, *, as_json: bool) -> None:
     """List what was denied, asked about or let through, newest last"""
-    lines = [line for line in gate_journal.journal_lines(data_home()) if line.event == "pre-tool"][
-        -limit:
-    ]
+    events = ("pre-tool", gate_journal.PEER_CHECK)
+    lines = [line for line in gate_journal.journal_lines(data_home()) if line.event in events]
+    lines = lines[-limit:]
     if as_json:
         print_json(lines)
         return

@@ -11,7 +11,14 @@ from interlock.app.runs import user_actions
 from interlock.app.runs.start import default_preferences
 from interlock.cli.authority import SERVED, require_person, require_user
 from interlock.cli.terminal import print_json, print_lines, refuse
-from interlock.core.preferences import AUTONOMIES, RISK_POLICIES, Autonomy, RiskPolicy, Wish
+from interlock.core.preferences import (
+    AUTONOMIES,
+    RISK_POLICIES,
+    Autonomy,
+    RiskPolicy,
+    Wish,
+    loosens,
+)
 
 
 @click.group()
@@ -51,10 +58,10 @@ def set_command(
     run_id: str, autonomy: Autonomy | None, risk_policy: RiskPolicy | None, *, as_json: bool
 ) -> None:
     """Change a run's preferences, from its next step on"""
-    if autonomy in (None, AUTONOMIES[0]) and risk_policy in (None, RISK_POLICIES[0]):
-        require_user("Changing preferences")
-    else:
+    if loosens(autonomy, risk_policy):
         require_person("Letting an agent do more by itself", SERVED)
+    else:
+        require_user("Changing preferences")
     outcome = user_actions.set_preferences(
         open_app(data_home()), run_id, Wish(autonomy, risk_policy)
     )

@@ -31,7 +31,7 @@ from interlock.cli.authority import (
 )
 from interlock.cli.terminal import print_json, print_lines, print_message, refuse
 from interlock.core.explanation import Explanation
-from interlock.core.gate.state import MODES, PROFILES, mode_named
+from interlock.core.gate.state import LOOSE_MODES, MODES, PROFILES, mode_named
 from interlock.core.ids import SessionId
 from interlock.core.protocol.gated_session import (
     AttendanceRefusal,
@@ -127,7 +127,7 @@ def _change_mode(
     chosen_mode = mode_named(mode_name)
     assert chosen_mode is not None, "click has checked it"
     # Whoever is no agent may make the gate stricter; more than an agent may take wants a person.
-    loosens = chosen_mode in ("coding", "disabled")
+    loosens = chosen_mode in LOOSE_MODES
     evidence = evidence_against_person() if loosens else evidence_of_agent()
     outcome = gated_sessions.change_mode(
         app, session, chosen_mode, by="agent" if evidence else "user", task=task

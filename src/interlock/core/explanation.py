@@ -32,6 +32,7 @@ Code = Literal[
     "unknown_step",
     "not_opted_in",
     "not_allowed",
+    "needs_person",
     "not_unattended",
     "unknown_trigger",
     "unattended_over",

@@ -26,6 +26,11 @@ class Wish(
     risk_policy: RiskPolicy | None = None
 
 
+def loosens(autonomy: str | None, risk_policy: str | None) -> bool:
+    """Return whether these may let an agent do more by itself than the strictest do."""
+    return bool({autonomy, risk_policy} - {None, "", AUTONOMIES[0], RISK_POLICIES[0]})
+
+
 def apply_wish(base: Preferences, wish: Wish) -> Preferences:
     return Preferences(wish.autonomy or base.autonomy, wish.risk_policy or base.risk_policy)
 

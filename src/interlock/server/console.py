@@ -33,6 +33,7 @@ from interlock.server.assets import ASSETS_DIGEST
 from interlock.server.guard import HttpCaller
 from interlock.server.http_refusals import status_of
 from interlock.server.live_changes import NO_SESSION
+from interlock.server.loosening import Loosens, refuse_loosening
 from interlock.server.page_parts import PageParts, join_adjacent_stubs
 from interlock.server.worker import Worker
 
@@ -154,15 +155,22 @@ class Console:
 
         return Route(path, endpoint, methods=["GET"])
 
-    def action(self, path: str, handler: ActionHandler) -> Route:
-        """A POST that changes something. It must come from one of our pages."""
-        return self._action_route(path, handler, self._writer)
+    def action(self, path: str, handler: ActionHandler, *, loosens: Loosens = False) -> Route:
+        """A POST that changes something. It must come from one of our pages.
 
-    def background_action(self, path: str, handler: ActionHandler) -> Route:
+        `loosens`: whether it lets agents do more, by the `PageRequest`; then it wants a person.
+        """
+        return self._action_route(path, handler, self._writer, loosens)
+
+    def background_action(
+        self, path: str, handler: ActionHandler, *, loosens: Loosens = False
+    ) -> Route:
         """An action that may take long: nobody else waits for it."""
-        return self._action_route(path, handler, self._background_worker)
+        return self._action_route(path, handler, self._background_worker, loosens)
 
-    def _action_route(self, path: str, handler: ActionHandler, worker: Worker) -> Route:
+    def _action_route(
+        self, path: str, handler: ActionHandler, worker: Worker, loosens: Loosens
+    ) -> Route:
         async def endpoint(request: Request) -> Response:
             async with request.form() as form:  # closes the files in it
                 refusal = self.refuse_foreign_form(request, form)
@@ -171,9 +179,13 @@ class Console:
                 fields = await _form_fields(form)
             csrf = self._csrf(request)
 
+            def handle(asked: PageRequest) -> PageRedirect | Page | Explanation:
+                refusal = refuse_loosening(asked.app, request, f"POST {path}", loosens, asked)
+                return refusal or handler(asked)
+
             def respond(app: App) -> Response:
                 return self._respond(
-                    handler, self._page_request(app, request, fields), request, csrf
+                    handle, self._page_request(app, request, fields), request, csrf
                 )
 
             return await worker.run(respond)

@@ -52,6 +52,7 @@ STATUS_BY_CODE: dict[AnyCode, int] = {
     "not_signed_in": 401,
     "wrong_origin": 403,
     "no_csrf": 403,
+    "needs_person": 403,
     "not_found": 404,
     "unknown_workflow": 404,
     "unknown_trigger": 404,

@@ -21,12 +21,12 @@ _INIT_PROGRAMS = ("init", "systemd", "launchd", "tini", "dumb-init", "docker-ini
 
 
 def evidence_of_agent(home: Path, environment: Mapping[str, str], process: int) -> str:
-    """The evidence that an agent runs this command, as words after "and"; empty if none does."""
+    """The evidence that an agent runs a process, as words after "and"; empty if none does."""
     for variable in recognition.AGENT_VARIABLES:
         if environment.get(variable):
             return f"{variable} is set"
-    clients_above = (_client_name(home, ancestor) for ancestor in ancestors(process))
-    client = next(filter(None, clients_above), "")
+    lineage = (*processes.running_processes([process]), *ancestors(process))
+    client = next(filter(None, (_client_name(home, member) for member in lineage)), "")
     return f"it was started by {client}" if client else ""
 
 

@@ -7,6 +7,9 @@ from interlock.store.failures import StoreUnusable
 from interlock.workspace.machine import spool
 from interlock.workspace.machine.spool import JournalLine
 
+PEER_CHECK = "peer-check"
+"""The event of a decision about a request to the server; that of a tool call is `pre-tool`."""
+
 
 def journal_event(
     home: Path,
@@ -28,6 +31,11 @@ def journal_event(
         outcome=outcome,
         cwd=cwd,
     )
+    append(home, line)
+
+
+def append(home: Path, line: JournalLine) -> None:
+    """Append a line, if it can be written: a decision must not depend on that."""
     try:
         spool.append_line(home, line)
     except OSError:

@@ -13,13 +13,12 @@ import msgspec
 
 from interlock.app.callers.command_records import DRIVER
 from interlock.app.clock import SystemClock
-from interlock.app.gate import tool_calls
+from interlock.app.gate import gate_journal, tool_calls
 from interlock.core.canonical import Json
 from interlock.core.gate.decide import GateDecision
 from interlock.core.gate.state import GateRow
 from interlock.core.gate.tool_call import parse_tool_call
 from interlock.core.ids import SessionId
-from interlock.workspace.machine import spool
 from interlock.workspace.machine.spool import JournalLine
 from interlock.workspace.projects import project
 
@@ -82,7 +81,4 @@ def record_command(
         outcome="failure" if exit_code else "success",
         cwd=str(worktree),
     )
-    try:
-        spool.append_line(home, line)
-    except OSError:
-        return
+    gate_journal.append(home, line)

@@ -8,6 +8,8 @@ from interlock.core.gate.rules import Bypass, Rule
 
 Mode = Literal["analysis", "planning", "coding", "disabled"]
 MODES: tuple[Mode, ...] = get_args(Mode)
+LOOSE_MODES: tuple[Mode, ...] = ("coding", "disabled")
+"""The modes in which an agent may change files. Whoever is no agent may choose the others."""
 Profile = Literal["light", "standard", "strict"]
 PROFILES: tuple[Profile, ...] = get_args(Profile)
 

@@ -37,6 +37,7 @@ from interlock.server.api.operation import (
 )
 from interlock.server.http_refusals import HttpRefusal, refusal_response
 from interlock.server.live_changes import LiveChanges
+from interlock.server.loosening import refuse_loosening
 from interlock.server.worker import Worker
 
 REST_CALLER = "rest"
@@ -98,16 +99,21 @@ def routes(reader: Worker, writer: Worker, background: Worker, live: LiveChanges
             worker = writer if operation.is_writing else reader
             if operation.is_patient:
                 worker = background
-            return await worker.run(partial(_answer, operation, at, body))
+            return await worker.run(partial(_answer, operation, at, body, request))
 
         return Route(f"{PREFIX}{path}", endpoint, methods=list(methods))
 
     return [route(path, methods) for path, methods in paths.items()]
 
 
-def _answer(operation: Operation, at: Parameters, body: Any, app: App) -> Response:
+def _answer(
+    operation: Operation, at: Parameters, body: Any, request: Request, app: App
+) -> Response:
     """Call the operation and encode its answer, in the thread of a worker."""
     app = msgspec.structs.replace(app, caller=REST_CALLER)
+    refusal = refuse_loosening(app, request, operation.name, operation.loosens, body)
+    if refusal is not None:
+        return _response(operation, refusal)
     if operation.is_writing or operation.is_patient:
         return _response(operation, operation.call(app, at, body))
     with app.reader.snapshot():  # so that nothing vanishes while it is read

@@ -216,5 +216,6 @@ OPERATIONS = (
         answer=TakenOverIdentity,
         codes=("unknown_project", "unknown_identity", "not_stale", "needs_answer"),
         about="Its uncommitted work is saved under a ref first, where it is on this machine.",
+        loosens=lambda body: body.force,
     ),
 )

@@ -35,5 +35,6 @@ OPERATIONS = (
         answer=DeliveryState,
         codes=CONTROLLED,
         about="It is done in the background: `daemon-status` and the events say what came of it.",
+        loosens=True,
     ),
 )

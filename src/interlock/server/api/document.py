@@ -13,7 +13,7 @@ from interlock.server.http_refusals import AnyCode, HttpRefusal, status_of
 PREFIX = "/api/v2"
 COMMON_CODES: dict[int, tuple[AnyCode, ...]] = {
     401: ("not_signed_in",),
-    403: ("wrong_origin", "no_csrf"),
+    403: ("wrong_origin", "no_csrf", "needs_person"),
     421: ("wrong_host",),
     500: ("internal_error",),
     503: ("store_busy", "store_failed"),
@@ -24,8 +24,9 @@ API_DESCRIPTION = (
     "What Interlock keeps, for programs. Times are milliseconds since 1970, ids are whole. Whatever"
     " is not answered is `{code, error, hint}`: what is true, and what to do next.\n\nA program"
     " sends `Authorization: Bearer` and the content of the file `secret` in the data home. A page"
-    " of the console has a cookie, and sends `X-CSRF-Token` with every change. Requests must be"
-    " made under the server's own name, and not by another site."
+    " of the console has a cookie, and sends `X-CSRF-Token` with every change. What loosens the"
+    " gate is refused to programs that an agent runs (`needs_person`). Requests must be made under"
+    " the server's own name, and not by another site."
 )
 _REF = "#/components/schemas/{name}"
 _ANY_OBJECT: Schema = {"type": "object"}

@@ -175,6 +175,7 @@ OPERATIONS = (
         body=OrderBody,
         answer=OrderedWork,
         codes=("unknown_workflow", "no_project", "not_possible_now", "settings_broken"),
+        loosens=True,
     ),
     change_operation(
         "/unattended/cancel",
@@ -231,6 +232,7 @@ OPERATIONS = (
         parameters=SessionParameters,
         answer=DaemonStatus,
         codes=CONTROLLED,
+        loosens=True,
     ),
     change_operation(
         "/sessions/{session}/steer",
@@ -242,6 +244,7 @@ OPERATIONS = (
         answer=DaemonStatus,
         codes=CONTROLLED,
         about="A second message with the same id is ignored.",
+        loosens=True,
     ),
     change_operation(
         "/sessions/{session}/limits",
@@ -252,5 +255,6 @@ OPERATIONS = (
         body=LimitsWish,
         answer=DaemonStatus,
         codes=CONTROLLED,
+        loosens=True,
     ),
 )

@@ -9,6 +9,7 @@ import msgspec
 
 from interlock.app.context import App
 from interlock.server.http_refusals import AnyCode, HttpRefusal
+from interlock.server.loosening import Loosens
 
 Method = Literal["GET", "POST", "DELETE"]
 Schema = dict[str, Any]
@@ -60,6 +61,8 @@ class Operation(msgspec.Struct, frozen=True, dict=True):
     is_writing: bool = False
     is_patient: bool = False
     """It asks somebody else, which may take long: nobody else waits for its thread."""
+    loosens: Loosens = False
+    """Whether it lets agents do more, by the body of the request: then it wants a person."""
 
     @cached_property
     def properties(self) -> dict[str, Schema]:
@@ -124,6 +127,7 @@ def change_operation(
     method: Method = "POST",
     is_writing: bool = True,
     is_patient: bool = False,
+    loosens: Loosens = False,
 ) -> Operation:
     return Operation(
         name,
@@ -138,6 +142,7 @@ def change_operation(
         about,
         is_writing=is_writing,
         is_patient=is_patient,
+        loosens=loosens,
     )
 
 

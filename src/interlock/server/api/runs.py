@@ -24,7 +24,7 @@ from interlock.app.sessions.lookup import find_session, load_run_graph
 from interlock.core.canonical import Json
 from interlock.core.explanation import Explanation
 from interlock.core.ids import GapId, RunId, SessionId, WorkflowId
-from interlock.core.preferences import Preferences, Wish
+from interlock.core.preferences import Preferences, Wish, loosens
 from interlock.core.refusal import Refusal
 from interlock.core.session.answer import Answer, RenderedAnswer
 from interlock.core.session.approve import REASON_CHARS_MAX
@@ -157,6 +157,10 @@ class DenialRequest(Body, frozen=True):
     shown: Shown = ""
 
 
+def _loosens(wish: Wish) -> bool:
+    return loosens(wish.autonomy, wish.risk_policy)
+
+
 def _start(app: App, _: NoParameters, body: RunRequest) -> Answer | Refusal | Explanation:
     request = StartRequest(
         WorkflowId(body.workflow),
@@ -260,6 +264,7 @@ OPERATIONS = (
         ),
         about="The same call within a minute, or with the same `requestId`, is answered with what"
         " the first one made. The run goes on over MCP, with the token.",
+        loosens=lambda body: _loosens(body.preferences),
     ),
     read_operation(
         "/runs/{run}",
@@ -279,6 +284,7 @@ OPERATIONS = (
         body=Wish,
         answer=Preferences,
         codes=("unknown_run",),
+        loosens=_loosens,
     ),
     change_operation(
         "/runs/{run}/unblock",
@@ -288,6 +294,7 @@ OPERATIONS = (
         parameters=RunParameters,
         answer=UnblockedRun,
         codes=("unknown_run", "nothing_to_unblock"),
+        loosens=True,
     ),
     read_operation(
         "/gaps",
@@ -307,6 +314,7 @@ OPERATIONS = (
         body=GapCloseRequest,
         answer=ClosedGap,
         codes=("unknown_session", "unknown_gap"),
+        loosens=True,
     ),
     read_operation(
         "/waiting",
@@ -339,6 +347,7 @@ OPERATIONS = (
         body=GrantRequest,
         answer=ApprovalAnswer,
         codes=("unknown_approval", "approval_answered", "approval_changed"),
+        loosens=True,
     ),
     change_operation(
         "/approvals/{approval}/deny",
@@ -349,5 +358,6 @@ OPERATIONS = (
         body=DenialRequest,
         answer=ApprovalAnswer,
         codes=("unknown_approval", "approval_answered", "approval_changed"),
+        loosens=True,
     ),
 )

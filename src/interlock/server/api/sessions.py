@@ -22,7 +22,7 @@ from interlock.app.sessions.lookup import (
 )
 from interlock.app.sessions.session_views import ViewedSession
 from interlock.core.canonical import INT_MAX
-from interlock.core.gate.state import Mode
+from interlock.core.gate.state import LOOSE_MODES, Mode
 from interlock.core.ids import SessionId
 from interlock.core.protocol.gated_session import SessionNotAttended
 from interlock.core.refusal import Refusal
@@ -338,5 +338,6 @@ OPERATIONS = (
         answer=SessionState,
         codes=("unknown_session", "settings_broken"),
         about="Only of a session that a gate watches over.",
+        loosens=lambda body: body.mode in LOOSE_MODES,
     ),
 )

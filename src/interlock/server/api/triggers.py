@@ -85,5 +85,6 @@ OPERATIONS = (
         answer=Firing,
         codes=_CODES,
         is_patient=True,
+        loosens=True,
     ),
 )

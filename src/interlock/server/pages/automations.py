@@ -82,7 +82,11 @@ def routes(console: Console, book: TriggerBook) -> list[Route]:
     at = f"{AUTOMATIONS}/{{project}}/{{name}}"
     return [
         console.page(AUTOMATIONS, partial(automations, book)),
-        console.background_action(at, partial(play_occasion, book)),
+        console.background_action(
+            at,
+            partial(play_occasion, book),
+            loosens=lambda request: request.word("do") == "run",
+        ),
     ]
 
 

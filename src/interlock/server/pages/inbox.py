@@ -31,7 +31,7 @@ class AnswerRetry(msgspec.Struct, frozen=True):
 def routes(console: Console) -> list[Route]:
     return [
         console.page(INBOX, inbox),
-        console.action("/approvals/{approval}", answer),
+        console.action("/approvals/{approval}", answer, loosens=True),
     ]
 
 

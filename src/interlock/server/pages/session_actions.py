@@ -12,7 +12,7 @@ from interlock.app.refusals import NoSuchRun, NoSuchSession, NotesRequired
 from interlock.app.runs import resume_at_node, user_actions
 from interlock.app.sessions.lookup import find_session
 from interlock.core.explanation import Explanation
-from interlock.core.gate.state import MODES, mode_named
+from interlock.core.gate.state import LOOSE_MODES, MODES, mode_named
 from interlock.core.ids import GapId, SessionId
 from interlock.core.preferences import (
     AUTONOMIES,
@@ -21,6 +21,7 @@ from interlock.core.preferences import (
     Preferences,
     RiskPolicy,
     Wish,
+    loosens,
 )
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.events import GapRecorded
@@ -71,10 +72,20 @@ def routes(console: Console) -> list[Route]:
         console.action(f"{at}/unarchive", partial(_with_session, unarchive)),
         console.page(f"{at}/delete", partial(_with_session, confirm_delete)),
         console.action(f"{at}/delete", partial(_with_session, delete)),
-        console.action(f"{at}/mode", partial(_with_session, change_mode)),
-        console.action(f"{at}/preferences", partial(_with_session, set_preferences)),
-        console.action(f"{at}/gaps/{{gap}}/resolve", partial(_with_session, resolve_gap)),
-        console.action(f"{at}/runs/{{run}}/unblock", partial(_with_session, unblock)),
+        console.action(
+            f"{at}/mode",
+            partial(_with_session, change_mode),
+            loosens=lambda request: request.word("mode") in LOOSE_MODES,
+        ),
+        console.action(
+            f"{at}/preferences",
+            partial(_with_session, set_preferences),
+            loosens=lambda request: loosens(request.word("autonomy"), request.word("risk")),
+        ),
+        console.action(
+            f"{at}/gaps/{{gap}}/resolve", partial(_with_session, resolve_gap), loosens=True
+        ),
+        console.action(f"{at}/runs/{{run}}/unblock", partial(_with_session, unblock), loosens=True),
         console.action(f"{at}/checkpoint", partial(_with_session, checkpoint)),
         console.page(f"{at}/nodes/{{node}}/fork", partial(_with_session, fork)),
         console.action(f"{at}/nodes/{{node}}/fork", partial(_with_session, fork)),

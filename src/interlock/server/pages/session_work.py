@@ -36,11 +36,15 @@ def routes(console: Console) -> list[Route]:
     at = "/sessions/{session}/work"
     return [
         console.action("/unattended/cancel", cancel_all),
-        console.action(f"{at}/steer", steer),
-        console.action(f"{at}/limits", set_limits),
-        console.action(f"{at}/deliver", deliver),
-        console.action(f"{at}/{{control}}", control),
+        console.action(f"{at}/steer", steer, loosens=True),
+        console.action(f"{at}/limits", set_limits, loosens=True),
+        console.action(f"{at}/deliver", deliver, loosens=True),
+        console.action(f"{at}/{{control}}", control, loosens=_resumes_or_steers),
     ]
+
+
+def _resumes_or_steers(request: PageRequest) -> bool:
+    return request.params["control"] == "resume" or bool(request.word("text").strip())
 
 
 def control(request: PageRequest) -> PageRedirect | Page | Explanation:

@@ -36,7 +36,9 @@ def routes(console: Console) -> list[Route]:
     # Saving the work of somebody else may take long; agents do not wait for it.
     return [
         console.page(TAKEOVER, confirm),
-        console.background_action(TAKEOVER, take),
+        console.background_action(
+            TAKEOVER, take, loosens=lambda request: request.word("force") == "yes"
+        ),
     ]
 
 

@@ -23,8 +23,8 @@ PAGE = "/workflows/sources"
 def routes(console: Console) -> list[Route]:
     return [
         console.page(PAGE, sources),
-        console.background_action(f"{PAGE}/add", add),
-        console.background_action(f"{PAGE}/fetch", fetch),
+        console.background_action(f"{PAGE}/add", add, loosens=True),
+        console.background_action(f"{PAGE}/fetch", fetch, loosens=True),
         console.background_action(f"{PAGE}/remove", remove),
     ]
 

@@ -46,7 +46,7 @@ def routes(console: Console) -> list[Route]:
         console.page("/workflows/{id}/start", form),
         console.action("/workflows/{id}/start", begin),
         console.page("/workflows/{id}/started", started_page),
-        console.action("/workflows/{id}/unattended", order),
+        console.action("/workflows/{id}/unattended", order, loosens=True),
     ]
 
 

@@ -72,6 +72,15 @@ def terminal_and_words(process: Process) -> tuple[bool, tuple[str, ...]]:
     return fields[_TTY] != "0", tuple(line.rstrip("\0").split("\0"))
 
 
+def environment_of(pid: int) -> dict[str, str]:
+    """Return the variables that a process was started with; none if the system does not tell."""
+    try:
+        content = (PROC / str(pid) / "environ").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return {}
+    return {name: value for name, _, value in (line.partition("=") for line in content.split("\0"))}
+
+
 def reads_terminal(process: Process) -> bool:
     """Return whether the input of the process is a terminal, as far as that can be told."""
     try:
