@@ -12,6 +12,8 @@ from interlock.app.coordination import tracker
 from interlock.app.coordination.mail import read_inbox
 from interlock.app.coordination.outside_mail import MailServerDown
 from interlock.app.coordination.preflight import PreflightRequest, run_preflight
+from interlock.app.gate.opt_in import opt_in
+from interlock.app.gate.trust import trust_checkout
 from interlock.core.coordination.records import WorkItem
 from interlock.core.coordination.refusals import WorkHeld
 from interlock.core.coordination.work_items import WorkDraft, WorkItemUpdate
@@ -119,7 +121,9 @@ def test_who_wants_to_halt_without_mail_is_halted(team: Team, mail: FakeMail, ho
 
 
 @pytest.fixture
-def beads(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def beads(team: Team, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    opt_in(team.root, "standard")
+    trust_checkout(home, team.root, at_ms=1)
     program = tmp_path / "bin" / "bd"
     program.parent.mkdir()
     program.write_text(f"#!{sys.executable} -I\n{FAKE_BD.read_text()}")

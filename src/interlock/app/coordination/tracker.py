@@ -14,6 +14,7 @@ from interlock.app.coordination import holdings
 from interlock.app.coordination.holdings import ClaimRefusal
 from interlock.app.coordination.participants import Participant, act_as, register
 from interlock.app.coordination.project_desk import PlannedChange, ProjectDesk, read_board
+from interlock.app.gate.policy import is_checkout_trusted
 from interlock.core.coordination.board import Board
 from interlock.core.coordination.holdings import ready_items
 from interlock.core.coordination.records import (
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
     from interlock.workspace.outside.beads import BeadsTracker
 
 T = TypeVar("T")
+_NOT_TRUSTED = (
+    "Beads is not used: `bd` runs the hooks of a project, and the user has not trusted this"
+    " checkout (`interlock trust`)."
+)
 
 
 class TrackerAnswer(msgspec.Struct, frozen=True):
@@ -42,8 +47,8 @@ class TrackerAnswer(msgspec.Struct, frozen=True):
 
 def list_work(app: App, desk: ProjectDesk, *, is_ready: bool) -> TrackerAnswer:
     """The items that are free to begin, or all that are not done."""
-    tracker = _beads_tracker(app, desk)
     warnings: list[str] = []
+    tracker = _beads_tracker(app, desk, warnings)
     if tracker:
         read = tracker.list_ready if is_ready else tracker.list_items
         found = _try(read, warnings)
@@ -124,9 +129,16 @@ def _mirror(
     act_as(app, desk, who, act)
 
 
-def _beads_tracker(app: App, desk: ProjectDesk) -> "BeadsTracker | None":
+def _beads_tracker(
+    app: App, desk: ProjectDesk, warnings: list[str] | None = None
+) -> "BeadsTracker | None":
     services = outside_services_in(app.home / "config.toml")
     if not services.beads:
+        return None
+    # `bd` runs the hooks in `.beads`, and an agent may have written the directory that it names.
+    if not is_checkout_trusted(app.home, desk.root):
+        if warnings is not None:
+            warnings.append(_NOT_TRUSTED)
         return None
     from interlock.workspace.outside.beads import BeadsTracker  # noqa: PLC0415 (12 ms)
 

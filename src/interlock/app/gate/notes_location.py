@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from interlock.app.gate.policy import is_policy_trusted
+from interlock.app.gate.policy import is_checkout_trusted
 from interlock.app.refusals import (
     FolderNotTrusted,
     FolderOutsideProject,
@@ -48,8 +48,9 @@ def notes_location(home: Path, workspace: Path) -> NotesLocation | NotesLocation
     except SettingsBroken as broken:
         return NotesConfigUnreadable(str(broken))
     budget = user_settings.budget or BUDGET_TOKENS_DEFAULT
-    if project_settings.budget and (project_settings.budget < budget or _is_trusted(home, root)):
-        budget = project_settings.budget
+    asked = project_settings.budget
+    if asked and (asked < budget or is_checkout_trusted(home, root)):
+        budget = asked
     # A project may only name a folder inside itself: its config came with a clone, and the disk
     # is the user's.
     if user_folder := _folder_chosen_by_user(user_settings.folders, root):
@@ -58,7 +59,7 @@ def notes_location(home: Path, workspace: Path) -> NotesLocation | NotesLocation
             return NotesConfigUnreadable(
                 f"[notes.folders] names `{user_folder}`, which is no absolute path"
             )
-        return NotesLocation(root, Path(folder), budget)
+        return NotesLocation(root, Path(os.path.realpath(folder)), budget)
     folder_name = project_settings.folder or str(project.NOTES_FOLDER)
     # No symbolic links on the way: a clone may contain some.
     real_root = os.path.realpath(root)
@@ -66,7 +67,8 @@ def notes_location(home: Path, workspace: Path) -> NotesLocation | NotesLocation
     is_inside = os.path.realpath(folder) == folder and Path(folder).is_relative_to(real_root)
     if not is_inside:
         return FolderOutsideProject(folder_name)
-    if project_settings.folder and not _is_trusted(home, root):
+    # Agents write notes in every mode, so the user decides where these are stored.
+    if project_settings.folder and not is_checkout_trusted(home, root):
         return FolderNotTrusted(project_settings.folder)
     return NotesLocation(root, root / folder_name, budget)
 
@@ -82,14 +84,3 @@ def _folder_chosen_by_user(folders: Mapping[str, str], root: Path) -> str:
         os.path.realpath(os.path.expanduser(path)): folder for path, folder in folders.items()
     }
     return folders_by_root.get(os.path.realpath(root), "")
-
-
-def _is_trusted(home: Path, root: Path) -> bool:
-    """Whether the user trusts the policy of the project.
-
-    Agents write notes in every mode, so the user decides where these are stored.
-    """
-    try:
-        return is_policy_trusted(home, root, project.policy_in(root))
-    except SettingsBroken:
-        return False

@@ -89,6 +89,14 @@ def is_policy_trusted(home: Path, root: Path, project_policy: ProjectPolicy) -> 
     return any((checkout.root, checkout.digest) == content for checkout in checkouts)
 
 
+def is_checkout_trusted(home: Path, root: Path) -> bool:
+    """Whether the user has trusted the project's config, as it is now, in this very directory."""
+    try:
+        return is_policy_trusted(home, root, project.policy_in(root))
+    except SettingsBroken:
+        return False
+
+
 def policy_remarks(home: Path, root: Path, *, at_ms: int) -> tuple[str, ...]:
     """Sentences for the users of the project, and for its agents to pass on."""
     remarks = [
