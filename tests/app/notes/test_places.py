@@ -117,9 +117,10 @@ def test_a_vault_of_the_users_is_an_absolute_path(app: App, desk: Desk, folder: 
 def test_a_project_is_meant_however_its_directory_is_spelled(
     app: App, desk: Desk, tmp_path: Path
 ) -> None:
-    link, vault = tmp_path / "link", tmp_path / "vault"
+    link, vault, to_vault = (tmp_path / name for name in ("link", "vault", "to_vault"))
     link.symlink_to(desk.root)
-    (app.home / "config.toml").write_text(f'[notes.folders]\n"{link}/" = "{vault}"\n')
+    to_vault.symlink_to(vault)
+    (app.home / "config.toml").write_text(f'[notes.folders]\n"{link}/" = "{to_vault}"\n')
 
     desk.written("There", "text")
 

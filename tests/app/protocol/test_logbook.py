@@ -85,7 +85,8 @@ def test_a_link_leads_nowhere(app: App, tmp_path: Path) -> None:
     (root / ".agents").symlink_to(outside)
     state = begun(app, root)
 
-    assert "leads out" in state.protocol_start_evidence["sessionLogCreated"]
+    evidence = state.protocol_start_evidence["sessionLogCreated"]
+    assert evidence == "open: not written: Not a directory"
     assert list(outside.iterdir()) == []
 
 

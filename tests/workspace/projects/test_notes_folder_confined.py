@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -178,13 +179,25 @@ def test_a_link_that_is_put_there_between_the_look_and_the_use_leads_nowhere(
     assert (outside / "n.md").read_text() == SECRET
 
 
-def test_the_folder_itself_may_be_reached_through_a_link(
-    folder: NotesFolder, tmp_path: Path
-) -> None:
-    (tmp_path / "vault").symlink_to(folder.root)
-    vault = NotesFolder(tmp_path / "vault")
+def test_no_link_above_the_folder_is_followed(folder: NotesFolder, outside: Path) -> None:
+    """A project cannot lead its notes elsewhere after the folder was looked at."""
+    above = folder.root.parent / "above"
+    vault = NotesFolder(above / "notes")
+    written(vault, "n.md", "ours")
+    digest = found(vault, "n.md").digest
+    above.rename(above.with_name("moved"))
+    (outside / "notes").mkdir()
+    shutil.copy(above.with_name("moved") / "notes" / "n.md", outside / "notes" / "n.md")
+    above.symlink_to(outside)
+    before = tree(outside)
 
-    written(vault, "a/n.md", "text")
-
-    assert found(vault, "a/n.md").text == "text"
-    assert set(vault.scan().files) == {"a/n.md"}
+    for act in (
+        lambda: vault.write("n.md", "x", expected=digest),
+        lambda: vault.write("new/n.md", "x", expected=None),
+        lambda: vault.delete("n.md", expected=digest),
+    ):
+        with suppress(FolderFailure):
+            assert act() == FileConflict(None)
+    assert tree(outside) == before
+    assert (outside / "notes" / "n.md").read_text() == "ours"
+    assert vault.scan().files == {}

@@ -5,7 +5,7 @@ import os
 import re
 import stat
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -21,7 +21,9 @@ _FORBIDDEN_CHARS = re.compile(rf"[\x00-\x1f\x7f-\x9f\ud800-\udfff\\]|{INVISIBLE_
 _WINDOWS_DEVICES = {"con", "prn", "aux", "nul", "conin$", "conout$"} | {
     f"{port}{number}" for port in ("com", "lpt") for number in "0123456789¹²³"
 }
-_DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# The names in a directory on the way need not be readable.
+_WAY_FLAGS = _DIRECTORY_FLAGS | getattr(os, "O_PATH", 0)
 
 
 class InvalidNotePath(msgspec.Struct, frozen=True):
@@ -73,12 +75,12 @@ def first_link(root: Path, parts: Sequence[str]) -> str:
 
 
 def open_directory(root: Path, parts: Sequence[str], *, create_missing: bool = False) -> int:
-    """Open the directory, for the caller to close. Links may lead to the root, no part may be one.
+    """Open the directory, for the caller to close. No link is followed, not even above the root.
 
-    A link that is put in the place of a part in the meantime leads to `NotADirectoryError`.
+    A caller has found no link there; one that was made since leads to `NotADirectoryError`.
 
     Args:
-        root: The directory in which the parts begin.
+        root: The directory in which the parts begin: an absolute path without links.
         parts: Names without a fault.
         create_missing: Create the directories that are missing, and make them survive a power
             failure.
@@ -86,14 +88,12 @@ def open_directory(root: Path, parts: Sequence[str], *, create_missing: bool = F
     Raises:
         OSError: it does not exist, is not a directory, or cannot be opened.
     """
-    if create_missing:
-        root.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(root, _DIRECTORY_FLAGS)
-    for part in parts:
+    names = (*root.parts[1:], *parts)
+    descriptor = os.open(root.anchor, _WAY_FLAGS)
+    for number, name in enumerate(names, start=1):
+        flags = _DIRECTORY_FLAGS if number == len(names) else _WAY_FLAGS
         try:
-            if create_missing:
-                _make_directory(part, descriptor)
-            inner = os.open(part, _DIRECTORY_FLAGS | os.O_NOFOLLOW, dir_fd=descriptor)
+            inner = _open_inner(name, flags, descriptor, create_missing=create_missing)
         finally:
             os.close(descriptor)
         descriptor = inner
@@ -131,9 +131,15 @@ def is_not_found(error: OSError) -> bool:
     return error.errno in {errno.ENOENT, errno.ENOTDIR}
 
 
-def _make_directory(name: str, parent_fd: int) -> None:
+def _open_inner(name: str, flags: int, parent_fd: int, *, create_missing: bool) -> int:
     try:
+        return os.open(name, flags, dir_fd=parent_fd)
+    except FileNotFoundError:
+        if not create_missing:
+            raise
+    with suppress(FileExistsError):
         os.mkdir(name, dir_fd=parent_fd)
-    except FileExistsError:
-        return
-    os.fsync(parent_fd)
+        parent = os.open(".", _DIRECTORY_FLAGS, dir_fd=parent_fd)
+        os.fsync(parent)
+        os.close(parent)
+    return os.open(name, flags, dir_fd=parent_fd)

@@ -154,7 +154,10 @@ def _environment() -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith("GIT_") or name in _USER_SETTINGS
     }
-    return kept | {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "LC_ALL": "C"}
+    # A relative entry would find programs in the repository. What git starts looks there, too.
+    entries = kept.get("PATH", os.defpath).split(os.pathsep)
+    path = os.pathsep.join(entry for entry in entries if os.path.isabs(entry))
+    return kept | {"PATH": path, "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "LC_ALL": "C"}
 
 
 def _end_group(process: "subprocess.Popen[bytes]") -> None:

@@ -1,9 +1,11 @@
 """Save the uncommitted work of a worktree as a commit that no branch has, and change nothing."""
 
+import os
 from pathlib import Path
 
+from interlock.workspace.files.sandboxed_path import first_link
 from interlock.workspace.git.runner import run_git
-from interlock.workspace.git.shadow import Shadow, decode, encode, open_shadow, require
+from interlock.workspace.git.shadow import GitFailed, Shadow, decode, encode, open_shadow, require
 
 REF_PREFIX = "refs/interlock/taken-over/"
 _AUTHOR = {
@@ -28,16 +30,33 @@ def save_snapshot(worktree: Path, name: str) -> str | None:
     ref = f"{REF_PREFIX}{name}"
     try:
         with open_shadow(worktree) as shadow:
+            _refuse_links(shadow, ref)
             tree = _write_tree(shadow)
             if not tree:
                 return None
             parents = ("-p", shadow.head) if shadow.head else ()
             message = f"Uncommitted work of {name}, saved before it was taken over"
             made = shadow.run("commit-tree", tree, *parents, "-m", message, variables=_AUTHOR)
-        require(run_git(worktree, "update-ref", ref, made.output.strip()))
+        require(run_git(worktree, "update-ref", ref, made.output.strip(), variables=_AUTHOR))
     except OSError as failure:
         raise SnapshotFailure(str(failure)) from failure
     return ref
+
+
+def _refuse_links(shadow: Shadow, ref: str) -> None:
+    """Refuse a repository out of which links would lead what is written here.
+
+    An agent may have written it. Git follows a link to a directory, and appends a line to the log
+    of a ref, whichever file a link makes of that.
+    """
+    own, dot_git = shadow.index.parent, shadow.root / ".git"
+    back = own / "gitdir"  # the other end of a linked worktree, which is not in the worktree
+    if own != dot_git and not (back.is_file() and Path(back.read_text().strip()) == dot_git):
+        raise GitFailed(f"`{dot_git}` leads to a repository that does not know this worktree")
+    objects = (("objects", name) for name in os.listdir(shadow.common / "objects"))
+    for parts in (*objects, ref.split("/"), ("logs", *ref.split("/"))):
+        if link := first_link(shadow.common, parts):
+            raise GitFailed(f"`{shadow.common / link}` is a link")
 
 
 def _write_tree(shadow: Shadow) -> str:

@@ -20,22 +20,20 @@ def create_logbook(root: Path, day: str, content: Callable[[int], str]) -> Path:
     Raises:
         OSError: it cannot be written, or would not be in the project.
     """
-    directory = root / DIRECTORY
-    # Checked before anything is created: in a clone a link may lead anywhere.
-    if os.path.realpath(directory) != os.path.join(os.path.realpath(root), DIRECTORY):
-        raise NotADirectoryError(20, "it leads out of the project", str(directory))
-    directory.mkdir(parents=True, exist_ok=True)
-    for number in range(1, NUMBER_MAX + 1):
-        path = directory / f"{day}-session-{number:02}.md"
-        try:
-            # Exclusive: two sessions that begin at once have two logbooks. No link is followed.
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-        except FileExistsError:
-            continue
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(content(number))
-        return path.relative_to(root)
-    raise FileExistsError(17, "there are too many of this day", str(directory))
+    # Part by part: in a clone a link may lead anywhere.
+    with sandboxed_path.opened_directory(root, DIRECTORY.parts, create_missing=True) as directory:
+        for number in range(1, NUMBER_MAX + 1):
+            name = f"{day}-session-{number:02}.md"
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            try:
+                # Exclusive: two sessions that begin at once have two logbooks.
+                descriptor = os.open(name, flags, 0o644, dir_fd=directory)
+            except FileExistsError:
+                continue
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(content(number))
+            return DIRECTORY / name
+    raise FileExistsError(17, "there are too many of this day", str(root / DIRECTORY))
 
 
 def list_logbooks(root: Path) -> list[str]:

@@ -10,6 +10,7 @@ from interlock.core.gate.rules import Rule, RuleClass, wrongly_advisory_rules
 from interlock.core.gate.state import Profile
 from interlock.core.gate.trust import ProjectPolicy
 from interlock.workspace.failures import SettingsBroken
+from interlock.workspace.files import sandboxed_path
 from interlock.workspace.files.regular_file import read_regular_file, stamp_of
 from interlock.workspace.files.toml_text import parse_toml
 from interlock.workspace.projects.coordination_rules import CoordinationRules
@@ -139,15 +140,19 @@ def opt_in(root: Path, profile: Profile) -> Path | None:
 
 
 def exclude_from_git(root: Path, pattern: str) -> bool:
-    """Keep files of ours out of git, in this clone only; False if there is no git directory."""
-    info = root / ".git" / "info"
+    """Keep files of ours out of git, in this clone only; False if there is no git directory.
+
+    Raises:
+        OSError: git's file cannot be written, or a link leads there.
+    """
     if not (root / ".git").is_dir():
         return False
-    path = info / "exclude"
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    if pattern in text.splitlines():
-        return True
-    info.mkdir(exist_ok=True)
-    with path.open("a", encoding="utf-8") as file:
-        file.write(f"{'' if text.endswith(chr(10)) or not text else chr(10)}{pattern}\n")
+    # Part by part: an agent may have written the repository, and a link may lead anywhere.
+    with sandboxed_path.opened_directory(root, (".git", "info"), create_missing=True) as info:
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        descriptor = os.open("exclude", flags, 0o644, dir_fd=info)
+        with os.fdopen(descriptor, "r+", encoding="utf-8", errors="surrogateescape") as file:
+            text = file.read()
+            if pattern not in text.splitlines():
+                file.write(f"{'' if text.endswith(chr(10)) or not text else chr(10)}{pattern}\n")
     return True
