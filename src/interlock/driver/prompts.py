@@ -4,6 +4,7 @@ Everything that comes before the first answer is made once for each step and wri
 so that it is the same, byte for byte, in every turn.
 """
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -183,10 +184,15 @@ def _example(answer: Answer) -> str:
 def _project_rules(worktree: Path) -> str:
     for name in RULES_FILES:
         try:
-            with (worktree / name).open("rb") as file:
-                text = file.read(RULES_BYTES_MAX).decode("utf-8", "replace").strip()
+            with open(worktree / name, "rb", opener=_open_plain) as file:
+                text = (file.read(RULES_BYTES_MAX) or b"").decode("utf-8", "replace").strip()
         except OSError:
             continue
-        if text and not (worktree / name).is_symlink():
+        if text:
             return f"What the project says to those who work on it ({name}):\n\n{text}"
     return ""
+
+
+def _open_plain(path: str, flags: int) -> int:
+    """Open a file in the worktree, where a model may have left a link, or a pipe that waits."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)

@@ -14,7 +14,9 @@ from typing import Any
 
 import pytest
 
+from interlock.driver.prompts import system_prompt
 from interlock.driver.tools import file_work
+from interlock.driver.tools.tool import Workplace
 from tests.driver.tools.scene import (
     LEVELS,
     OTHER_BRANCH,
@@ -312,3 +314,14 @@ def test_at_read_only_nothing_is_written(scene: Scene) -> None:
     assert "only reads" in refused[0].text
     assert "as it was" in read.text
     assert sorted(scene.worktree.rglob("*")) == before
+
+
+def test_rules_that_are_a_link_or_a_pipe_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text(SECRET)
+    worktree = tmp_path / "worktree"
+    worktree.mkdir()
+    (worktree / "AGENTS.md").symlink_to(tmp_path / "secret")
+    os.mkfifo(worktree / "CLAUDE.md")
+    place = Workplace(worktree, "workspace", tmp_path, tmp_path / "scratch" / "spill")
+
+    assert SECRET not in system_prompt(place)
