@@ -156,7 +156,7 @@ def _environment() -> dict[str, str]:
     }
     # A relative entry would find programs in the repository. What git starts looks there, too.
     entries = kept.get("PATH", os.defpath).split(os.pathsep)
-    path = os.pathsep.join(entry for entry in entries if os.path.isabs(entry))
+    path = os.pathsep.join(filter(os.path.isabs, entries)) or os.defpath
     return kept | {"PATH": path, "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "LC_ALL": "C"}
 
 
