@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 DATABASE = Path(".beads") / "beads.json"
+HOOKS = Path(".beads") / "hooks"
 MODE = os.environ.get("FAKE_BD", "")
 DAEMON = [sys.executable, "-c", "import time; time.sleep(60)"]
 
@@ -40,6 +41,8 @@ def main() -> int:
             code, answer = COMMANDS[options.command](beads, options)
         file.truncate(0)
         file.write(json.dumps(beads))
+    if (hook := HOOKS / f"on_{options.command}").exists():  # the real one runs it later, alone
+        subprocess.run([hook], input=b"", check=False)
     if answer is not None:
         print(json.dumps(enveloped(answer)))
     return code
