@@ -206,6 +206,7 @@ def _snapshots(hostile: Hostile) -> None:
         git / "logs" / ref: hostile.outside / "file",
         (git / ref).parent: hostile.outside,
         git / "objects" / unused: hostile.outside,
+        git / "lfs" / "objects": hostile.outside,
     }
     for link, target in links.items():
         link.parent.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,5 @@
 """Save the uncommitted work of a worktree as a commit that no branch has, and change nothing."""
 
-import os
 from pathlib import Path
 
 from interlock.workspace.files.sandboxed_path import first_link
@@ -8,6 +7,8 @@ from interlock.workspace.git.runner import run_git
 from interlock.workspace.git.shadow import GitFailed, Shadow, decode, encode, open_shadow, require
 
 REF_PREFIX = "refs/interlock/taken-over/"
+_WRITTEN = ("objects/*", "lfs", "lfs/*", "lfs/objects/*", "lfs/objects/*/*")
+"""Where git, and the user's Git LFS, write the content of files."""
 _AUTHOR = {
     f"GIT_{role}_{part}": value
     for role in ("AUTHOR", "COMMITTER")
@@ -53,8 +54,9 @@ def _refuse_links(shadow: Shadow, ref: str) -> None:
     back = own / "gitdir"  # the other end of a linked worktree, which is not in the worktree
     if own != dot_git and not (back.is_file() and Path(back.read_text().strip()) == dot_git):
         raise GitFailed(f"`{dot_git}` leads to a repository that does not know this worktree")
-    objects = (("objects", name) for name in os.listdir(shadow.common / "objects"))
-    for parts in (*objects, ref.split("/"), ("logs", *ref.split("/"))):
+    found = (path for pattern in _WRITTEN for path in shadow.common.glob(pattern))
+    inner = (path.relative_to(shadow.common).parts for path in found)
+    for parts in (*inner, ref.split("/"), ("logs", *ref.split("/"))):
         if link := first_link(shadow.common, parts):
             raise GitFailed(f"`{shadow.common / link}` is a link")
 
