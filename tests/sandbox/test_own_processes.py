@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -132,12 +133,13 @@ def _shell(hostile: Hostile) -> None:
         shell.run(f"cd {hostile.root} && {command}; echo x >> .agents/file")
     shell.project = hostile.root
     commands = {"interlock status", "interlock work list", "interlock workflow validate"}
-    assert {reach_of(text_of(command)) for command in commands} == {"outside"}
+    reach = partial(reach_of, home=hostile.home, host="claude-code", conversation="host-1")
+    assert {reach(text_of(command)) for command in commands} == {"outside"}
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     for command in commands:
         shell.run(command, PATH=path)
     for command in ("./interlock status", "PATH=. interlock status", "python3 -m interlock status"):
-        assert reach_of(text_of(command)) == "inside"
+        assert reach(text_of(command)) == "inside"
 
 
 def _jobs(hostile: Hostile) -> None:
