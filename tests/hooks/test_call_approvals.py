@@ -143,3 +143,26 @@ def test_an_id_with_a_slip_in_it_is_not_the_only_one_that_waits(
 
     assert isinstance(answer, TypedAnswer)
     assert (answer.approval, answer.reason) == (approval, reason)
+
+
+@pytest.mark.parametrize("client", NAMES, indirect=True)
+def test_a_yes_to_reading_from_the_network_holds_for_the_conversation(client: Client) -> None:
+    """The hook learns of the yes when the command has run."""
+    curl = {"command": "curl -s https://example.com/a"}
+    asked = client.call("shell", curl)
+    assert "(network.asked, " in asked.reason
+    if client.host.name in MUTE:
+        client.send("post-tool", **client.tool("shell", curl))
+        name = ID.findall(client.call("shell", curl).reason)[0]
+        approvals.answer(client.app, name, ApprovalVerdict("granted", "user", who="ana"))
+        assert client.call("shell", curl).answer == "allow"
+    else:
+        assert (asked.answer, client.call("shell", curl).answer) == ("ask", "ask"), (
+            "nothing has run"
+        )
+
+    client.send("post-tool", **client.tool("shell", curl))
+
+    assert client.call("shell", {"command": "curl -I https://example.com/b"}).answer == "allow"
+    assert client.call("shell", {"command": "curl -d a https://example.com/b"}).answer != "allow"
+    assert client.call("shell", {"command": "wget -q -O- https://example.com"}).answer != "allow"

@@ -104,6 +104,9 @@ def run(host: str, event: str, home: str, content: bytes) -> bool:
     if event != "pre-tool":
         if state and state.has_news and event != "session-end":
             return False
+        is_watched = not state or state.mode not in ("coding", "disabled")
+        if is_watched and kind == "shell" and may_reach_out(repr(tool_input)):
+            return False  # the user may have been asked about it
         return _note(client, event, home, session, payload)
     if not state or not tool or not state.is_settled or not gate_state.is_untouched(state.watched):
         return False
@@ -328,8 +331,6 @@ def _note(client: "Host", event: str, home: str, session: str, payload: "Any") -
         if type(command) is not str:
             return False
         name = "commands"
-        if may_reach_out(command):
-            return False  # the user may have been asked about it
         fields["detail"] = command[:COMMAND_CHARS_MAX]
         fields["outcome"] = client.outcome(event, payload)
         fields["cwd"] = payload.get("cwd", "")
