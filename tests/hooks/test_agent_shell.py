@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
@@ -32,6 +33,7 @@ from interlock.core.gate.state import Mode
 from interlock.core.protocol.gated_session import Conversation
 from interlock.sandbox.confinement import ABI_MIN, landlock_abi
 from tests.sessions import begin_recorded
+from tests.unprivileged import NOBODY
 
 needs_sandbox = pytest.mark.skipif(
     landlock_abi() < ABI_MIN, reason="NOT TESTED: this machine has no Landlock"
@@ -144,6 +146,23 @@ def test_a_command_writes_only_in_the_modes_that_allow_it(
     failed = shell.run("touch made2")
     assert (f"because the mode is {mode}" in failed.stderr) == (not writes)
     assert (failed.returncode == 0) == writes
+
+
+@needs_sandbox
+def test_nobody_else_can_take_the_place_of_the_scratch_directory(shell: Shell) -> None:
+    shell.begin("analysis")
+    squatted = shell.temporary / f"interlock-{os.getuid()}"
+    squatted.mkdir()
+    if os.geteuid() == 0:
+        os.chown(squatted, NOBODY, NOBODY)
+
+    assert shell.run("echo x > $TMPDIR/made; cat $TMPDIR/made").stdout == "x\n"
+    shutil.rmtree(shell.home / "scratch")
+    (shell.home / "scratch").write_text("as if it could not be made")
+    refused = shell.run("echo ran")
+
+    assert (refused.returncode, refused.stdout) == (126, "")
+    assert f"`{shell.home}/scratch` is not a directory of yours" in refused.stderr
 
 
 @needs_sandbox

@@ -10,7 +10,12 @@ from pathlib import Path
 import pytest
 
 from interlock.sandbox.confinement import ABI_MIN, landlock_abi
-from interlock.sandbox.scratch import ScratchUnsafe, scratch_directory
+from interlock.sandbox.scratch import (
+    DIRECTORY,
+    NAME_LENGTH,
+    ScratchUnsafe,
+    scratch_directory,
+)
 from interlock.sandbox.worktree import WorktreeUnsafe, own_git_directory, worktree_boundary
 from tests.sandbox.sandboxed import Place
 from tests.unprivileged import NOBODY
@@ -278,27 +283,45 @@ def test_no_level_reads_the_data_home_wherever_it_is(tmp_path: Path) -> None:
 
 
 def test_a_scratch_directory_works_through_a_link_and_after_its_mode_was_changed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "link"))
     place = Place(tmp_path)
     for _ in range(2):
-        place.scratch = Path(scratch_directory("session"))
+        place.scratch = Path(scratch_directory(str(tmp_path / "link"), "session"))
         done = place.run("/bin/sh", "-c", "touch -d 2001-01-01 $TMPDIR/a && chmod 755 $TMPDIR/..")
         assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_scratch_directory_stays_where_they_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_scratch_directory_stays_where_they_are(tmp_path: Path) -> None:
+    scratch = Path(scratch_directory(str(tmp_path), "../../a-1_b"))
+
+    assert scratch == tmp_path / "scratch" / "a-1_b"
+    assert scratch.stat().st_mode & 0o777 == scratch.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_socket_in_a_scratch_directory_has_a_path_that_is_short_enough() -> None:
+    home = "/home/firstname.lastname/.local/share/interlock"
+    path = f"{home}/{DIRECTORY}/{'x' * NAME_LENGTH}/tmp/pymp-12345678/listener-12345678"
+
+    assert len(path) <= 107, "one of Python's `multiprocessing`"
+
+
+def test_a_command_in_the_data_home_reads_its_own_scratch_directory_and_no_other(
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    place = Place(tmp_path)
+    other = Path(scratch_directory(str(place.hidden), "other"))
+    (other / "kept").write_text("secret")
+    place.scratch = Path(scratch_directory(str(place.hidden), "session"))
+    key = f"{place.hidden}/key"
 
-    scratch = Path(scratch_directory("../../a-1_b"))
+    done = place.run("/bin/sh", "-c", f"echo mine > $TMPDIR/a; cat $TMPDIR/a {other}/kept {key}")
+    linked = place.run("/bin/sh", "-c", f"cd $TMPDIR; ln {key} a.hard; ln -s {key} b; cat a.* b")
 
-    assert scratch.parent == tmp_path / f"interlock-{os.getuid()}"
-    assert scratch.name == "a-1_b"
+    assert (done.stdout, done.stderr.count("Permission denied")) == ("mine\n", 2)
+    assert "secret" not in linked.stdout
 
 
 def test_a_merge_is_tried_from_below_without_writing_into_the_repository(tmp_path: Path) -> None:
@@ -325,14 +348,13 @@ def test_a_merge_is_tried_from_below_without_writing_into_the_repository(tmp_pat
 def test_a_scratch_directory_of_somebody_else_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(os, "getuid", lambda: NOBODY)
-    base = tmp_path / f"interlock-{NOBODY}"
+    base = tmp_path / "scratch"
     (tmp_path / "elsewhere").mkdir()  # not `/`: scratch directories that are used are cleaned up
     base.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(ScratchUnsafe):
-        scratch_directory("session")
+        scratch_directory(str(tmp_path), "session")
     base.unlink()
     base.mkdir()
     with pytest.raises(ScratchUnsafe):
-        scratch_directory("session")
+        scratch_directory(str(tmp_path), "session")

@@ -104,6 +104,6 @@ def reach(home: Path, host: str, conversation: str, port: int) -> None:
     how_far = reach_of(sys.stdin.read(), home, host, conversation)
     words = [how_far]
     if how_far == "remote":
-        directory, variables = prepare_reader(conversation, Path.cwd(), port)
+        directory, variables = prepare_reader(home, conversation, Path.cwd(), port)
         words += [directory, *(f"{name}={value}" for name, value in variables.items())]
     print_lines(*words)

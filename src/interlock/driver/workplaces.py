@@ -37,9 +37,9 @@ def make_workplace(
     others: tuple[RepositoryPlace, ...] = (),
 ) -> Workplace:
     """Raises `OSError` if the scratch directory cannot be made."""
-    spill = Path(scratch_directory(session)) / SPILL
-    spill.mkdir(mode=0o700, exist_ok=True)
     real_home = Path(os.path.realpath(home))
+    spill = Path(scratch_directory(str(real_home), session)) / SPILL
+    spill.mkdir(mode=0o700, exist_ok=True)
     worktrees = {FIRST_REPOSITORY: worktree} if others else {}
     worktrees |= {place.name: Path(place.worktree) for place in others}
     return Workplace(worktree, level, real_home, spill, branch, has_network, worktrees=worktrees)

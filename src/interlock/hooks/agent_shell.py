@@ -93,7 +93,7 @@ def _run_confined(
     if not _can_confine(f"the mode is {mode}"):
         return EXIT_NOT_RUN
     boundary = confinement.Boundary(
-        scratch.scratch_directory(_conversation()),
+        scratch.scratch_directory(home, _conversation()),
         (os.path.realpath(home),),
         socket_families=call_filter.EVERY_FAMILY if has_daemons else (),
     )
@@ -118,7 +118,7 @@ def _run_remote_reader(
     if not _can_confine("it reads from the network"):
         return EXIT_NOT_RUN
     directory, *variables = answer
-    own = scratch.scratch_directory(f"{_conversation()}-network")
+    own = scratch.scratch_directory(home, f"{_conversation()}-network")
     boundary = confinement.Boundary(
         own,
         (os.path.realpath(home), own.rpartition("/")[0], "/dev/shm"),
@@ -153,7 +153,7 @@ def _run_unattended(words: list[str], home: str, mode: str, text: str, place: st
     try:
         boundary = worktree.worktree_boundary(
             Path(place),
-            scratch=scratch.scratch_directory(_conversation()),
+            scratch=scratch.scratch_directory(home, _conversation()),
             hidden=os.path.realpath(home),
             is_written=not mode,
             branch=os.environ.get(claude_code_shell.BRANCH_VARIABLE),

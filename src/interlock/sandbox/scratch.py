@@ -1,30 +1,33 @@
 """Scratch directories: where sandboxed commands may write, one for each session.
 
-They are beneath the system's directory for temporary files, where others may write too, so each
-part of the path is made private and checked before it is used. They last, so that caches in them
+They are in the data home, where nobody else can be there first, and which no other command reads.
+Each part of the path is checked nevertheless before it is used. They last, so that caches in them
 do; those that nobody has used for a week are removed when a new one is made.
 """
 
 import os
 from _stat import S_ISDIR
 
+DIRECTORY = "scratch"
 SECONDS_KEPT = 7 * 86_400
+NAME_LENGTH = 14
+"""Of the end of a session's name, which is random. The path of a socket has 107 bytes at most."""
 
 
-class ScratchUnsafe(Exception):
+class ScratchUnsafe(OSError):
     """Somebody else could write there."""
 
 
-def scratch_directory(session: str) -> str:
-    """The scratch directory of a session, which is made if it is missing.
+def scratch_directory(home: str, session: str) -> str:
+    """The real path of a session's scratch directory in a data home. It is made if it is missing.
 
     Raises:
         ScratchUnsafe: its place belongs to somebody else.
         OSError: it cannot be made.
     """
-    base = f"{os.path.realpath(os.environ.get('TMPDIR') or '/tmp')}/interlock-{os.getuid()}"
-    name = "".join(letter for letter in session if letter.isalnum() or letter in "-_")[:80]
-    path = f"{base}/{name or 'unnamed'}"
+    base = f"{os.path.realpath(home)}/{DIRECTORY}"
+    name = "".join(letter for letter in session if letter.isalnum() or letter in "-_")
+    path = f"{base}/{name[-NAME_LENGTH:] or 'unnamed'}"
     _ensure_private(base)
     if _ensure_private(path):
         _remove_old(base, oldest=os.lstat(path).st_mtime - SECONDS_KEPT)

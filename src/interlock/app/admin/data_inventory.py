@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from interlock.sandbox import scratch
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.machine import install_manifest
 
@@ -123,6 +124,13 @@ DATA_KINDS = (
         "Projects whose config may loosen the gate, and rules that you bypass, with your reasons.",
         "It goes when you take it back.",
         "interlock trust --revoke; interlock gate bypass remove ID",
+    ),
+    DataKind(
+        "Scratch directories",
+        (scratch.DIRECTORY,),
+        "What confined commands wrote to `$TMPDIR`, and their caches. The size is not counted.",
+        "Those that were not used for a week go when another one is made.",
+        "rm -r {home}/scratch",
     ),
     DataKind(
         "Journal of the gate",
@@ -287,8 +295,10 @@ def _kind_of(name: str) -> DataKind:
 
 def _file_sizes(path: Path) -> Iterator[int]:
     """The size of the file, or of each file below; a link counts as itself. A file that vanishes
-    meanwhile is left out.
+    meanwhile is left out, and so are those in scratch directories: a build makes thousands.
     """
+    if path.name == scratch.DIRECTORY:
+        return
     if path.is_dir() and not path.is_symlink():
         for directory, _, names in os.walk(path):
             for name in names:

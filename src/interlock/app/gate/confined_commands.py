@@ -118,13 +118,15 @@ def reach_of(text: str, home: Path, host: str, conversation: str) -> Reach:
     return accept_run(home, host, conversation, command_text)
 
 
-def prepare_reader(conversation: str, directory: Path, port: int) -> tuple[str, dict[str, str]]:
+def prepare_reader(
+    home: Path, conversation: str, directory: Path, port: int
+) -> tuple[str, dict[str, str]]:
     """Make an empty directory for a remote reader. Returns it, and the variables for the reader.
 
     Git and gh find a repository there that has the remotes and the branch of the one around
     `directory`, and none of its other settings. `port` is that of the sandbox's proxy.
     """
-    place = Path(mkdtemp(dir=scratch.scratch_directory(f"{conversation}-network")))
+    place = Path(mkdtemp(dir=scratch.scratch_directory(str(home), f"{conversation}-network")))
     repository, empty = place / "repository", place / "empty"
     for folder in (empty, repository / "objects", repository / "refs"):
         folder.mkdir(parents=True)
