@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +15,7 @@ from tests.unprivileged import NOBODY
 _WRAPPER = """
 import json, os, sys
 from pathlib import Path
-from interlock.sandbox import call_filter, command, confinement, network_proxy, worktree
+from interlock.sandbox import call_filter, command, confinement, limits, network_proxy, worktree
 given = json.loads(sys.argv[1])
 if given["user"] is not None:
     os.setgroups([]); os.setgid(given["user"]); os.setuid(given["user"])
@@ -29,8 +30,12 @@ if given["worktree"]:
     level = "workspace"
     boundary = worktree.worktree_boundary(Path(given["worktree"]), scratch=given["scratch"],
         hidden=given["hidden"], branch=given["branch"])
-command.exit_as(
-    command.run_command(given["words"], boundary, level, abi, closing_line=given["line"]))
+most = limits.UsageLimits()
+most.has_time = True
+for name, value in given["most"].items():
+    setattr(most, name, value)
+command.exit_as(command.run_command(
+    given["words"], boundary, level, abi, closing_line=given["line"], most=most))
 """
 
 
@@ -88,6 +93,7 @@ class Place:
         line: str = "",
         network: Literal["", "all", "proxy"] = "",
         branch: str | None = None,
+        most: Mapping[str, int] = {},
     ) -> list[str]:
         given = {
             "words": words,
@@ -100,5 +106,6 @@ class Place:
             "line": line,
             "network": network,
             "branch": branch,
+            "most": dict(most),
         }
         return [sys.executable, "-c", _WRAPPER, json.dumps(given)]

@@ -356,3 +356,6 @@ def test_check_proves_what_holds() -> None:
     answer = json.loads(done.stdout)
     assert answer["isWhole"] == all(promise["is_kept"] for promise in answer["promises"])
     assert answer["isWhole"] == (landlock_abi() >= 6)
+    limits = {limit["what"]: limit["is_kept"] for limit in answer["limits"]}
+    for what in ("processor time is", "the size of files is", "open files are"):
+        assert limits[f"{what} limited"]

@@ -20,7 +20,7 @@ from interlock.cli.terminal import (
 from interlock.sandbox import confinement, scratch
 from interlock.sandbox.command import LEVELS, exit_as, run_command
 from interlock.sandbox.confinement import ABI_MIN, Boundary
-from interlock.sandbox.self_check import try_promises
+from interlock.sandbox.self_check import try_limits, try_promises
 from interlock.sandbox.worktree import WorktreeUnsafe, worktree_boundary
 
 
@@ -76,17 +76,20 @@ def run(level: str, worktree: Path, words: tuple[str, ...], *, network: bool) ->
 @sandbox.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def check(*, as_json: bool) -> None:
-    """Say what this machine can enforce, proven by trying; the exit code is 1 if not everything"""
+    """Say what this machine can enforce, proven by trying; the exit code is 1 if one is open
+
+    Limits on what a command uses up are listed last. Which ones hold differs by machine and user.
+    """
     abi = confinement.landlock_abi()
-    promises = try_promises()
+    promises, limits = try_promises(), try_limits()
     is_whole = all(promise.is_kept for promise in promises)
     if as_json:
-        print_json(
-            {"landlock": abi, "isWhole": is_whole, "promises": [p._asdict() for p in promises]}
-        )
+        named = {"promises": promises, "limits": limits}
+        lists = {name: [one._asdict() for one in found] for name, found in named.items()}
+        print_json({"landlock": abi, "isWhole": is_whole, **lists})
     else:
         print_lines(f"Landlock: {f'version {abi}' if abi else 'not there'}")
-        print_table([("holds" if kept else "OPEN", what) for what, kept in promises])
+        print_table([("holds" if kept else "OPEN", what) for what, kept in [*promises, *limits]])
     if not is_whole:
         raise Stop(EXIT_REFUSED)
 

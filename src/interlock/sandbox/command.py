@@ -11,8 +11,9 @@ import os
 import sys
 import time
 
-from interlock.sandbox import confinement, metadata_broker, plain_files
+from interlock.sandbox import confinement, limits, metadata_broker, plain_files
 from interlock.sandbox.confinement import Boundary, ConfinementFailed
+from interlock.sandbox.limits import UsageLimits
 from interlock.sandbox.metadata_broker import Channel
 
 TYPE_CHECKING = False
@@ -75,28 +76,33 @@ def run_command(
     closing_line: str,
     lifeline: int | None = None,
     work: "Callable[[], int] | None" = None,
+    most: UsageLimits | None = limits.USUAL,
 ) -> int:
     """Run it to its end; the exit code, or the negative number of the signal that ended it.
 
     The closing line is for a command that failed. The lifeline is a pipe's end to read from. With
-    `work`, that is done in the child instead of a command: it returns the exit code.
+    `work`, that is done in the child instead of a command: it returns the exit code. `most` is what
+    it can use up.
     """
     for name in ("TMPDIR", "XDG_CACHE_HOME"):
         _ensure_folder(f"{boundary.scratch}/{_CACHES[name]}")
     environment = {**_environment(level, boundary.scratch, " ".join(words)), VARIABLE: level}
     confinement.adopt_orphans()
     wrapper = os.getpid()
+    if level != OFF:
+        confinement.take_own_shared_memory()
+    groups = limits.make_groups(most) if most else []
     own_end, other_end = metadata_broker.make_channel()
     # `_wait` takes them one by one: a handler runs too late if a signal arrives just before
     # `waitpid`, which it then does not interrupt.
     unblocked = signals.pthread_sigmask(signals.SIG_BLOCK, (*_FORWARDED, signals.SIGCHLD))
     signals.signal(signals.SIGCHLD, signals.SIG_DFL)  # it does not arrive if it is ignored
-    child = os.fork()
+    child = limits.fork_into(groups)
     if child == 0:
         signals.pthread_sigmask(signals.SIG_SETMASK, unblocked)
         confinement.die_with_parent(wrapper)
         reach = None if level == OFF else boundary
-        _start_confined(words, environment, reach, abi, other_end, work=work)
+        _start_confined(words, environment, reach, abi, other_end, work=work, most=most)
     other_end.close()
     if lifeline is not None:
         _thread.start_new_thread(_end_with, (lifeline,))
@@ -105,6 +111,9 @@ def run_command(
         boundary.proxy.start()  # not before the signals are blocked: its threads would take them
     code = _wait(child)
     _end_descendants()
+    if most and (reason := limits.limit_hit(most, groups, code)):
+        _say(reason)
+    limits.remove_groups(groups)
     for path, outcome in plain_files.put_back(boundary.guarded_files).items():
         _say(f"`{path}` {outcome} (git finds its settings and its branch by it)")
     signals.pthread_sigmask(signals.SIG_SETMASK, unblocked)
@@ -143,12 +152,15 @@ def _start_confined(
     channel: Channel,
     *,
     work: "Callable[[], int] | None",
+    most: UsageLimits | None,
 ) -> None:
     """In the child: confine it and start the command. Never returns."""
     code = EXIT_CANNOT_START
     try:
         for number in (signals.SIGPIPE, signals.SIGXFSZ):
             signals.signal(number, signals.SIG_DFL)  # Python ignores them
+        if most:
+            limits.limit_this_process(most)
         if boundary is not None:
             listener = confinement.confine(boundary, abi, metadata_broker.BROKERED)
             metadata_broker.send_listener(channel, listener)
@@ -256,9 +268,13 @@ def _end_descendants() -> None:
         except ChildProcessError:
             return
     while True:
-        _send_to_descendants(signals.SIGKILL)
+        # Stopped ones start no others in place of those that are killed.
+        for number in (signals.SIGSTOP, signals.SIGKILL):
+            _send_to_descendants(number)
         try:
             os.waitpid(-1, 0)
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                continue
         except ChildProcessError:
             return
 

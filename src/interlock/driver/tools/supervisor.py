@@ -13,6 +13,7 @@ import os
 from interlock.sandbox import confinement
 from interlock.sandbox.command import EXIT_SIGNAL_BASE, run_command
 from interlock.sandbox.confinement import Boundary
+from interlock.sandbox.limits import UNATTENDED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def main(lifeline: int, source: int = 0) -> "NoReturn":
         closing_line="",
         lifeline=lifeline,
         work=_file_work(order["file_call"]),
+        most=UNATTENDED if source == 0 else None,  # the other is a client, which lasts
     )
     os._exit(code if code >= 0 else EXIT_SIGNAL_BASE - code)
 
