@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from interlock.driver.tools.tool import ToolOutcome
+from interlock.driver.tools.tool import Level, ToolOutcome
 from tests.driver.tools.scene import BRANCH, SECRET, Scene
 
 ENVIRONMENT = {
@@ -59,6 +59,15 @@ def test_a_command_is_given_nothing_of_the_drivers_environment(scene: Scene) -> 
     assert str(scene.worktree) in lines
     assert f"{scene.scratch}/home" in lines
     assert [line for line in lines if line.isdigit()] == ["0", "1", "2"] or "255" in lines
+
+
+@pytest.mark.parametrize("level", ["workspace", "off"])
+def test_a_command_has_limits_at_every_level(scene: Scene, level: Level) -> None:
+    command = "dd if=/dev/zero of=x bs=1 count=1 seek=17G"
+
+    (outcome,) = scene.drive([("Bash", {"command": command})], level)
+
+    assert "interlock: a process was ended: a file may have 16384 MiB" in outcome.text
 
 
 def test_git_commits_and_runs_no_hook(scene: Scene) -> None:
