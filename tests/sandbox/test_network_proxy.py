@@ -3,6 +3,7 @@
 import os
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -24,6 +25,7 @@ from interlock.sandbox.ssh_tunnel import start_ssh
         *((address, False) for address in ("::", "::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1")),
         *((address, False) for address in ("fe80::1%a", "fd00::1", "ff02::1", "64:ff9b::7f00:1")),
         *((address, False) for address in ("2002:7f00:1::", "2001:0:7f00:1::", "::127.0.0.1")),
+        *((address, False) for address in ("168.63.129.16", "192.0.0.192")),
     ],
 )
 def test_only_public_addresses_are_reached(address: str, *, is_reached: bool) -> None:
@@ -42,6 +44,7 @@ class Page(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
+        time.sleep(0.2 if self.path == "/slow" else 0)
         asked = f"{self.path} {self.headers['Host']} {self.headers.get('Proxy-Authorization')}"
         self.send_response(200)
         self.send_header("Content-Length", str(len(asked)))
@@ -87,9 +90,11 @@ def test_a_request_is_passed_on_by_both_forms(
     proxy: NetworkProxy, port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(network_proxy, "is_public", lambda _: True)  # pyright: ignore[reportUnknownLambdaType,reportUnknownArgumentType]
+    monkeypatch.setattr(network_proxy, "_TIMEOUT_SECONDS", 0.1)  # for connections, not for answers
     host = f"localhost:{port}"
 
     assert ask(proxy, f"GET http://{host}/a?b HTTP/1.1").endswith("/a?b a None")
+    assert ask(proxy, f"GET http://{host}/slow HTTP/1.1").endswith("/slow a None")
     tunnelled = ask(proxy, f"CONNECT {host} HTTP/1.1", "GET /c HTTP/1.1\r\nConnection: close")
     assert tunnelled.endswith("/c a None")
 
@@ -114,10 +119,16 @@ def test_the_proxy_of_the_user_is_used(port: int, monkeypatch: pytest.MonkeyPatc
     proxy = NetworkProxy()
     proxy.start()
 
-    answer = ask(proxy, "GET http://unknown.invalid/a HTTP/1.1\r\nConnection: close")
+    # A second request on the same connection could be for a private host.
+    second = "Host: a\r\n\r\nGET http://127.0.0.1/b HTTP/1.1"
+    answer = ask(proxy, f"GET http://unknown.invalid/a HTTP/1.1\r\n{second}")
 
     assert answer.endswith("http://unknown.invalid/a a Basic bWU6cGFzcyB3b3Jk")
-    assert ask(proxy, "GET http://127.0.0.1/a HTTP/1.1").startswith("HTTP/1.1 403 ")
+    for host in ("127.0.0.1", "localhost.", "a.internal", "wiki", "[::1%lo]", "0x7f.1"):
+        answer = ask(proxy, f"GET http://{host}/a HTTP/1.1")
+        assert answer.startswith("HTTP/1.1 403 "), (host, answer)
+    hidden = "X: b\n\nGET http://127.0.0.1/c HTTP/1.1"
+    assert "line break" in ask(proxy, f"GET http://unknown.invalid/ HTTP/1.1\r\n{hidden}")
 
 
 @pytest.mark.parametrize("host", ["a`touch b`", "$(touch b)", "-oProxyCommand=a", "a'b", "a;b"])

@@ -8,6 +8,7 @@ command needs no name server and no datagrams, which would be another way out.
 import _thread
 import ipaddress
 import os
+import re
 import socket
 from contextlib import suppress
 from struct import pack
@@ -17,6 +18,10 @@ HOST = "127.0.0.1"
 ENDED, _TIMEOUT_SECONDS, _HEAD_BYTES_MAX, _CHUNK_BYTES = b"\r\n\r\n", 30, 64 * 1024, 64 * 1024
 _EACCES = 13
 _GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
+_OF_CLOUDS = tuple(map(ipaddress.ip_network, ("168.63.129.16/32", "192.0.0.0/24")))
+"""Addresses at which a cloud serves its machines, although they look public."""
+_HOST = re.compile(r"[\w-]+(\.[\w-]+)*\.[a-z][\w-]*|[\d.]+|[\da-f:.]+", re.ASCII)
+_LOCAL_ENDS = (".localhost", ".local", ".internal", ".localdomain")
 
 
 class HostRefused(Exception):
@@ -71,10 +76,16 @@ class NetworkProxy:
             except (OSError, ValueError) as failure:
                 _reply(connection, 403, str(failure))  # some programs repeat after a 502
                 return
-            with remote:
+            with remote, suppress(OSError):  # one of them is gone
                 connection.settimeout(None)
+                remote.settimeout(None)
                 connection.sendall(answer)
-                remote.sendall(request + rest)
+                remote.sendall(request)
+                if not head.startswith(b"CONNECT "):
+                    # What follows could be a request for another host, which nobody would check.
+                    _copy(remote, connection)
+                    return
+                remote.sendall(rest)
                 is_answered = _thread.allocate_lock()
                 is_answered.acquire()
                 _thread.start_new_thread(_copy, (remote, connection, is_answered))
@@ -90,24 +101,31 @@ def _open(head: bytes, upstream: str) -> tuple[socket.socket, bytes, bytes]:
         OSError: it cannot be reached.
         ValueError: the request makes no sense.
     """
-    line, _, headers = head.decode("latin-1").partition("\r\n")
+    line, *headers = head.decode("latin-1").split("\r\n")
+    if re.search(rb"[\r\n]", head.replace(b"\r\n", b"")):
+        raise ValueError("a line of the request holds a line break")
     method, target, version = line.split(" ")
     is_tunnel = method == "CONNECT"
     parts = urlsplit(f"//{target}" if is_tunnel else target)
     host, port = parts.hostname or "", parts.port or 80
     if not is_tunnel and parts.scheme != "http":
         raise ValueError("only http and https are passed on")
+    kept = [
+        header for header in headers if not header.lower().startswith(("proxy-", "connection:"))
+    ]
     if upstream:
-        return _open_upstream(upstream, host, port), b"", _with_credentials(head, upstream)
+        # Two readers could differ about the host of an address as it was written.
+        netloc = f"[{host}]" if ":" in host else host
+        netloc += f":{port}" if is_tunnel or parts.port else ""
+        address = netloc if is_tunnel else parts._replace(netloc=netloc).geturl()
+        ended = () if is_tunnel else ("Connection: close",)
+        lines = (f"{method} {address} {version}", *kept, *_authorisation(upstream), *ended)
+        request = "\r\n".join(lines).encode("latin-1") + ENDED
+        return _open_upstream(upstream, host, port), b"", request
     remote = _connect_public(host, port)
     if is_tunnel:
         return remote, b"HTTP/1.1 200 Connection established" + ENDED, b""
     path = parts._replace(scheme="", netloc="").geturl() or "/"
-    kept = [
-        header
-        for header in headers.split("\r\n")
-        if header and not header.lower().startswith(("proxy-", "connection:"))
-    ]
     lines = (f"{method} {path} {version}", *kept, "Connection: close")
     return remote, b"", "\r\n".join(lines).encode("latin-1") + ENDED
 
@@ -130,7 +148,8 @@ def is_public(address: str) -> bool:
         # Other forms contain an IPv4 address, which a router may take out.
         if ip not in _GLOBAL_UNICAST or ip.sixtofour or ip.teredo:
             return False
-    return ip.is_global and not ip.is_multicast and not _is_own(str(ip))
+    is_of_cloud = any(ip in network for network in _OF_CLOUDS)
+    return ip.is_global and not ip.is_multicast and not is_of_cloud and not _is_own(str(ip))
 
 
 def _is_own(address: str) -> bool:
@@ -166,7 +185,12 @@ def _upstream() -> str:
 
 
 def _open_upstream(upstream: str, host: str, port: int) -> socket.socket:
-    """Connect to the user's proxy. It may know names that cannot be resolved here."""
+    """Connect to the user's proxy. It may know names that cannot be resolved here.
+
+    A name that it could read as another one, or that means its own machine, is refused.
+    """
+    if not _HOST.fullmatch(host) or host.endswith(_LOCAL_ENDS):
+        raise HostRefused(host)
     try:
         addresses = {str(address[0]) for *_, address in socket.getaddrinfo(host, port)}
     except OSError:
@@ -177,14 +201,14 @@ def _open_upstream(upstream: str, host: str, port: int) -> socket.socket:
     return socket.create_connection((parts.hostname or "", parts.port or 80), _TIMEOUT_SECONDS)
 
 
-def _with_credentials(head: bytes, upstream: str) -> bytes:
+def _authorisation(upstream: str) -> tuple[str, ...]:
     parts = urlsplit(upstream)
     if not parts.username:
-        return head + ENDED
+        return ()
     from base64 import b64encode  # noqa: PLC0415 (rarely needed)
 
     user = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-    return head + b"\r\nProxy-Authorization: Basic " + b64encode(user.encode()) + ENDED
+    return (f"Proxy-Authorization: Basic {b64encode(user.encode()).decode()}",)
 
 
 def _read_head(connection: socket.socket) -> tuple[bytes, bytes]:
