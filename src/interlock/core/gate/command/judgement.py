@@ -35,6 +35,7 @@ _FOLDERS = frozenset(
 _SHELLS = frozenset(("bash", "zsh", "sh", "dash", "ash", "ksh", "mksh", "rbash", "yash"))
 _SHELL_FLAGS = frozenset("ceuxvilfo")
 _SHELL_OPTIONS = frozenset(("--norc", "--noprofile", "--login", "--posix", "--restricted"))
+_MOVERS = frozenset(("env", "exec", "sudo", "doas"))
 _PYTHON_FLAGS = frozenset(("-I", "-B", "-E", "-s", "-S", "-u", "-P", "-q"))
 _PYTHON_MODULES = frozenset(("interlock", "pip", "json.tool"))
 
@@ -127,6 +128,7 @@ def _doubt(command: Command, *objections: str) -> Command:
 def _judge_through_wrappers(words: Sequence[Word], run: Run, wrapped: int = 0) -> list[Command]:
     """Through wrappers, to what is run in the end. `wrapped` counts those already seen."""
     doubts: list[str] = []
+    is_moved = False
     for count in range(wrapped, WRAPPERS_MAX):
         program = words[0]
         if not program.is_exact or not program.text:
@@ -147,10 +149,14 @@ def _judge_through_wrappers(words: Sequence[Word], run: Run, wrapped: int = 0) -
             )
             break
         doubts += inner.doubts
+        # It could go to another directory, or take away the variables of the sandbox.
+        is_moved = is_moved or (name in _MOVERS and words[1].text.startswith("-"))
         words = inner.words
     else:
         why = "too many commands run one another"
         commands = [Command("", _texts(words), "unknown", why, words=(words[0].text,))]
+    if is_moved and any(command.effect == "asks" for command in commands):
+        doubts.append("options around it change where it runs, or its variables")
     commands[0] = _doubt(commands[0], *doubts)
     return commands
 
