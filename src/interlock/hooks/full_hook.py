@@ -6,7 +6,7 @@ from pathlib import Path
 from interlock.agents.hosts.hook_payload import HookPayload, decode_payload
 from interlock.agents.hosts.host import Host
 from interlock.app.failures import SettingsBroken, StoreFailure
-from interlock.app.gate import bound_conversations, gate_journal, integrity
+from interlock.app.gate import bound_conversations, gate_journal, integrity, overrides
 from interlock.app.gate.others_paths import may_have_news
 from interlock.app.hosts.markers import is_installed_for_user
 from interlock.core.gate.command.network_programs import may_reach_out
@@ -169,10 +169,14 @@ def _journal(host: Host, event: HookEvent, home: Path, payload: HookPayload) -> 
         )
         return
     call = parse_tool_call(host.name, "shell", tool, payload.tool_input, payload.cwd)
-    if event == "post-tool" and may_reach_out(call.command):
+    state = bound_conversations.state_of(home, host.name, payload.session_id)
+    is_asked = state is None or state.mode in ("analysis", "planning")
+    is_asked = is_asked and not overrides.active_override(home)
+    if event == "post-tool" and may_reach_out(call.command) and is_asked:
         from interlock.app.gate import confined_commands  # noqa: PLC0415 (it takes long to import)
 
         # It has run, so the user has agreed to what the hook asked. Our shell knows that already.
+        # In coding nobody is asked: what runs then says nothing about an earlier question.
         confined_commands.accept_run(home, host.name, payload.session_id, call.command)
     gate_journal.journal_event(
         *(home, host.name, event, payload.session_id),
