@@ -302,6 +302,7 @@ def test_a_remote_reader_reaches_nothing_else_and_takes_no_code_from_a_directory
     canary = shell.project.parent / "canary"
     (shell.project / "pip").mkdir()
     (shell.project / "pip" / "__main__.py").write_text(f"open({str(canary)!r}, 'w')\nprint('ran')")
+    (shell.project / "sitecustomize.py").write_text("print('ran')")
     (shell.project / ".npmrc").write_text(f"git={shell.project}/program\n")
     for settings in ("init -q", f"config core.sshCommand 'touch {canary}; echo ran'"):
         subprocess.run(f"git {settings}", shell=True, cwd=shell.project, check=True)
@@ -322,7 +323,7 @@ def test_a_remote_reader_reaches_nothing_else_and_takes_no_code_from_a_directory
             ("npm view git+ssh://unknown.invalid/a.git", "npm"),
         ):
             confined_commands.record_question(shell.home, "claude-code", "host-1", command)
-            done = shell.run(command, PIP_RETRIES="0")
+            done = shell.run(command, PIP_RETRIES="0", PYTHONPATH=str(shell.project))
             assert seen in done.stdout + done.stderr, (command, done)
             assert "ran\n" not in done.stdout + done.stderr, command
         server.settimeout(0.1)

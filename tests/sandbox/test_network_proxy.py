@@ -113,6 +113,14 @@ def test_a_stranger_is_not_served(proxy: NetworkProxy) -> None:
         assert stranger.recv(1) == b""
 
 
+def test_what_is_no_socket_is_not_connected_and_not_kept(proxy: NetworkProxy) -> None:
+    file = os.open("/dev/null", os.O_RDONLY)
+
+    assert proxy.connect(file) != 0
+    with pytest.raises(OSError, match="Bad file"):
+        os.fstat(file)
+
+
 def test_the_proxy_of_the_user_is_used(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """It may resolve what is unknown here."""
     monkeypatch.setenv("https_proxy", f"http://me:pass%20word@127.0.0.1:{port}")
@@ -129,6 +137,15 @@ def test_the_proxy_of_the_user_is_used(port: int, monkeypatch: pytest.MonkeyPatc
         assert answer.startswith("HTTP/1.1 403 "), (host, answer)
     hidden = "X: b\n\nGET http://127.0.0.1/c HTTP/1.1"
     assert "line break" in ask(proxy, f"GET http://unknown.invalid/ HTTP/1.1\r\n{hidden}")
+
+
+def test_ssh_shares_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[str] = []
+    monkeypatch.setattr(os, "execvp", lambda _, words: started.extend(words))  # pyright: ignore[reportUnknownLambdaType,reportUnknownArgumentType]
+
+    start_ssh("1", "git@a.example", "git-upload-pack 'a'")
+
+    assert started.index("ControlPath=none") < started.index("git@a.example")
 
 
 @pytest.mark.parametrize("host", ["a`touch b`", "$(touch b)", "-oProxyCommand=a", "a'b", "a;b"])

@@ -46,7 +46,12 @@ class NetworkProxy:
 
     def connect(self, file: int) -> int:
         """Connect a socket of the command. Returns the number of the error, or 0."""
-        with socket.socket(fileno=file) as client:
+        try:
+            client = socket.socket(fileno=file)
+        except OSError:  # it is none
+            os.close(file)
+            return _EACCES
+        with client:
             if client.family != socket.AF_INET:
                 return _EACCES
             with suppress(OSError):  # the command has bound it already

@@ -21,7 +21,9 @@ def start_ssh(port: str, *words: str) -> None:
     if not _HOST.fullmatch(host):
         sys.exit("interlock: this host name is not passed on to ssh")
     command = f"'{sys.executable}' -I -S '{__file__}' tunnel {port} %h %p"
-    options = ("-o", "BatchMode=yes", "-o", f"ProxyCommand={command}")
+    # There are no Unix sockets, so a shared connection of the user's settings would fail.
+    alone = ("-o", "ControlMaster=no", "-o", "ControlPath=none")
+    options = (*alone, "-o", "BatchMode=yes", "-o", f"ProxyCommand={command}")
     os.execvp("ssh", ["ssh", *options, *words])
 
 

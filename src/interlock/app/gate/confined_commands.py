@@ -39,6 +39,7 @@ _READER_SETTINGS = {
     "GH_PROMPT_DISABLED": "1",
     "GH_BROWSER": "false",
     "GH_NO_UPDATE_NOTIFIER": "1",
+    "PYTHONPATH": "",
     "PYTHONSAFEPATH": "1",
     "PIP_NO_INPUT": "1",
     "RUSTC_WRAPPER": "",
