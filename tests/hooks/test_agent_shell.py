@@ -349,7 +349,7 @@ def test_a_client_of_a_daemon_is_asked_about_each_time(shell: Shell, tmp_path: P
         for _ in range(2):
             assert "PermissionError" in shell.run(command, PATH=path).stderr
             assert shell.ask(command) == ("ask", "network.asked")
-            done = shell.run(command, PATH=path)
+            done = shell.run(f" {command} < /dev/null", PATH=path)
             assert done.returncode == 0, done.stderr
 
 

@@ -100,7 +100,10 @@ def _subjects(
         listed = ()
     agreed = agreed_readers(home, host, conversation, command)
     programs = use.programs_to_ask(listed, agreed)
-    return use, programs if use.kind == "remote" or not programs else [f"daemon\0{command}"]
+    if use.kind == "remote" or not programs:
+        return use, programs
+    # Not the text: a client may add `< /dev/null` to it, or cut blanks off.
+    return use, [f"daemon\0{use.commands}"]
 
 
 def reach_of(text: str, home: Path, host: str, conversation: str) -> Reach:
