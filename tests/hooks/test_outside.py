@@ -146,7 +146,7 @@ def test_no_respelling_passes_the_fast_hook_alone(outside: Scene, command: str) 
 def test_the_hook_answers_so_as_a_client_starts_it(outside: Scene) -> None:
     for command in ("cd project && make", "touch $HOME/project/a", "git -Cproject commit"):
         done = outcome(fast_command(outside), bash(outside, command))
-        assert (done.code, b'"deny"' in done.out) == (0, True), command
+        assert (done.code, b'"ask"' in done.out) == (0, True), command
     for command in (f"touch {'a' * 300} /dev/stderr /proc/1/root/x a\0b", "ls project > x"):
         assert outcome(fast_command(outside), bash(outside, command)) == HookResult(), command
 
@@ -190,7 +190,7 @@ def test_a_tool_of_others_changes_nothing_in_a_project(
 ) -> None:
     content = payload(outside, tool, given)
 
-    assert b'"deny"' in outside.full(content).out
+    assert b'"ask"' in outside.full(content).out
     assert not outside.is_fast(content)
     outside.config.write_text(f'[gate]\nreading_tools = ["{tool}"]\n')
     assert b"if the user ran `interlock trust`" in outside.full(content).out
@@ -201,7 +201,7 @@ def test_a_tool_of_others_changes_nothing_in_a_project(
 def test_a_command_runs_where_its_tool_is_told_to(outside: Scene, key: str, folder: str) -> None:
     folder = folder.replace("<BASE>", str(outside.base))
 
-    assert b'"deny"' in outside.full(bash(outside, "make", **{key: folder})).out
+    assert b'"ask"' in outside.full(bash(outside, "make", **{key: folder})).out
     assert not outside.is_fast(bash(outside, "make", **{key: folder}))
     assert outside.full(bash(outside, "make", **{key: "other"})) == HookResult()
     assert outside.full(bash(outside, "ls", **{key: folder})) == HookResult()
@@ -214,7 +214,7 @@ def test_the_sandbox_of_the_client_does_not_confine_it(
     confine(outside, monkeypatch)
 
     for more in ({}, {"cwd": str(outside.project)}):
-        assert b'"deny"' in outside.full(bash(outside, "touch <BASE>/project/a", **more)).out
+        assert b'"ask"' in outside.full(bash(outside, "touch <BASE>/project/a", **more)).out
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ def test_calls_of_every_client_are_judged_from_outside(outside: Scene, name: str
     )
 
     assert passed == HookResult()
-    assert read_decision(host.name, json.loads(denied.out)).answer == "deny"
+    assert read_decision(host.name, json.loads(denied.out)).answer in ("ask", "deny")
     assert "Start the client in" in denied.out.decode()
 
 

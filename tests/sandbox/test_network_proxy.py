@@ -148,6 +148,21 @@ def test_ssh_shares_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     assert started.index("ControlPath=none") < started.index("git@a.example")
 
 
+def test_after_a_refusal_of_the_users_proxy_nothing_is_passed_on(
+    port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What follows would be a request to that proxy, which nobody has checked."""
+    monkeypatch.setenv("ALL_PROXY", f"http://127.0.0.1:{port}")
+    monkeypatch.delenv("https_proxy", raising=False)
+    proxy = NetworkProxy()
+    proxy.start()
+
+    answer = ask(proxy, "CONNECT unknown.invalid:443 HTTP/1.1")
+
+    assert answer.startswith("HTTP/1.1 403 "), "it knows no CONNECT"
+    assert "the proxy of the user refuses it" in answer
+
+
 @pytest.mark.parametrize("host", ["a`touch b`", "$(touch b)", "-oProxyCommand=a", "a'b", "a;b"])
 def test_a_host_name_with_a_command_is_not_passed_on_to_ssh(host: str) -> None:
     with pytest.raises(SystemExit, match="not passed on"):

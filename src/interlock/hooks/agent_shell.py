@@ -99,6 +99,11 @@ def _run_confined(
     )
     reason = f"the mode is {mode}" if mode != "unknown" else "what the session may do is not known"
     network = "" if has_daemons else ", and there was no network"
+    if network and may_reach_out(text):
+        network += (
+            " (the user is asked for one only before a plain reader or client, without `cd`,"
+            " other programs or files that are written)"
+        )
     closing_line = (
         f"interlock: this ran read-only, because {reason}: only $TMPDIR could be written{network}."
         " If it failed for that, ask the user for coding (`/mode coding`)."
@@ -133,7 +138,8 @@ def _run_remote_reader(
     os.chdir(directory)
     closing_line = (
         "interlock: this ran in an empty directory, and reached public hosts only, by http, https"
-        " and git over ssh. If it failed for that, ask the user for coding (`/mode coding`)."
+        " and git over ssh (with keys in files, not an agent's). If it failed for that, ask the"
+        " user for coding (`/mode coding`)."
     )
     code = _run(words, boundary, "read-only", text, closing_line, directory=start)
     scratch.remove(directory.rpartition("/")[0])

@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 HOST = "127.0.0.1"
 ENDED, _TIMEOUT_SECONDS, _HEAD_BYTES_MAX, _CHUNK_BYTES = b"\r\n\r\n", 30, 64 * 1024, 64 * 1024
+_CONNECTED = b"HTTP/1.1 200 Connection established" + ENDED
 _EACCES = 13
 _GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
 _OF_CLOUDS = tuple(map(ipaddress.ip_network, ("168.63.129.16/32", "192.0.0.0/24")))
@@ -126,10 +127,18 @@ def _open(head: bytes, upstream: str) -> tuple[socket.socket, bytes, bytes]:
         ended = () if is_tunnel else ("Connection: close",)
         lines = (f"{method} {address} {version}", *kept, *_authorisation(upstream), *ended)
         request = "\r\n".join(lines).encode("latin-1") + ENDED
-        return _open_upstream(upstream, host, port), b"", request
+        remote = _open_upstream(upstream, host, port)
+        if not is_tunnel:
+            return remote, b"", request
+        remote.sendall(request)
+        answer, _ = _read_head(remote)
+        if b" 200" not in answer.partition(b"\r\n")[0]:
+            remote.close()  # what follows would be requests to the proxy
+            raise ValueError("the proxy of the user refuses it")
+        return remote, _CONNECTED, b""
     remote = _connect_public(host, port)
     if is_tunnel:
-        return remote, b"HTTP/1.1 200 Connection established" + ENDED, b""
+        return remote, _CONNECTED, b""
     path = parts._replace(scheme="", netloc="").geturl() or "/"
     lines = (f"{method} {path} {version}", *kept, "Connection: close")
     return remote, b"", "\r\n".join(lines).encode("latin-1") + ENDED
@@ -185,8 +194,9 @@ def _connect_public(host: str, port: int) -> socket.socket:
 
 def _upstream() -> str:
     """The proxy of the user's, if that is a plain one."""
-    address = os.environ.get("https_proxy") or os.environ.get("HTTPS_PROXY") or ""
-    return address if address.startswith("http://") else ""
+    names = ("https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY")
+    addresses = (os.environ.get(name, "") for name in names)
+    return next((address for address in addresses if address.startswith("http://")), "")
 
 
 def _open_upstream(upstream: str, host: str, port: int) -> socket.socket:

@@ -67,8 +67,11 @@ def judge(
     """
     state = gate_rows.read_state(home, call.host, host_session)
     if isinstance(state, UnknownState) and is_outside:
-        remedy = f"Start the client in `{root}` to change something there."
-        state = msgspec.structs.replace(state, remedy=remedy)
+        state = UnknownState(
+            f"the call names `{root}`, which has a gate, and the conversation began elsewhere",
+            f"Start the client in `{root}` to change something there.",
+            is_askable=True,
+        )
     if call.is_confined and (is_outside or not _will_be_confined(state, root)):
         call = msgspec.structs.replace(call, is_confined=False)
     if mode_max and isinstance(state, GateRow) and state.mode == "coding":

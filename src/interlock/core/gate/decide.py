@@ -323,7 +323,7 @@ def _decide_in_unknown_state(state: UnknownState, policy: Policy, call: ToolCall
     if call.kind in _READING_CLASSES or is_listed:
         return GateDecision("allow", "state.unknown")
     return GateDecision(
-        "deny",
+        "ask" if state.is_askable and call.kind != "edit" else "deny",
         "state.unknown",
         f"What this session may do is not known ({state.why}), so only reading is allowed",
         f"{state.remedy or _UNKNOWN_REMEDY} `interlock mode disabled --force` switches the gate off"

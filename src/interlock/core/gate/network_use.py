@@ -21,11 +21,13 @@ class NetworkUse(msgspec.Struct, frozen=True):
     """Remote readers reach public hosts alone; clients of daemons need the whole network."""
     commands: tuple[tuple[str, ...], ...]
     """The words of each command that reaches out."""
+    is_literal: bool
+    """Whether the words are what they look like. Else one could contain any file."""
 
     def programs_to_ask(self, listed: Iterable[str], agreed: Iterable[str]) -> list[str]:
         """The programs with a command that neither begins with listed words nor was agreed to."""
         starts = [tuple(entry.split()) for entry in listed if entry.strip()]
-        if self.kind == "remote":
+        if self.kind == "remote" and self.is_literal:
             starts += [(program,) for program in agreed]
         asked = (
             words[0]
@@ -39,8 +41,9 @@ class NetworkUse(msgspec.Struct, frozen=True):
         names = ", ".join(f"`{name}`" for name in programs)
         if self.kind == "remote":
             return (
-                f"This reads from the network with {names}",
-                f"A yes holds for reading with {names} in this conversation.",
+                f"This reads from the network with {names}; an address can carry data out",
+                f"A yes holds for reading with {names} in this conversation, where the words of"
+                " the command are literal.",
             )
         return (
             f"This uses a daemon or the whole network with {names}, and may do more than read",
@@ -62,11 +65,14 @@ def network_use(analysis: Analysis) -> NetworkUse | None:
     if not all(command.program in _TEXT_PROGRAMS for command in others):
         return None
     commands = tuple((command.program, *command.arguments) for command in asking)
+    is_literal = all(command.is_literal for command in asking)
     if all(command.program in DAEMON_CLIENTS for command in asking):
-        return NetworkUse("daemon", commands)
+        return NetworkUse("daemon", commands, is_literal)
     # A remote reader runs in a directory of its own: what leads out of it would not be found.
     is_moving = any(command.program in _MOVES for command in others)
-    return None if is_moving or not all(map(_is_remote, asking)) else NetworkUse("remote", commands)
+    if is_moving or not all(map(_is_remote, asking)):
+        return None
+    return NetworkUse("remote", commands, is_literal)
 
 
 def _is_remote(command: Command) -> bool:

@@ -45,6 +45,8 @@ class UnknownState(msgspec.Struct, frozen=True):
     why: str
     remedy: str = ""
     """The way out that this cause has; without one, the usual ones are told."""
+    is_askable: bool = False
+    """Whether the user is asked about commands and tools, instead of a denial."""
 
 
 GateState: TypeAlias = GateRow | UnknownState

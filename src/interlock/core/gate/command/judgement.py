@@ -59,6 +59,8 @@ class Command(msgspec.Struct, frozen=True):
     """All words around it that may name what it writes; none if `paths` are all that it writes."""
     scope: tuple[int, ...] = ()
     """The subshells around it, as in `SimpleCommand`."""
+    is_literal: bool = False
+    """Whether the words of one that asks are what they look like."""
 
 
 Run = Callable[[str, bool], list[Command]]
@@ -179,6 +181,7 @@ def _judged_command(
     return Command(
         *(name, texts, effect, why, tuple(written.paths), tuple(written.trees)),
         words=() if written.is_all else (name,),
+        is_literal=effect == "asks" and all(word.is_exact for word in words),
     )
 
 
