@@ -147,7 +147,7 @@ KERNEL = {
 }
 NETWORK = {
     "TCP": "connect(socket.AF_INET, ('127.0.0.1', address['tcp']))",
-    "TCP by IPv6": "connect(socket.AF_INET6, ('::1', address['tcp']))",
+    "TCP by IPv6": "connect(socket.AF_INET6, ('::1', address['tcp6']))",
     "UDP": "connect(socket.AF_INET, ('127.0.0.1', address['tcp']), socket.SOCK_DGRAM)",
     "TCP with the first bytes": "socket.socket().sendto(b'x', 0x20000000, ('127.0.0.1', "
     "address['tcp']))",

@@ -84,6 +84,7 @@ class World(Place):
         self.victim = subprocess.Popen(["sleep", "600"], user=self.user, group=self.user)
         self.servers = {
             "tcp": socket.create_server(("127.0.0.1", 0)),
+            "tcp6": self._ipv6_server(),
             "unix": self._unix_server(str(base / "daemon")),
             "abstract": self._unix_server(f"\0interlock-{os.getpid()}-{base.name}"),
         }
@@ -98,6 +99,13 @@ class World(Place):
         server.listen()
         return server
 
+    @staticmethod
+    def _ipv6_server() -> socket.socket:
+        try:
+            return socket.create_server(("::1", 0), family=socket.AF_INET6)
+        except OSError:  # a machine without it
+            return socket.create_server(("127.0.0.1", 0))
+
     def _listen(self, name: str, server: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while True:
@@ -108,6 +116,7 @@ class World(Place):
     def address(self) -> dict[str, Any]:
         return {
             "tcp": self.servers["tcp"].getsockname()[1],
+            "tcp6": self.servers["tcp6"].getsockname()[1],
             "unix": str(self.base / "daemon"),
             "abstract": f"\0interlock-{os.getpid()}-{self.base.name}",
         }
