@@ -54,6 +54,7 @@ class Shell:
 
     def __init__(self, home: Path, base: Path) -> None:
         self.home, self.project, self.temporary = home, base / "project", base / "temporary"
+        self.prefix: tuple[str, ...] = ()
         self.project.mkdir()
         self.temporary.mkdir()
         program, _ = find_program(home)
@@ -75,14 +76,16 @@ class Shell:
 
     @property
     def directory_file(self) -> Path:
-        return self.temporary / "claude-1a2b-cwd"
+        """One for each thread, because commands may run at the same time."""
+        return self.temporary / f"claude-{threading.get_native_id():04x}-cwd"
 
     def run(
         self, command: str, conversation: str = "host-1", **variables: str
     ) -> subprocess.CompletedProcess[str]:
         self.directory_file.unlink(missing_ok=True)
+        text = text_of(command, str(self.directory_file))
         return subprocess.run(
-            [self.home / "launch-bash", "-c", text_of(command, str(self.directory_file))],
+            [*self.prefix, self.home / "launch-bash", "-c", text],
             cwd=self.project,
             env={
                 "PATH": os.environ["PATH"],
@@ -94,6 +97,7 @@ class Shell:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
+            errors="replace",
             check=False,
         )
 

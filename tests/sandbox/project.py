@@ -63,20 +63,20 @@ class EverydayProject:
         _compile(self.folder, self.environment)
         _write_history(self.folder, self.environment)
         shutil.copytree(self.live, self._original, symlinks=True)
-        self._states = _states_below(self.live)
+        self._states = states_below(self.live)
 
     def restore(self) -> list[str]:
         """Put everything back as it was made. Return the paths that had changed."""
-        now, before = _states_below(self.live), self._states
+        now, before = states_below(self.live), self._states
         changes = sorted(path for path in now | before if now.get(path) != before.get(path))
         if changes:
             shutil.rmtree(self.live)
             shutil.copytree(self._original, self.live, symlinks=True)
-            self._states = _states_below(self.live)
+            self._states = states_below(self.live)
         return changes
 
 
-def _states_below(folder: Path) -> dict[str, FileState]:
+def states_below(folder: Path) -> dict[str, FileState]:
     """The state of a directory and of everything in it, by path."""
     paths = [str(folder)]
     for place, folders, files in os.walk(folder):
