@@ -223,6 +223,19 @@ def test_how_far_a_command_reaches_that_nobody_has_agreed_to(
     assert confined_commands.reach_of(text_of(command), home, "claude-code", "a") == reach
 
 
+@needs_sandbox
+def test_a_command_of_ours_is_not_what_the_project_has_by_its_name(shell: Shell) -> None:
+    shell.begin("planning")
+    (shell.project / "interlock").write_text("#!/bin/sh\ntouch made\n")
+    (shell.project / "interlock").chmod(0o755)
+
+    ran = shell.run("interlock session list", PATH=f"{shell.project}:{os.environ['PATH']}")
+
+    assert "ses_" in ran.stdout, ran.stderr
+    assert shell.directory_file.read_text() == f"{shell.project}\n"
+    assert not (shell.project / "made").exists()
+
+
 @pytest.mark.parametrize("text", ["", "eval", "git ls-remote origin", "eval 'git ls-remote", "'"])
 def test_a_text_that_is_not_the_clients_runs_inside(home: Path, text: str) -> None:
     assert confined_commands.reach_of(text, home, "claude-code", "a") == "inside"

@@ -11,7 +11,6 @@ import shlex
 import shutil
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -126,10 +125,9 @@ class Scene(World):
         program = PROGRAM.replace("PYTHON", PYTHON).replace("OUTSIDE", str(self.outside))
         hostile.write_text(program.replace("TARGETS", repr(targets)))
         hostile.chmod(0o755)
-        for name in DAEMON_CLIENTS | {name for name in REMOTE_READERS if not shutil.which(name)}:
+        missing = {name for name in REMOTE_READERS if not shutil.which(name)}
+        for name in {"interlock", *DAEMON_CLIENTS, *missing}:
             hostile.with_name(name).symlink_to(hostile)
-        own = Path(sys.executable).with_name("interlock")
-        hostile.with_name("interlock").symlink_to(own)
         for name, content in FILES.items():
             path = self.shell.project / name
             path.parent.mkdir(exist_ok=True)

@@ -8,7 +8,7 @@ from tempfile import mkdtemp
 import click
 
 from interlock.app.data_home import data_home
-from interlock.app.gate.confined_commands import prepare_reader, reach_of
+from interlock.app.gate.confined_commands import own_arguments, prepare_reader, reach_of
 from interlock.cli.terminal import (
     EXIT_REFUSED,
     Stop,
@@ -102,11 +102,13 @@ def check(*, as_json: bool) -> None:
 def reach(home: Path, host: str, conversation: str, port: int) -> None:
     """Say how far the client's shell text on stdin may reach, which runs now
 
-    For a remote reader, its directory and its variables follow.
+    The answer is a list: the reach, and then the arguments of a command of ours, or a remote
+    reader's directory and variables.
     """
-    how_far = reach_of(sys.stdin.read(), home, host, conversation)
-    words = [how_far]
+    text = sys.stdin.read()
+    how_far = reach_of(text, home, host, conversation)
+    words = [how_far, *own_arguments(text)]
     if how_far == "remote":
         directory, variables = prepare_reader(home, conversation, Path.cwd(), port)
         words += [directory, *(f"{name}={value}" for name, value in variables.items())]
-    print_lines(*words)
+    print_json(words)

@@ -62,10 +62,18 @@ def _run_by_reach(words: list[str], home: str, mode: str, text: str, flags: list
     proxy = NetworkProxy()
     reach, *answer = _ask_reach(text, home, proxy.port, flags)
     if reach == OUTSIDE:
-        os.execvp(words[0], words)
+        _exec_own(words[0], home, text, [*flags, "-m", "interlock", *answer])
     if reach == REMOTE:
         return _run_remote_reader(words, home, text, proxy, answer)
     return _run_confined(words, home, mode, text, has_daemons=reach == DAEMON)
+
+
+def _exec_own(shell: str, home: str, text: str, words: list[str]) -> None:
+    """Become this Interlock. PATH, an alias or a function could name a program of the project's."""
+    os.environ["INTERLOCK_HOME"] = home
+    file = claude_code_shell.directory_file(text, os.environ.get("TMPDIR") or "/tmp")
+    script = '"$@" < /dev/null && pwd -P >| "$0"'
+    os.execvp(shell, [shell, "-c", script, file or "/dev/null", sys.executable, *words])
 
 
 def _ask_reach(text: str, home: str, port: int, flags: list[str]) -> list[str]:
@@ -80,9 +88,11 @@ def _ask_reach(text: str, home: str, port: int, flags: list[str]) -> list[str]:
         (os.POSIX_SPAWN_OPEN, 2, "/dev/null", os.O_WRONLY, 0),
     ]
     os.waitpid(os.posix_spawn(words[0], words, os.environ, file_actions=actions), 0)
+    from json import loads  # noqa: PLC0415 (rarely needed)
+
     with os.fdopen(answer, "rb") as file:
         file.seek(0)
-        return os.fsdecode(file.read()).split("\n")
+        return loads(file.read() or b'[""]')
 
 
 def _run_confined(
@@ -131,7 +141,7 @@ def _run_remote_reader(
         socket_families=call_filter.PROXIED,
         proxy=proxy,
     )
-    for variable in filter(None, variables):
+    for variable in variables:
         name, _, value = variable.partition("=")
         os.environ[name] = value
     start = os.getcwd()

@@ -111,15 +111,25 @@ def reach_of(text: str, home: Path, host: str, conversation: str) -> Reach:
 
     One simple command of ours runs outside, because it asks itself who runs it.
     """
-    evaluated = _EVALUATED.search(text)
-    command_text = first_literal_word(text[evaluated.end() :]) if evaluated else None
+    if own_arguments(text):
+        return "outside"
+    command_text = _evaluated_command(text)
     if command_text is None:
         return "inside"
-    analysis = analyse(command_text)
-    command = analysis.commands[0] if analysis.is_simple else None
-    if command and command.program == "interlock" and needs_no_sandbox(command):
-        return "outside"
     return accept_run(home, host, conversation, command_text)
+
+
+def own_arguments(text: str) -> tuple[str, ...]:
+    """The arguments of the command in a client's shell text, if it is ours and runs outside."""
+    analysis = analyse(_evaluated_command(text) or "")
+    command = analysis.commands[0] if analysis.is_simple else None
+    is_ours = command and command.program == "interlock" and needs_no_sandbox(command)
+    return command.arguments if command and is_ours else ()
+
+
+def _evaluated_command(text: str) -> str | None:
+    evaluated = _EVALUATED.search(text)
+    return first_literal_word(text[evaluated.end() :]) if evaluated else None
 
 
 def prepare_reader(
