@@ -71,7 +71,7 @@ for key in core.fsmonitor core.sshCommand core.pager diff.hostile.textconv filte
 do git config $key HOSTILE; done
 git remote add origin https://unknown.invalid/a
 """
-OWN_FILES = re.compile(r"interlock|temporary(/interlock-.*|/claude-\w+-cwd)?")
+OWN_FILES = re.compile(r"interlock(/scratch(/.*)?)?|temporary(/claude-\w+-cwd)?")
 LOCAL = re.compile(r"localhost|127\.|::1")
 PUBLIC = "curl -s http://unknown.invalid"
 HOSTILE_TEXTS = (
