@@ -7,7 +7,7 @@ import msgspec
 from interlock.core.explanation import Explanation
 from interlock.core.ids import ApprovalId, RunId, SessionId, WorkflowId
 from interlock.core.notes.wording import TOOL_WORDING, WordedRefusal, Wording
-from interlock.core.refusal import Refusal
+from interlock.core.refusal import Refusal, TextRefusal
 from interlock.core.session.chain import Health
 from interlock.core.session.state import timestamp
 from interlock.core.tokens import TokenFault
@@ -43,15 +43,12 @@ class BadToken(Refusal, frozen=True):
         return self.fault.explain()
 
 
-class NodeGone(Refusal, frozen=True):
+class NodeGone(TextRefusal, frozen=True):
     """The token is ours, but its session is no longer in the store."""
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "node_gone",
-            "The session of this token is no longer in the store",
-            "It was deleted. `resume_session` shows what there is.",
-        )
+    code = "node_gone"
+    error = "The session of this token is no longer in the store"
+    hint = "It was deleted. `resume_session` shows what there is."
 
 
 class NoSuchNode(Refusal, frozen=True):
@@ -82,17 +79,16 @@ class NoSuchStep(Refusal, frozen=True):
         )
 
 
-class UnhealthySession(Refusal, frozen=True):
+class UnhealthySession(TextRefusal, frozen=True):
     session: SessionId
     health: Health
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "session_unhealthy",
-            f"Session `{self.session}` is damaged ({self.health.state}): {self.health.reason}",
-            f"Nothing was changed. `interlock session show {self.session}` shows the"
-            f" {self.health.valid} events that can still be read.",
-        )
+    code = "session_unhealthy"
+    error = "Session `{session}` is damaged ({health.state}): {health.reason}"
+    hint = (
+        "Nothing was changed. `interlock session show {session}` shows the"
+        " {health.valid} events that can still be read."
+    )
 
 
 class NoSuchSession(Refusal, frozen=True):
@@ -150,37 +146,28 @@ class SeveralSessions(Refusal, frozen=True):
         )
 
 
-class GoalMissing(Refusal, frozen=True):
+class GoalMissing(TextRefusal, frozen=True):
     """A run without a goal could not be found again."""
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "invalid_arguments",
-            "The goal is empty",
-            "Say in one sentence what the work is for; it is how the session is found again.",
-        )
+    code = "invalid_arguments"
+    error = "The goal is empty"
+    hint = "Say in one sentence what the work is for; it is how the session is found again."
 
 
-class NotesRequired(Refusal, frozen=True):
+class NotesRequired(TextRefusal, frozen=True):
     """A checkpoint without a token is found again by its notes, so it needs some."""
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "notes_missing",
-            "A checkpoint without a token is found again by its notes, and there are none",
-            "Say in `notesMarkdown` what you did, found and decided so far.",
-        )
+    code = "notes_missing"
+    error = "A checkpoint without a token is found again by its notes, and there are none"
+    hint = "Say in `notesMarkdown` what you did, found and decided so far."
 
 
-class RequestReused(Refusal, frozen=True):
+class RequestReused(TextRefusal, frozen=True):
     """The request id was used before, for another call."""
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "request_reused",
-            "This requestId was used before, for a call with other arguments",
-            "Use another requestId for another call.",
-        )
+    code = "request_reused"
+    error = "This requestId was used before, for a call with other arguments"
+    hint = "Use another requestId for another call."
 
 
 class NoSuchRun(Refusal, frozen=True):
@@ -203,42 +190,33 @@ class NoSuchRun(Refusal, frozen=True):
         )
 
 
-class BundleBroken(Refusal, frozen=True):
+class BundleBroken(TextRefusal, frozen=True):
     """The document is not what was exported."""
 
     part: str
     reason: str
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "bundle_broken",
-            f"The bundle was changed or is not one: {self.part}: {self.reason}",
-            "Nothing was imported. Export it again where it came from.",
-        )
+    code = "bundle_broken"
+    error = "The bundle was changed or is not one: {part}: {reason}"
+    hint = "Nothing was imported. Export it again where it came from."
 
 
-class NoSuchGap(Refusal, frozen=True):
+class NoSuchGap(TextRefusal, frozen=True):
     """No such gap is open."""
 
     requested: str
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "unknown_gap",
-            f"No open gap `{self.requested}`",
-            "`interlock gaps list` shows those that are open.",
-        )
+    code = "unknown_gap"
+    error = "No open gap `{requested}`"
+    hint = "`interlock gaps list` shows those that are open."
 
 
-class NothingToUnblock(Refusal, frozen=True):
+class NothingToUnblock(TextRefusal, frozen=True):
     run: RunId
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "nothing_to_unblock",
-            f"Run `{self.run}` does not wait for anybody",
-            f"`interlock run show {self.run}` shows where it stands.",
-        )
+    code = "nothing_to_unblock"
+    error = "Run `{run}` does not wait for anybody"
+    hint = "`interlock run show {run}` shows where it stands."
 
 
 class NothingToAbandon(Refusal, frozen=True):
@@ -306,28 +284,22 @@ class ApprovalChanged(Refusal, frozen=True):
         )
 
 
-class ProjectNotOptedIn(Refusal, frozen=True):
+class ProjectNotOptedIn(TextRefusal, frozen=True):
     """No gate watches over this project."""
 
     path: str
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "not_opted_in",
-            f"The project at `{self.path}` has not opted in, so nothing binds agents here",
-            "The user can opt in with `interlock init`.",
-        )
+    code = "not_opted_in"
+    error = "The project at `{path}` has not opted in, so nothing binds agents here"
+    hint = "The user can opt in with `interlock init`."
 
 
-class NoSuchDirectory(Refusal, frozen=True):
+class NoSuchDirectory(TextRefusal, frozen=True):
     path: str
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "invalid_arguments",
-            f"There is no directory `{self.path}`",
-            "Give the absolute path of the project's directory, or leave it out.",
-        )
+    code = "invalid_arguments"
+    error = "There is no directory `{path}`"
+    hint = "Give the absolute path of the project's directory, or leave it out."
 
 
 class NoProject(WordedRefusal, frozen=True):
@@ -353,32 +325,28 @@ class NotesConfigUnreadable(Refusal, frozen=True):
         return Explanation("settings_broken", self.reason, hint)
 
 
-class FolderOutsideProject(Refusal, frozen=True):
+class FolderOutsideProject(TextRefusal, frozen=True):
     """The notes folder is not in the project, or is a symbolic link or behind one."""
 
     folder: str
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "no_project",
-            f"The notes folder `{self.folder}` is not in the project, or is a link or behind one",
-            "Make it a directory of the project. Only the user can put notes elsewhere: in"
-            " config.toml of the data home, under [notes.folders], the project's directory = the"
-            " folder.",
-        )
+    code = "no_project"
+    error = "The notes folder `{folder}` is not in the project, or is a link or behind one"
+    hint = (
+        "Make it a directory of the project. Only the user can put notes elsewhere: in"
+        " config.toml of the data home, under [notes.folders], the project's directory = the"
+        " folder."
+    )
 
 
-class FolderNotTrusted(Refusal, frozen=True):
+class FolderNotTrusted(TextRefusal, frozen=True):
     """The project's config names its own notes folder, and the user has not trusted that."""
 
     folder: str
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "not_allowed",
-            f"The project's config puts its notes into `{self.folder}`, which nobody trusts",
-            "The user looks at .interlock/config.toml and runs `interlock trust`.",
-        )
+    code = "not_allowed"
+    error = "The project's config puts its notes into `{folder}`, which nobody trusts"
+    hint = "The user looks at .interlock/config.toml and runs `interlock trust`."
 
 
 _AmbiguousCode: TypeAlias = Literal["unknown_session", "unknown_run", "unknown_approval"]

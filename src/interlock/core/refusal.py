@@ -1,8 +1,10 @@
 """The refusal: an answer of the domain that says no."""
 
+from typing import ClassVar
+
 import msgspec
 
-from interlock.core.explanation import Explanation
+from interlock.core.explanation import Code, Explanation
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -10,3 +12,15 @@ class Refusal(msgspec.Struct, frozen=True):
 
     def explain(self) -> Explanation:
         raise NotImplementedError
+
+
+class TextRefusal(Refusal, frozen=True):
+    """A refusal that is always explained by the same text, in which `{field}` is that field."""
+
+    code: ClassVar[Code]
+    error: ClassVar[str]
+    hint: ClassVar[str]
+
+    def explain(self) -> Explanation:
+        fields = msgspec.structs.asdict(self)
+        return Explanation(self.code, self.error.format_map(fields), self.hint.format_map(fields))

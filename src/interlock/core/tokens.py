@@ -18,7 +18,7 @@ import msgspec
 from interlock.core import bech32m, ids
 from interlock.core.explanation import Explanation
 from interlock.core.ids import AttemptId, NodeId
-from interlock.core.refusal import Refusal
+from interlock.core.refusal import Refusal, TextRefusal
 
 PREFIX = "ct"
 LENGTH = 24
@@ -53,51 +53,41 @@ class MangledToken(Refusal, frozen=True):
         return Explanation("token_mangled", error, _USE_NEWEST_TOKEN)
 
 
-class ForeignStoreToken(Refusal, frozen=True):
+class ForeignStoreToken(TextRefusal, frozen=True):
     """A token signed with a key that this store never had."""
 
     key_id: int
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "token_other_store",
-            "The token was made by another Interlock store",
-            "Check that INTERLOCK_HOME is the one the token came from, or start again"
-            " with `start_workflow`.",
-        )
+    code = "token_other_store"
+    error = "The token was made by another Interlock store"
+    hint = (
+        "Check that INTERLOCK_HOME is the one the token came from, or start again"
+        " with `start_workflow`."
+    )
 
 
-class RevokedKey(Refusal, frozen=True):
+class RevokedKey(TextRefusal, frozen=True):
     key_id: int
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "token_revoked",
-            "The key that signed this token was revoked",
-            "`resume_session` gives a new token for the same work.",
-        )
+    code = "token_revoked"
+    error = "The key that signed this token was revoked"
+    hint = "`resume_session` gives a new token for the same work."
 
 
-class UnknownTokenVersion(Refusal, frozen=True):
+class UnknownTokenVersion(TextRefusal, frozen=True):
     version: int
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "token_unknown_version",
-            f"The token is of version {self.version}, which this Interlock does not know",
-            "A newer Interlock made it: upgrade this one.",
-        )
+    code = "token_unknown_version"
+    error = "The token is of version {version}, which this Interlock does not know"
+    hint = "A newer Interlock made it: upgrade this one."
 
 
-class ForgedToken(Refusal, frozen=True):
+class ForgedToken(TextRefusal, frozen=True):
     """A well-formed token with the id of one of our keys, but not signed by it."""
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "token_forged",
-            "The token is well-formed but was not signed by this store",
-            _USE_NEWEST_TOKEN,
-        )
+    code = "token_forged"
+    error = "The token is well-formed but was not signed by this store"
+    hint = _USE_NEWEST_TOKEN
 
 
 TokenFault: TypeAlias = (

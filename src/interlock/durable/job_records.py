@@ -13,7 +13,7 @@ import msgspec
 from interlock.app.context import App
 from interlock.core.canonical import Json
 from interlock.core.explanation import Explanation
-from interlock.core.refusal import Refusal
+from interlock.core.refusal import Refusal, TextRefusal
 from interlock.core.session.announcements import Announcement
 from interlock.durable import catalogue
 from interlock.durable.job import JobContext
@@ -80,17 +80,14 @@ class NoSuchJob(Refusal, frozen=True):
         )
 
 
-class JobNotInState(Refusal, frozen=True):
+class JobNotInState(TextRefusal, frozen=True):
     job: str
     state: JobState
     verb: str
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "not_allowed",
-            f"Job `{self.job}` cannot be {self.verb}: it is {self.state}",
-            f"`interlock jobs show {self.job}` shows what it did.",
-        )
+    code = "not_allowed"
+    error = "Job `{job}` cannot be {verb}: it is {state}"
+    hint = "`interlock jobs show {job}` shows what it did."
 
 
 def list_jobs(app: App, *, limit: int = LISTED_MAX) -> list[JobRecord]:

@@ -20,7 +20,7 @@ from interlock.core.protocol.gated_session import (
     SessionNotAttended,
 )
 from interlock.core.protocol.specialists import normalise_agent, unknown_agent_warning
-from interlock.core.refusal import Refusal
+from interlock.core.refusal import Refusal, TextRefusal
 from interlock.core.session.delegation_events import (
     AgentStatus,
     DecisionType,
@@ -92,15 +92,12 @@ class DecisionArguments(msgspec.Struct, frozen=True, rename="camel"):
     workspace_path: str | None = None
 
 
-class UnknownVerdict(Refusal, frozen=True):
+class UnknownVerdict(TextRefusal, frozen=True):
     word: str
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "invalid_arguments",
-            f"`{self.word}` is no verdict",
-            "Say approve, conditional, needs_revision or reject.",
-        )
+    code = "invalid_arguments"
+    error = "`{word}` is no verdict"
+    hint = "Say approve, conditional, needs_revision or reject."
 
 
 class DecisionIncomplete(Refusal, frozen=True):

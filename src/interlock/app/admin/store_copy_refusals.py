@@ -4,61 +4,53 @@ from typing import TypeAlias
 
 from interlock.core.explanation import Explanation
 from interlock.core.ids import SessionId
-from interlock.core.refusal import Refusal
+from interlock.core.refusal import Refusal, TextRefusal
 
 _SHOWN_MAX = 10
 
 
-class NoTarget(Refusal, frozen=True):
+class NoTarget(TextRefusal, frozen=True):
     """The name of the target is empty, like a variable that is not set."""
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "invalid_arguments",
-            "No target is named",
-            "Nothing was copied. Give a URL that begins with postgresql://, or a directory; is"
-            " a variable empty?",
-        )
+    code = "invalid_arguments"
+    error = "No target is named"
+    hint = (
+        "Nothing was copied. Give a URL that begins with postgresql://, or a directory; is"
+        " a variable empty?"
+    )
 
 
-class TargetNotEmpty(Refusal, frozen=True):
+class TargetNotEmpty(TextRefusal, frozen=True):
     """The target is a directory with something else in it."""
 
     directory: str
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "target_not_empty",
-            f"`{self.directory}` holds something else than an Interlock store",
-            "Nothing was copied. Name a new or an empty directory, or one with a store.",
-        )
+    code = "target_not_empty"
+    error = "`{directory}` holds something else than an Interlock store"
+    hint = "Nothing was copied. Name a new or an empty directory, or one with a store."
 
 
-class SameStore(Refusal, frozen=True):
+class SameStore(TextRefusal, frozen=True):
     store_label: str
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "same_store",
-            f"`{self.store_label}` is the store in use",
-            "Name another database or directory.",
-        )
+    code = "same_store"
+    error = "`{store_label}` is the store in use"
+    hint = "Name another database or directory."
 
 
-class ForeignSession(Refusal, frozen=True):
+class ForeignSession(TextRefusal, frozen=True):
     """The target has a session that did not come from the source."""
 
     target: str
     session: str
     reason: str
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "target_not_empty",
-            f"`{self.target}` holds sessions of its own: `{self.session}` {self.reason}",
-            "Nothing was copied. Name an empty database or directory; in a database that others"
-            " use, another schema: ?options=-csearch_path%3Dname",
-        )
+    code = "target_not_empty"
+    error = "`{target}` holds sessions of its own: `{session}` {reason}"
+    hint = (
+        "Nothing was copied. Name an empty database or directory; in a database that others"
+        " use, another schema: ?options=-csearch_path%3Dname"
+    )
 
 
 class SourceDamaged(Refusal, frozen=True):

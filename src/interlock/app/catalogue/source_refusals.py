@@ -4,21 +4,20 @@ import re
 from typing import Literal, TypeAlias, assert_never
 
 from interlock.core.explanation import Explanation
-from interlock.core.refusal import Refusal
+from interlock.core.refusal import Refusal, TextRefusal
 from interlock.workspace.git.checkout import UrlFault
 
 
-class SourceNameTaken(Refusal, frozen=True):
+class SourceNameTaken(TextRefusal, frozen=True):
     name: str
     location: str
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "source_exists",
-            f"There is a source `{self.name}` already: {self.location}",
-            f"Call this one otherwise with `--name`, or free the name with"
-            f" `interlock sources remove {self.name}`.",
-        )
+    code = "source_exists"
+    error = "There is a source `{name}` already: {location}"
+    hint = (
+        "Call this one otherwise with `--name`, or free the name with"
+        " `interlock sources remove {name}`."
+    )
 
 
 class NameUnusable(Refusal, frozen=True):

@@ -4,7 +4,7 @@ from interlock.core.explanation import Explanation
 from interlock.core.notes.fts_query import label, one_line
 from interlock.core.notes.operations import ArgumentName, EditOperation, operations_taking
 from interlock.core.notes.wording import TOOL_WORDING, WordedRefusal, Wording
-from interlock.core.refusal import Refusal
+from interlock.core.refusal import Refusal, TextRefusal
 
 
 class NoSuchNote(Refusal, frozen=True):
@@ -55,17 +55,14 @@ class NoteExists(WordedRefusal, frozen=True):
         )
 
 
-class NotePathTaken(Refusal, frozen=True):
+class NotePathTaken(TextRefusal, frozen=True):
     """A note exists at the path to which another was to be moved."""
 
     path: str
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "note_exists",
-            f"`{self.path}` is there already, and nothing was moved",
-            "Choose another path.",
-        )
+    code = "note_exists"
+    error = "`{path}` is there already, and nothing was moved"
+    hint = "Choose another path."
 
 
 class SimilarNoteExists(WordedRefusal, frozen=True):
@@ -122,29 +119,23 @@ class VersionRequired(WordedRefusal, frozen=True):
         )
 
 
-class BadNoteName(Refusal, frozen=True):
+class BadNoteName(TextRefusal, frozen=True):
     name: str
     reason: str
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "note_refused",
-            f"`{self.name}` cannot be a note: {self.reason}",
-            "Choose a path below the notes folder, such as `decisions/use-sqlite.md`.",
-        )
+    code = "note_refused"
+    error = "`{name}` cannot be a note: {reason}"
+    hint = "Choose a path below the notes folder, such as `decisions/use-sqlite.md`."
 
 
-class PublishPathTaken(Refusal, frozen=True):
+class PublishPathTaken(TextRefusal, frozen=True):
     """Somebody's own note has the path at which Interlock would publish a page."""
 
     path: str
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "note_exists",
-            f"`{self.path}` is somebody's own note, and was left alone",
-            "Give that note another name; its place is where sessions are published.",
-        )
+    code = "note_exists"
+    error = "`{path}` is somebody's own note, and was left alone"
+    hint = "Give that note another name; its place is where sessions are published."
 
 
 class NoteNotWritten(Refusal, frozen=True):
@@ -171,33 +162,27 @@ class FrontmatterUnreadable(Refusal, frozen=True):
         )
 
 
-class HandoffFileUnusable(Refusal, frozen=True):
+class HandoffFileUnusable(TextRefusal, frozen=True):
     """The hand-off file that was named cannot be migrated."""
 
     path: str
     reason: str
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "invalid_arguments",
-            f"`{self.path}` cannot be taken over: {self.reason}",
-            "Name the hand-off file of the project, such as `HANDOFF.md`.",
-        )
+    code = "invalid_arguments"
+    error = "`{path}` cannot be taken over: {reason}"
+    hint = "Name the hand-off file of the project, such as `HANDOFF.md`."
 
 
-class TooManyFilterValues(Refusal, frozen=True):
+class TooManyFilterValues(TextRefusal, frozen=True):
     """A search names more types, statuses or tags than one search may."""
 
     filter_name: str
     count: int
     maximum: int
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "invalid_arguments",
-            f"{self.count} {self.filter_name} are more than can be looked for at once",
-            f"Name at most {self.maximum}.",
-        )
+    code = "invalid_arguments"
+    error = "{count} {filter_name} are more than can be looked for at once"
+    hint = "Name at most {maximum}."
 
 
 class EmptyEdit(WordedRefusal, frozen=True):

@@ -15,7 +15,7 @@ from interlock.core import ids
 from interlock.core.canonical import Json
 from interlock.core.explanation import Explanation
 from interlock.core.ids import SessionId
-from interlock.core.refusal import Refusal
+from interlock.core.refusal import Refusal, TextRefusal
 from interlock.core.triggers.admission import (
     AdmittedWork,
     IgnoredOccasion,
@@ -41,16 +41,15 @@ class TrialOutcome(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
     deliver: tuple[str, ...] = ()
 
 
-class OccasionMissing(Refusal, frozen=True):
+class OccasionMissing(TextRefusal, frozen=True):
     trigger: str
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "invalid_arguments",
-            f"The trigger `{self.trigger}` needs an occasion",
-            "Give it one: `--payload FILE` with what a webhook would send, or `--request NUMBER` of"
-            " a request on the forge.",
-        )
+    code = "invalid_arguments"
+    error = "The trigger `{trigger}` needs an occasion"
+    hint = (
+        "Give it one: `--payload FILE` with what a webhook would send, or `--request NUMBER` of"
+        " a request on the forge."
+    )
 
 
 class ForgeUnusable(Refusal, frozen=True):

@@ -19,10 +19,9 @@ from interlock.app.unattended.driver_settings import driver_settings
 from interlock.app.unattended.other_repositories import RepositoryRefused, settle_repositories
 from interlock.core import ids
 from interlock.core.canonical import Json
-from interlock.core.explanation import Explanation
 from interlock.core.git_names import is_commit
 from interlock.core.ids import SessionId, WorkflowId
-from interlock.core.refusal import Refusal
+from interlock.core.refusal import TextRefusal
 from interlock.core.session import unattended_control as control
 from interlock.core.session.head import Head
 from interlock.core.session.plan import Plan, Stream
@@ -51,27 +50,25 @@ UNSETTLED_MAX = 10_000
 STEER_BYTES = 6
 
 
-class NoRepository(Refusal, frozen=True):
+class NoRepository(TextRefusal, frozen=True):
     directory: str
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "no_project",
-            f"`{self.directory}` is not in a git repository with a commit",
-            "Unattended work is done in a worktree of its own, so that yours stays as it is. Make"
-            " one: `git init && git add . && git commit`.",
-        )
+    code = "no_project"
+    error = "`{directory}` is not in a git repository with a commit"
+    hint = (
+        "Unattended work is done in a worktree of its own, so that yours stays as it is. Make"
+        " one: `git init && git add . && git commit`."
+    )
 
 
-class NoModel(Refusal, frozen=True):
-    def explain(self) -> Explanation:
-        return Explanation(
-            "not_possible_now",
-            "No model is chosen for unattended work",
-            'Name one with `--model anthropic:MODEL`, or set `model = "anthropic:MODEL"` under'
-            " `[driver]` in config.toml of the data home. With Claude Code instead of a model:"
-            " `--runner claude-code`.",
-        )
+class NoModel(TextRefusal, frozen=True):
+    code = "not_possible_now"
+    error = "No model is chosen for unattended work"
+    hint = (
+        'Name one with `--model anthropic:MODEL`, or set `model = "anthropic:MODEL"` under'
+        " `[driver]` in config.toml of the data home. With Claude Code instead of a model:"
+        " `--runner claude-code`."
+    )
 
 
 class OrderRequest(msgspec.Struct, frozen=True):
@@ -95,15 +92,12 @@ class OrderRequest(msgspec.Struct, frozen=True):
     """Others that the work is about."""
 
 
-class AlreadyOrdered(Refusal, frozen=True):
+class AlreadyOrdered(TextRefusal, frozen=True):
     session: SessionId
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "not_possible_now",
-            f"This was ordered before, as session `{self.session}`",
-            f"`interlock session show {self.session}` shows what came of it.",
-        )
+    code = "not_possible_now"
+    error = "This was ordered before, as session `{session}`"
+    hint = "`interlock session show {session}` shows what came of it."
 
 
 class OrderedWork(msgspec.Struct, frozen=True, rename="camel"):

@@ -4,7 +4,7 @@ import msgspec
 
 from interlock.core.coordination.records import IdentityEnd, WorkStatus
 from interlock.core.explanation import Explanation
-from interlock.core.refusal import Refusal
+from interlock.core.refusal import Refusal, TextRefusal
 
 _ROUNDING_SECONDS = 30
 _SHORT_SECONDS, _LONG_SECONDS = 120, 7_200  # until then in seconds, then in minutes
@@ -149,15 +149,12 @@ class WorkRefused(Refusal, frozen=True):
         return Explanation("invalid_arguments", self.reason, self.hint)
 
 
-class UnknownProject(Refusal, frozen=True):
+class UnknownProject(TextRefusal, frozen=True):
     project: str
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "unknown_project",
-            f"Nothing is recorded of a project `{self.project}`",
-            "The board lists the projects in which agents have registered.",
-        )
+    code = "unknown_project"
+    error = "Nothing is recorded of a project `{project}`"
+    hint = "The board lists the projects in which agents have registered."
 
 
 class UnknownIdentity(Refusal, frozen=True):
@@ -218,32 +215,28 @@ class AlreadyOver(Refusal, frozen=True):
         )
 
 
-class SnapshotFailed(Refusal, frozen=True):
+class SnapshotFailed(TextRefusal, frozen=True):
     """There is uncommitted work that could not be saved before a take-over."""
 
     identity: str
     worktree: str
     reason: str
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "needs_answer",
-            f"`{self.worktree}` has uncommitted work that could not be saved: {self.reason}",
-            f"Look at it first. `interlock takeover {self.identity} --without-snapshot` goes on"
-            " without saving it; nothing in the worktree is changed by that.",
-        )
+    code = "needs_answer"
+    error = "`{worktree}` has uncommitted work that could not be saved: {reason}"
+    hint = (
+        "Look at it first. `interlock takeover {identity} --without-snapshot` goes on"
+        " without saving it; nothing in the worktree is changed by that."
+    )
 
 
-class PatternRefused(Refusal, frozen=True):
+class PatternRefused(TextRefusal, frozen=True):
     pattern: str
     reason: str
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "invalid_arguments",
-            f"`{self.pattern}` cannot be reserved: {self.reason}",
-            "Name paths of the project: `src/api/**`, `docs/guide.md`, `src/*.py`.",
-        )
+    code = "invalid_arguments"
+    error = "`{pattern}` cannot be reserved: {reason}"
+    hint = "Name paths of the project: `src/api/**`, `docs/guide.md`, `src/*.py`."
 
 
 class NothingReserved(Refusal, frozen=True):
@@ -267,12 +260,9 @@ class MessageRefused(Refusal, frozen=True):
         return Explanation("invalid_arguments", self.reason, self.hint)
 
 
-class UnknownMessage(Refusal, frozen=True):
+class UnknownMessage(TextRefusal, frozen=True):
     message: str
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "unknown_message",
-            f"There is no message `{self.message}` in this inbox",
-            "`inbox` (`interlock mail inbox`) shows their ids.",
-        )
+    code = "unknown_message"
+    error = "There is no message `{message}` in this inbox"
+    hint = "`inbox` (`interlock mail inbox`) shows their ids."

@@ -4,7 +4,7 @@ from typing import TypeAlias
 
 from interlock.core.explanation import Explanation
 from interlock.core.protocol.gated_session import SessionEnded
-from interlock.core.refusal import Refusal
+from interlock.core.refusal import Refusal, TextRefusal
 
 TEXT_CHARS_MAX = 50_000  # of all that one call records; more belongs into files
 
@@ -31,15 +31,12 @@ class DecisionUnknown(Refusal, frozen=True):
         return Explanation("unknown_decision", f"No decision `{self.named}`", hint)
 
 
-class RequestIdReused(Refusal, frozen=True):
+class RequestIdReused(TextRefusal, frozen=True):
     request_id: str
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "request_reused",
-            f"The requestId `{self.request_id}` was used for something else",
-            "Take another one, or none.",
-        )
+    code = "request_reused"
+    error = "The requestId `{request_id}` was used for something else"
+    hint = "Take another one, or none."
 
 
 class InvalidDelegation(Refusal, frozen=True):

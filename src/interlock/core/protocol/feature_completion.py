@@ -15,7 +15,7 @@ from interlock.core.protocol.delegation_plan import events_with_reviews, plan_ev
 from interlock.core.protocol.delegation_refusals import InvalidDelegation, RequestIdReused
 from interlock.core.protocol.gated_session import SessionEnded
 from interlock.core.protocol.specialists import is_agent_name
-from interlock.core.refusal import Refusal
+from interlock.core.refusal import Refusal, TextRefusal
 from interlock.core.session.delegation_events import AgentCompleted, AgentInvoked
 from interlock.core.session.events import GapRecorded, SessionEvent
 from interlock.core.session.feature_review import FeatureReview
@@ -43,13 +43,10 @@ class FeatureCompletionRequest(msgspec.Struct, frozen=True):
     request_id: str | None = None
 
 
-class FeatureNotNamed(Refusal, frozen=True):
-    def explain(self) -> Explanation:
-        return Explanation(
-            "invalid_arguments",
-            "The session is about no feature, and none is named",
-            "Name the one that is complete as `feature`.",
-        )
+class FeatureNotNamed(TextRefusal, frozen=True):
+    code = "invalid_arguments"
+    error = "The session is about no feature, and none is named"
+    hint = "Name the one that is complete as `feature`."
 
 
 class FeatureHasOpenWork(Refusal, frozen=True):

@@ -8,7 +8,7 @@ import msgspec
 from interlock.core import canonical
 from interlock.core.explanation import Explanation
 from interlock.core.gate.state import Mode, ModeObjection, Policy, mode_change_objection
-from interlock.core.refusal import Refusal
+from interlock.core.refusal import Refusal, TextRefusal
 from interlock.core.session.events import (
     HostBound,
     ModeChanged,
@@ -42,28 +42,22 @@ class ChangeNotAllowed(Refusal, frozen=True):
         return Explanation("not_allowed", error, self.remedy)
 
 
-class SessionNotAttended(Refusal, frozen=True):
+class SessionNotAttended(TextRefusal, frozen=True):
     """No gate watches over this session."""
 
     session: str
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "unknown_session",
-            f"No gate watches over session `{self.session}`",
-            "`interlock session start` begins one that has a gate.",
-        )
+    code = "unknown_session"
+    error = "No gate watches over session `{session}`"
+    hint = "`interlock session start` begins one that has a gate."
 
 
-class SessionEnded(Refusal, frozen=True):
+class SessionEnded(TextRefusal, frozen=True):
     session: str
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "unknown_session",
-            f"Session `{self.session}` has ended",
-            "`interlock session start` begins another one.",
-        )
+    code = "unknown_session"
+    error = "Session `{session}` has ended"
+    hint = "`interlock session start` begins another one."
 
 
 AttendanceRefusal: TypeAlias = ChangeNotAllowed | SessionNotAttended | SessionEnded

@@ -4,60 +4,50 @@ from typing import TypeAlias
 
 from interlock.core.explanation import Explanation
 from interlock.core.ids import ApprovalId, RunId, SessionId
-from interlock.core.refusal import Refusal
+from interlock.core.refusal import Refusal, TextRefusal
 from interlock.core.workflow.examples import NOTES_BLANK
 
 
-class NoPendingStep(Refusal, frozen=True):
+class NoPendingStep(TextRefusal, frozen=True):
     """The run is complete at this node: there is no step to hand in."""
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "nothing_pending",
-            "The workflow is complete at this point: no step is pending",
-            "Nothing to hand in. Start another workflow with `start_workflow`.",
-        )
+    code = "nothing_pending"
+    error = "The workflow is complete at this point: no step is pending"
+    hint = "Nothing to hand in. Start another workflow with `start_workflow`."
 
 
-class RunWaitsForUser(Refusal, frozen=True):
+class RunWaitsForUser(TextRefusal, frozen=True):
     """Too many attempts in a row were blocked; the user must let the run go on."""
 
     run: RunId
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "run_waits",
-            f"Too many attempts were not accepted: run `{self.run}` waits for the user",
-            f"Tell the user, who can let it go on with `interlock run unblock {self.run}`.",
-        )
+    code = "run_waits"
+    error = "Too many attempts were not accepted: run `{run}` waits for the user"
+    hint = "Tell the user, who can let it go on with `interlock run unblock {run}`."
 
 
-class RunGivenUp(Refusal, frozen=True):
+class RunGivenUp(TextRefusal, frozen=True):
     """The run was abandoned, or its unattended work was cancelled."""
 
     run: RunId
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "run_abandoned",
-            f"Run `{self.run}` was abandoned, so it accepts no more output",
-            "Do not go on with it. `resume_session` shows the work that is open; if there is none,"
-            " ask the user what to do next.",
-        )
+    code = "run_abandoned"
+    error = "Run `{run}` was abandoned, so it accepts no more output"
+    hint = (
+        "Do not go on with it. `resume_session` shows the work that is open; if there is none,"
+        " ask the user what to do next."
+    )
 
 
-class SessionUnattended(Refusal, frozen=True):
+class SessionUnattended(TextRefusal, frozen=True):
     """A session of unattended work has one run, which its driver begins."""
 
     session: SessionId
     status: str
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "not_possible_now",
-            f"`{self.session}` is unattended work ({self.status}), so it takes no other run",
-            "Start the workflow without `sessionId`: it then gets a session of its own.",
-        )
+    code = "not_possible_now"
+    error = "`{session}` is unattended work ({status}), so it takes no other run"
+    hint = "Start the workflow without `sessionId`: it then gets a session of its own."
 
 
 class NotesNotWritten(Refusal, frozen=True):
@@ -71,30 +61,26 @@ class NotesNotWritten(Refusal, frozen=True):
         )
 
 
-class NotesTooLong(Refusal, frozen=True):
+class NotesTooLong(TextRefusal, frozen=True):
     size: int
     size_max: int
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "notes_too_long",
-            f"The notes have {self.size} bytes; a step takes {self.size_max}",
-            "Shorten them: what was done, found and decided. Large results belong in files.",
-        )
+    code = "notes_too_long"
+    error = "The notes have {size} bytes; a step takes {size_max}"
+    hint = "Shorten them: what was done, found and decided. Large results belong in files."
 
 
-class ApprovalPending(Refusal, frozen=True):
+class ApprovalPending(TextRefusal, frozen=True):
     """No step is pending: the run waits for an approval, or has gone on after one."""
 
     approval: ApprovalId
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "approval_pending",
-            f"No step is pending here: approval `{self.approval}` comes before the next one",
-            "Ask again with the same token and without output: that shows whether it was"
-            " answered, and where the run goes on.",
-        )
+    code = "approval_pending"
+    error = "No step is pending here: approval `{approval}` comes before the next one"
+    hint = (
+        "Ask again with the same token and without output: that shows whether it was"
+        " answered, and where the run goes on."
+    )
 
 
 class RunCannotBegin(Refusal, frozen=True):
@@ -133,18 +119,15 @@ class ContextUnset(Refusal, frozen=True):
         )
 
 
-class InputRefused(Refusal, frozen=True):
+class InputRefused(TextRefusal, frozen=True):
     """A part of what was sent (a goal, a context, an artifact) cannot be accepted."""
 
     pointer: str
     reason: str
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "invalid_arguments",
-            f"`{self.pointer}` cannot be taken: {self.reason}",
-            "Change or leave out that part and send the call again.",
-        )
+    code = "invalid_arguments"
+    error = "`{pointer}` cannot be taken: {reason}"
+    hint = "Change or leave out that part and send the call again."
 
 
 RunRefusal: TypeAlias = (

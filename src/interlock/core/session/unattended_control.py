@@ -8,7 +8,7 @@ import msgspec
 
 from interlock.core.explanation import Explanation
 from interlock.core.ids import SessionId
-from interlock.core.refusal import Refusal
+from interlock.core.refusal import Refusal, TextRefusal
 from interlock.core.session.approval_events import SessionApprovalResolved
 from interlock.core.session.delivery_control import draft_request
 from interlock.core.session.events import RunAbandoned, SessionCreated
@@ -33,29 +33,27 @@ DELIVERY_GIVEN_UP_MS = 10 * 60_000
 STEERS_MAX = 20  # that wait: somebody who writes more is not heard anyway
 
 
-class NotUnattended(Refusal, frozen=True):
+class NotUnattended(TextRefusal, frozen=True):
     session: SessionId
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "not_unattended",
-            f"Nothing works unattended in session `{self.session}`",
-            "`interlock driver status` lists what does. To remove a session with all that only it"
-            f" holds: `POST /api/v2/sessions/{self.session}/delete`.",
-        )
+    code = "not_unattended"
+    error = "Nothing works unattended in session `{session}`"
+    hint = (
+        "`interlock driver status` lists what does. To remove a session with all that only it"
+        " holds: `POST /api/v2/sessions/{session}/delete`."
+    )
 
 
-class UnattendedOver(Refusal, frozen=True):
+class UnattendedOver(TextRefusal, frozen=True):
     session: SessionId
     outcome: str
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "unattended_over",
-            f"The unattended work of session `{self.session}` is over ({self.outcome})",
-            f"`interlock session show {self.session}` shows what came of it. Start another run with"
-            " `interlock run start WORKFLOW --goal … --driver`.",
-        )
+    code = "unattended_over"
+    error = "The unattended work of session `{session}` is over ({outcome})"
+    hint = (
+        "`interlock session show {session}` shows what came of it. Start another run with"
+        " `interlock run start WORKFLOW --goal … --driver`."
+    )
 
 
 class ControlNotPossible(Refusal, frozen=True):

@@ -16,8 +16,7 @@ import msgspec
 
 from interlock.core.coordination.beads_json import beads_status, from_beads_json
 from interlock.core.coordination.records import WorkItem, WorkStatus
-from interlock.core.explanation import Explanation
-from interlock.core.refusal import Refusal
+from interlock.core.refusal import TextRefusal
 from interlock.workspace.outside.quotation import quote
 
 COMMAND_SECONDS = 2.0
@@ -31,18 +30,15 @@ class BeadsFailed(Exception):
     """`bd` did not do what it was asked for. The message is a sentence that says why."""
 
 
-class BeadHeld(Refusal, frozen=True):
+class BeadHeld(TextRefusal, frozen=True):
     """Somebody else has claimed the item in the Beads tracker."""
 
     item: str
     holder: str
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "work_held",
-            f"`{self.item}` is already claimed by {self.holder}",
-            "Take another one: `work_items` with `ready` lists what is free.",
-        )
+    code = "work_held"
+    error = "`{item}` is already claimed by {holder}"
+    hint = "Take another one: `work_items` with `ready` lists what is free."
 
 
 class BeadsTracker(msgspec.Struct, frozen=True):
