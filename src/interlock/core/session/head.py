@@ -8,9 +8,7 @@ from interlock.core.gate.state import Mode
 from interlock.core.ids import RunId
 from interlock.core.session.approval_events import (
     OpenApproval,
-    SessionApprovalRequested,
-    SessionApprovalResolved,
-    SessionApprovalUsed,
+    SessionApprovalEvent,
     open_approvals_after,
 )
 from interlock.core.session.delegation_events import (
@@ -21,12 +19,7 @@ from interlock.core.session.delegation_events import (
     HandoffPassedOn,
     HandoffReceived,
 )
-from interlock.core.session.delivery_events import (
-    DeliveryEnded,
-    DeliveryRecorded,
-    DeliveryRequested,
-    apply_delivery,
-)
+from interlock.core.session.delivery_events import DeliveryEvent, apply_delivery
 from interlock.core.session.events import (
     DEPARTED,
     Envelope,
@@ -52,14 +45,7 @@ from interlock.core.session.review_events import (
     FeatureReviewRequested,
     ReviewEvent,
 )
-from interlock.core.session.unattended_events import (
-    UnattendedControlled,
-    UnattendedLimitsRaised,
-    UnattendedMoved,
-    UnattendedRequested,
-    UnattendedSteered,
-    apply_unattended,
-)
+from interlock.core.session.unattended_events import UnattendedEvent, apply_unattended
 from interlock.core.unattended.order import UnattendedState
 
 
@@ -135,6 +121,13 @@ def apply_event(head: Head | None, envelope: Envelope) -> Head:
     assert head is not None, "a session begins with its creation"
     change = msgspec.structs.replace
     head = change(head, updated_ms=envelope.at_ms)
+    if isinstance(event, SessionApprovalEvent):
+        return change(head, approvals=open_approvals_after(head.approvals, event, envelope.at_ms))
+    if isinstance(event, UnattendedEvent):
+        return change(head, unattended=apply_unattended(head.unattended, event, envelope.at_ms))
+    if isinstance(event, DeliveryEvent):
+        assert head.unattended is not None, "only unattended work is delivered"
+        return change(head, unattended=apply_delivery(head.unattended, event, envelope.at_ms))
     match event:
         case ObservationRecorded():
             return change(head, git_branch=event.git_branch, git_head=event.git_head)
@@ -154,20 +147,6 @@ def apply_event(head: Head | None, envelope: Envelope) -> Head:
                 ended_by=event.job if isinstance(event, SessionCompleted) else "",
             )
             return change(head, attended=attended)
-        case SessionApprovalRequested() | SessionApprovalResolved() | SessionApprovalUsed():
-            approvals = open_approvals_after(head.approvals, event, envelope.at_ms)
-            return change(head, approvals=approvals)
-        case (
-            UnattendedRequested()
-            | UnattendedControlled()
-            | UnattendedSteered()
-            | UnattendedLimitsRaised()
-            | UnattendedMoved()
-        ):
-            return change(head, unattended=apply_unattended(head.unattended, event, envelope.at_ms))
-        case DeliveryRequested() | DeliveryRecorded() | DeliveryEnded():
-            assert head.unattended is not None, "only unattended work is delivered"
-            return change(head, unattended=apply_delivery(head.unattended, event, envelope.at_ms))
         case (
             AgentInvoked()
             | DecisionRecorded()

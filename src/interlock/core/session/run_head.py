@@ -6,25 +6,6 @@ import msgspec
 
 from interlock.core.ids import ApprovalId, GapId, NodeId, RunId, WorkflowHash, WorkflowId
 from interlock.core.preferences import Preferences
-from interlock.core.session.approval_events import (
-    SessionApprovalRequested,
-    SessionApprovalResolved,
-    SessionApprovalUsed,
-)
-from interlock.core.session.delegation_events import (
-    AgentCompleted,
-    AgentInvoked,
-    DecisionJudged,
-    DecisionRecorded,
-    HandoffPassedOn,
-    HandoffReceived,
-    HistoryCompacted,
-)
-from interlock.core.session.delivery_events import (
-    DeliveryEnded,
-    DeliveryRecorded,
-    DeliveryRequested,
-)
 from interlock.core.session.events import (
     AdvanceRecorded,
     ApprovalRequested,
@@ -37,41 +18,20 @@ from interlock.core.session.events import (
     EvidenceRecorded,
     GapRecorded,
     GapResolved,
-    HostBound,
-    ModeChanged,
     NodeCreated,
     NodeKind,
-    NoteWritten,
     ObservationRecorded,
     OutputAppended,
     PreferencesChanged,
-    ProtocolStarted,
     RunAbandoned,
     RunCompleted,
+    RunEvent,
     RunStarted,
     RunUnblocked,
-    SessionArchived,
-    SessionCreated,
-    StatusChanged,
     TraceAppended,
     ValidationPerformed,
-    WorkChanged,
 )
 from interlock.core.session.past import presumed_past
-from interlock.core.session.protocol_events import (
-    ProtocolEnded,
-    ProtocolEndRefused,
-    ProtocolEndRequested,
-    SessionCompleted,
-)
-from interlock.core.session.review_events import FeatureReviewed, FeatureReviewRequested
-from interlock.core.session.unattended_events import (
-    UnattendedControlled,
-    UnattendedLimitsRaised,
-    UnattendedMoved,
-    UnattendedRequested,
-    UnattendedSteered,
-)
 
 RECAP_CHARS_MAX = 800  # what resume searches and shows; the whole notes are in the events
 BLOCKED_IN_ROW_MAX = 10  # after so many blocked attempts the run waits for the user
@@ -167,6 +127,8 @@ def apply_run_event(run: RunHead, envelope: Envelope) -> RunHead:
     """The head after one more event of the run, which has been started."""
     change, event = msgspec.structs.replace, envelope.event
     run = change(run, updated_ms=envelope.at_ms)
+    if not isinstance(event, RunEvent | ObservationRecorded):
+        return run  # it is about the session
     match event:
         case ObservationRecorded():
             return change(run, git_branch=event.git_branch, git_head=event.git_head)
@@ -179,28 +141,6 @@ def apply_run_event(run: RunHead, envelope: Envelope) -> RunHead:
         case AdvanceRecorded() | ContextSet() | DivergenceRecorded() | TraceAppended():
             return run
         case AssessmentRecorded() | ValidationPerformed() | RunStarted():
-            return run
-        case SessionCreated() | SessionArchived() | HostBound() | ModeChanged() | WorkChanged():
-            return run
-        case ProtocolStarted() | StatusChanged() | NoteWritten():
-            return run
-        case AgentInvoked() | AgentCompleted() | DecisionRecorded() | DecisionJudged():
-            return run
-        case HistoryCompacted() | FeatureReviewRequested() | FeatureReviewed():
-            return run
-        case ProtocolEndRequested() | ProtocolEndRefused():
-            return run
-        case ProtocolEnded() | SessionCompleted():
-            return run
-        case HandoffReceived() | HandoffPassedOn():
-            return run
-        case SessionApprovalRequested() | SessionApprovalResolved() | SessionApprovalUsed():
-            return run
-        case UnattendedRequested() | UnattendedControlled() | UnattendedSteered():
-            return run
-        case UnattendedLimitsRaised() | UnattendedMoved():
-            return run
-        case DeliveryRequested() | DeliveryRecorded() | DeliveryEnded():
             return run
         case EvidenceRecorded():
             return _with_evidence(run, event)
