@@ -9,7 +9,7 @@ from interlock.app.data_home import data_home
 from interlock.app.runs import approvals as use
 from interlock.app.runs.approvals import ApprovalAnswer
 from interlock.cli.authority import SERVED, require_person
-from interlock.cli.terminal import QUOTE_MARK, print_json, print_lines, print_text, refuse
+from interlock.cli.terminal import QUOTE_MARK, expect, print_json, print_lines, print_text
 from interlock.core.session.approve import ApprovalVerdict
 from interlock.core.views.ages import time_ago
 from interlock.core.views.status import self_attested_text
@@ -92,9 +92,9 @@ def _answer_approval(
     approval_id: str, verdict: ApprovalVerdict, shown: str, *, as_json: bool
 ) -> None:
     require_person("Answering an approval", SERVED)
-    outcome = use.answer(open_app(data_home()), approval_id, verdict, shown=shown)
-    if not isinstance(outcome, ApprovalAnswer):
-        refuse(outcome.explain(), as_json=as_json)
+    outcome = expect(
+        ApprovalAnswer, use.answer(open_app(data_home()), approval_id, verdict, shown=shown)
+    )
     if as_json:
         print_json(outcome)
         return

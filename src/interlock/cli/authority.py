@@ -6,8 +6,6 @@ by its traces. All others that are the user's want only that no agent runs them.
 
 import os
 
-import click
-
 from interlock.app.callers import agent_detection
 from interlock.app.data_home import data_home
 from interlock.cli.terminal import refuse
@@ -39,5 +37,4 @@ def evidence_against_person() -> str:
 
 
 def _refuse(error: str, hint: str) -> None:
-    as_json = bool(click.get_current_context().params.get("as_json"))
-    refuse(Explanation("not_allowed", error, hint), as_json=as_json)
+    refuse(Explanation("not_allowed", error, hint))

@@ -11,7 +11,7 @@ from interlock.app.gate import bypasses as use
 from interlock.app.gate.integrity import governed_root
 from interlock.app.refusals import ProjectNotOptedIn
 from interlock.cli.authority import require_person, require_user
-from interlock.cli.terminal import print_json, print_lines, print_table, refuse
+from interlock.cli.terminal import expect, print_json, print_lines, print_table, refuse
 from interlock.core.gate.rules import RULES, Bypass, Rule
 
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON")
@@ -37,12 +37,12 @@ def add(rule: str, reason: str, project: Path | None, days: int | None, *, as_js
     require_person("Opening a rule")
     root = governed_root(data_home(), project) if project else None
     if project and root is None:
-        refuse(ProjectNotOptedIn(str(project.absolute())).explain(), as_json=as_json)
+        refuse(ProjectNotOptedIn(str(project.absolute())).explain())
     checked_rule: Rule = next(name for name in RULES if name == rule)
     now_ms = SystemClock().now_ms()
-    added = use.add(data_home(), checked_rule, reason, root=root, days=days, at_ms=now_ms)
-    if not isinstance(added, Bypass):
-        refuse(added.explain(), as_json=as_json)
+    added = expect(
+        Bypass, use.add(data_home(), checked_rule, reason, root=root, days=days, at_ms=now_ms)
+    )
     if as_json:
         print_json(added)
         return
@@ -78,9 +78,7 @@ def list_command(*, as_json: bool) -> None:
 def remove(bypass_id: str, *, as_json: bool) -> None:
     """Close a rule again"""
     require_user("Closing a rule")
-    removed = use.remove(data_home(), bypass_id)
-    if not isinstance(removed, Bypass):
-        refuse(removed.explain(), as_json=as_json)
+    removed = expect(Bypass, use.remove(data_home(), bypass_id))
     if as_json:
         print_json(removed)
     else:

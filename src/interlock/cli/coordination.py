@@ -20,6 +20,7 @@ from interlock.cli.terminal import (
     EXIT_NEEDS_ANSWER,
     Stop,
     choose,
+    expect,
     print_json,
     print_lines,
     print_message,
@@ -61,10 +62,10 @@ def preflight_command(
 
     It registers the session. Exit code 0: go on. 4: something has to be decided. 5: halted.
     """
-    caller = find_caller(session_id, track=track, as_json=as_json)
+    caller = find_caller(session_id, track=track)
     end_departed_sessions(caller.app)
     request = PreflightRequest(paths_from_here(caller.desk, paths), items, ignore)
-    report = _run_preflight(caller, request, as_json=as_json)
+    report = _run_preflight(caller, request)
     if as_json:
         first = report.questions[:1]
         prompt = msgspec.structs.asdict(first[0]) if first else {}
@@ -79,15 +80,11 @@ def preflight_command(
         raise Stop(EXIT_NEEDS_ANSWER)
 
 
-def _run_preflight(
-    caller: CommandCaller, request: PreflightRequest, *, as_json: bool
-) -> PreflightReport:
+def _run_preflight(caller: CommandCaller, request: PreflightRequest) -> PreflightReport:
     report = preflight.run_preflight(caller.app, caller.desk, caller.who, request)
     if isinstance(report, MailServerDown):
-        refuse(report.explain(), as_json=as_json, code=EXIT_HALTED)
-    if not isinstance(report, PreflightReport):
-        refuse(report.explain(), as_json=as_json)
-    return report
+        refuse(report.explain(), code=EXIT_HALTED)
+    return expect(PreflightReport, report)
 
 
 def _ask(
@@ -100,11 +97,12 @@ def _ask(
         answer = choose(question.prompt, letters, _LETTERS[question.default])
         match answer:
             case "T":
-                outcome = takeovers.take_over(
-                    caller.app, caller.desk, None, TakeoverWish(question.about)
+                outcome = expect(
+                    TakenOverIdentity,
+                    takeovers.take_over(
+                        caller.app, caller.desk, None, TakeoverWish(question.about)
+                    ),
                 )
-                if not isinstance(outcome, TakenOverIdentity):
-                    refuse(outcome.explain(), as_json=False)
                 _print_takeover(outcome)
             case "W":
                 return _wait(caller, request)
@@ -121,7 +119,7 @@ def _wait(
     seconds = caller.desk.thresholds.wait_ms // 1_000
     print_message(f"Looking again in {seconds} s (Ctrl-C ends this).")
     pause(seconds)
-    report = _run_preflight(caller, request, as_json=False)
+    report = _run_preflight(caller, request)
     print_text(report_boxes(report))
     return report
 
@@ -134,7 +132,7 @@ def who(*, plain: bool, as_json: bool) -> None:
 
     Nothing is written.
     """
-    caller = find_caller(as_json=as_json)
+    caller = find_caller()
     who = None if caller.is_overseer else caller.who
     track = (who.track if who else None) or ""
     report = preflight.look_around(caller.app, caller.desk, who, track)
@@ -167,7 +165,7 @@ def reserve(
     A path may be a directory or a glob (src/api/**, {a,b}/*.py); one that begins with ! is left
     out. All of them are reserved, or none. The same again renews them.
     """
-    caller = find_caller(session_id, as_json=as_json)
+    caller = find_caller(session_id)
     request = ReserveRequest(
         paths_from_here(caller.desk, paths),
         minutes * 60_000 if minutes else None,
@@ -175,9 +173,9 @@ def reserve(
         reason=reason,
         proceeds=proceed,
     )
-    outcome = holdings.reserve_paths(caller.app, caller.desk, caller.who, request)
-    if not isinstance(outcome, ReservedPaths):
-        refuse(outcome.explain(), as_json=as_json)
+    outcome = expect(
+        ReservedPaths, holdings.reserve_paths(caller.app, caller.desk, caller.who, request)
+    )
     _print_holdings(outcome, as_json=as_json)
 
 
@@ -187,12 +185,13 @@ def reserve(
 @_json_option
 def release(paths: tuple[str, ...], session_id: str | None, *, as_json: bool) -> None:
     """Release paths that you have reserved; default: all of them"""
-    caller = find_caller(session_id, as_json=as_json)
-    outcome = holdings.release_paths(
-        caller.app, caller.desk, caller.who, paths_from_here(caller.desk, paths)
+    caller = find_caller(session_id)
+    outcome = expect(
+        ReservedPaths,
+        holdings.release_paths(
+            caller.app, caller.desk, caller.who, paths_from_here(caller.desk, paths)
+        ),
     )
-    if not isinstance(outcome, ReservedPaths):
-        refuse(outcome.explain(), as_json=as_json)
     _print_holdings(outcome, as_json=as_json)
 
 
@@ -237,14 +236,13 @@ def takeover(
     """
     if force:
         require_person("Taking over from an agent that is there")
-    caller = find_caller(session_id, as_json=as_json)
+    caller = find_caller(session_id)
     wish = TakeoverWish(identity, why, is_forced=force, needs_snapshot=not without_snapshot)
     who = None if caller.is_overseer else caller.who
     outcome = takeovers.take_over(caller.app, caller.desk, who, wish)
     if isinstance(outcome, SnapshotFailed):
-        refuse(outcome.explain(), as_json=as_json, code=EXIT_NEEDS_ANSWER)
-    if not isinstance(outcome, TakenOverIdentity):
-        refuse(outcome.explain(), as_json=as_json)
+        refuse(outcome.explain(), code=EXIT_NEEDS_ANSWER)
+    outcome = expect(TakenOverIdentity, outcome)
     if as_json:
         print_json(outcome)
     else:

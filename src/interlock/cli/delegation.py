@@ -10,7 +10,13 @@ from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
 from interlock.app.protocol import delegations
 from interlock.cli.session_state import refuse_caller
-from interlock.cli.terminal import print_json, print_lines, print_message, print_table, refuse
+from interlock.cli.terminal import (
+    expect,
+    print_json,
+    print_lines,
+    print_message,
+    print_table,
+)
 from interlock.core.ids import SessionId
 from interlock.core.protocol.delegation import CompletionRequest, DecisionRequest, DelegationRequest
 from interlock.core.protocol.specialists import (
@@ -18,13 +24,12 @@ from interlock.core.protocol.specialists import (
     normalise_agent,
     unknown_agent_warning,
 )
-from interlock.core.refusal import Refusal
 from interlock.core.session.delegation_events import (
     AgentStatus,
     DecisionType,
     VerdictGiven,
 )
-from interlock.core.session.orchestration import outcome_of
+from interlock.core.session.orchestration import Decision, Orchestration, outcome_of
 from interlock.core.session.verdict_outcomes import OUTCOMES
 from interlock.core.views.delegated_work import delegation_lines, handoff_lines, output_lines
 
@@ -74,12 +79,10 @@ def invoke(
     as_json: bool,
 ) -> None:
     """Record that an agent is given work"""
-    app, session = _open_session(session_id, as_json=as_json)
+    app, session = _open_session(session_id)
     chosen = normalise_agent(name)
     request = DelegationRequest(chosen, prompt, artifacts=artifacts, reason=reason)
-    outcome = delegations.delegate(app, session, request)
-    if not isinstance(outcome, delegations.StartedDelegation):
-        refuse(outcome.explain(), as_json=as_json)
+    outcome = expect(delegations.StartedDelegation, delegations.delegate(app, session, request))
     if warning := unknown_agent_warning(chosen):
         print_message(f"note: {warning}")
     if as_json:
@@ -121,7 +124,7 @@ def complete(
     as_json: bool,
 ) -> None:
     """Record the result of an agent, by its name or the id of the delegation"""
-    app, session = _open_session(session_id, as_json=as_json)
+    app, session = _open_session(session_id)
     outcome = outcome_of(verdict, has_blockers=bool(blockers)) if verdict else None
     request = CompletionRequest(
         name,
@@ -134,9 +137,7 @@ def complete(
         handoff_reason,
         verdict=VerdictGiven(outcome, confidence, summary, (), blockers) if outcome else None,
     )
-    done = delegations.complete(app, session, request)
-    if isinstance(done, Refusal):
-        refuse(done.explain(), as_json=as_json)
+    done = expect(delegations.CompletedDelegation, delegations.complete(app, session, request))
     if as_json:
         print_json(done)
         return
@@ -165,11 +166,9 @@ def add(
     as_json: bool,
 ) -> None:
     """Record a decision"""
-    app, session = _open_session(session_id, as_json=as_json)
+    app, session = _open_session(session_id)
     request = DecisionRequest(kind, description, rationale, normalise_agent(by))
-    outcome = delegations.record_decision(app, session, request)
-    if isinstance(outcome, Refusal):
-        refuse(outcome.explain(), as_json=as_json)
+    outcome = expect(Decision, delegations.record_decision(app, session, request))
     if as_json:
         print_json(outcome)
         return
@@ -186,12 +185,13 @@ def judge(
     decision_id: str, judgement: str, by: str, session_id: str | None, *, as_json: bool
 ) -> None:
     """Record that an agent approves of a decision, or rejects it"""
-    app, session = _open_session(session_id, as_json=as_json)
-    work = delegations.judge_decision(
-        app, session, decision_id, normalise_agent(by), is_approved=judgement == "approve"
+    app, session = _open_session(session_id)
+    work = expect(
+        Orchestration,
+        delegations.judge_decision(
+            app, session, decision_id, normalise_agent(by), is_approved=judgement == "approve"
+        ),
     )
-    if isinstance(work, Refusal):
-        refuse(work.explain(), as_json=as_json)
     judged = next(one for one in work.decisions if one.id == decision_id)
     if as_json:
         print_json(judged)
@@ -202,9 +202,9 @@ def judge(
     )
 
 
-def _open_session(session_id: str | None, *, as_json: bool) -> tuple[App, SessionId]:
+def _open_session(session_id: str | None) -> tuple[App, SessionId]:
     app = open_app(data_home())
     session = resolve_caller(app, CallerClues(Path.cwd(), session=session_id))
     if not isinstance(session, str):
-        refuse_caller(session, as_json=as_json)
+        refuse_caller(session)
     return app, session

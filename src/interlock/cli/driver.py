@@ -20,6 +20,7 @@ from interlock.cli.driver_deliver import deliver
 from interlock.cli.driver_run import run_driver
 from interlock.cli.driver_turns import print_entry, without_token
 from interlock.cli.terminal import (
+    expect,
     flush_output,
     print_json,
     print_lines,
@@ -291,9 +292,9 @@ def turns(session_id: str, *, follow: bool, is_all: bool, as_json: bool) -> None
     if follow and as_json:
         raise click.UsageError("--follow is for people; programs ask again from where they were.")
     app = open_app(data_home())
-    session = _require_session(app, session_id, as_json=as_json)
+    session = _require_session(app, session_id)
     if orders.state_of(app, session) is None:
-        refuse(NotUnattended(session).explain(), as_json=as_json)
+        refuse(NotUnattended(session).explain())
     entries = status.turns_of(app, session, first=0 if is_all else -ENTRIES_SHOWN)
     if as_json:
         print_json([without_token(entry) for entry in entries])
@@ -338,10 +339,8 @@ def _change_work(
 ) -> None:
     """Change how the work is to go on, and say how it stands, and who is missing for that."""
     app = open_app(data_home())
-    session = _require_session(app, session_id, as_json=as_json)
-    state = change(app, session)
-    if isinstance(state, Refusal):
-        refuse(state.explain(), as_json=as_json)
+    session = _require_session(app, session_id)
+    state = expect(UnattendedState, change(app, session))
     if as_json:
         print_json(status.daemon_status(app, session, state))
         return
@@ -350,8 +349,8 @@ def _change_work(
         print_message(missing)
 
 
-def _require_session(app: App, session_id: str, *, as_json: bool) -> SessionId:
+def _require_session(app: App, session_id: str) -> SessionId:
     session = find_session(app.reader, session_id)
     if isinstance(session, NoSuchSession):
-        refuse(session.explain(), as_json=as_json)
+        refuse(session.explain())
     return session

@@ -8,12 +8,13 @@ from interlock.app.context import open_app
 from interlock.app.data_home import data_home
 from interlock.app.unattended.delivery import DeliveryPreview, deliver_work, preview_delivery
 from interlock.cli.authority import SERVED, require_person, require_user
-from interlock.cli.terminal import print_json, print_lines, refuse
+from interlock.cli.terminal import expect, print_json, print_lines, refuse
 from interlock.cli.unattended_order import PLACE
 from interlock.core.explanation import Explanation
 from interlock.core.ids import SessionId
 from interlock.core.refusal import Refusal
 from interlock.core.unattended.delivery import DeliveryState
+from interlock.core.unattended.order import UnattendedState
 from interlock.core.views.delivery import delivery_line
 
 
@@ -33,12 +34,12 @@ def deliver(session_id: str, *, dry_run: bool, despite_secrets: bool, as_json: b
         return
     require_person("Delivering what was made unattended", SERVED)
     app = open_app(data_home())
-    state = deliver_work(app, session_id, place=PLACE, accepts_secrets=despite_secrets)
-    if isinstance(state, Refusal):
-        refuse(state.explain(), as_json=as_json)
+    state = expect(
+        UnattendedState, deliver_work(app, session_id, place=PLACE, accepts_secrets=despite_secrets)
+    )
     assert state.delivery is not None, "it was asked for a moment ago"
     if state.delivery.needs_user:
-        refuse(_explain(state.delivery, SessionId(session_id)), as_json=as_json)
+        refuse(_explain(state.delivery, SessionId(session_id)))
     if as_json:
         print_json(state.delivery)
         return
@@ -57,7 +58,7 @@ def _show_preview(session_id: str, *, accepts_secrets: bool, as_json: bool) -> N
     app = open_app(data_home())
     previews = preview_delivery(app, session_id, accepts_secrets=accepts_secrets)
     if isinstance(previews, Refusal):
-        refuse(previews.explain(), as_json=as_json)
+        refuse(previews.explain())
     if as_json:
         print_json(previews)
         return

@@ -10,7 +10,7 @@ from interlock.app.context import open_app
 from interlock.app.data_home import data_home
 from interlock.app.protocol import feature_reviews
 from interlock.cli.session_state import refuse_caller
-from interlock.cli.terminal import print_json, print_lines, refuse
+from interlock.cli.terminal import expect, print_json, print_lines
 from interlock.core.protocol.feature_completion import (
     DEADLINE_HOURS_MAX,
     DEADLINE_MS_DEFAULT,
@@ -53,11 +53,11 @@ def complete(
     app = open_app(data_home())
     session = resolve_caller(app, CallerClues(Path.cwd(), session=session_id))
     if not isinstance(session, str):
-        refuse_caller(session, as_json=as_json)
+        refuse_caller(session)
     request = FeatureCompletionRequest(name, reviewers, hours * HOUR_MS)
-    outcome = feature_reviews.complete_feature(app, session, request)
-    if not isinstance(outcome, feature_reviews.RequestedReview):
-        refuse(outcome.explain(), as_json=as_json)
+    outcome = expect(
+        feature_reviews.RequestedReview, feature_reviews.complete_feature(app, session, request)
+    )
     if as_json:
         print_json({"isNew": outcome.is_new, **msgspec.structs.asdict(outcome.review)})
         return

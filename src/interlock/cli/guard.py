@@ -14,11 +14,11 @@ from interlock.cli.authority import evidence_of_agent, require_user
 from interlock.cli.terminal import (
     EXIT_HALTED,
     Stop,
+    expect,
     print_error,
     print_json,
     print_lines,
     print_message,
-    refuse,
 )
 from interlock.core.coordination.refusals import IdentityLost
 
@@ -37,9 +37,7 @@ def install(*, as_json: bool) -> None:
     .interlock/config.toml. A hook that is there already is kept, and run as well.
     """
     require_user("Changing the hooks of a repository")
-    outcome = commit_guard.install_guard(open_app(data_home()), Path.cwd())
-    if not isinstance(outcome, Path):
-        refuse(outcome.explain(), as_json=as_json)
+    outcome = expect(Path, commit_guard.install_guard(open_app(data_home()), Path.cwd()))
     if as_json:
         print_json({"hook": str(outcome)})
     else:
@@ -51,9 +49,7 @@ def install(*, as_json: bool) -> None:
 def remove(*, as_json: bool) -> None:
     """Take the guard out, and put back the hook that was there before"""
     require_user("Changing the hooks of a repository")
-    outcome = commit_guard.remove_guard(Path.cwd())
-    if not isinstance(outcome, bool):
-        refuse(outcome.explain(), as_json=as_json)
+    outcome = expect(bool, commit_guard.remove_guard(Path.cwd()))
     if as_json:
         print_json({"removed": outcome})
     else:

@@ -6,7 +6,7 @@ from interlock.app.clock import SystemClock
 from interlock.app.context import open_app
 from interlock.app.data_home import data_home
 from interlock.cli.authority import require_user
-from interlock.cli.terminal import print_json, print_lines, print_table, refuse
+from interlock.cli.terminal import expect, print_json, print_lines, print_table
 from interlock.core.views.ages import time_ago
 from interlock.durable import job_records
 from interlock.durable.job_records import JobRecord
@@ -90,8 +90,7 @@ def _run_pending() -> bool:
 def _print_record(
     record: JobRecord | job_records.NoSuchJob | job_records.JobNotInState, *, as_json: bool
 ) -> None:
-    if not isinstance(record, JobRecord):
-        refuse(record.explain(), as_json=as_json)
+    record = expect(JobRecord, record)
     if as_json:
         print_json(record)
         return

@@ -10,6 +10,7 @@ from interlock.app.coordination.project_desk import read_board
 from interlock.cli.participant import find_caller
 from interlock.cli.terminal import (
     QUOTE_MARK,
+    expect,
     print_json,
     print_lines,
     print_message,
@@ -54,15 +55,14 @@ def send(
 
     An agent is told once, at its next call or prompt. A person writes as the overseer.
     """
-    caller = find_caller(session_id, as_json=as_json)
+    caller = find_caller(session_id)
     names = tuple(name.strip() for name in to.split(","))
     draft = MessageDraft(names, subject, body, thread, needs_answer)
     if caller.is_overseer:
         outcome = use.send_as_overseer(caller.app, caller.desk, draft)
     else:
         outcome = use.send_message(caller.app, caller.desk, caller.who, draft)
-    if not isinstance(outcome, Message):
-        refuse(outcome.explain(), as_json=as_json)
+    outcome = expect(Message, outcome)
     if as_json:
         print_json(outcome)
     else:
@@ -81,13 +81,14 @@ def inbox(session_id: str | None, after: str, *, is_whole: bool, as_json: bool) 
 
     A person reads the messages to the overseer. --json prints all pages at once.
     """
-    caller = find_caller(session_id, as_json=as_json)
+    caller = find_caller(session_id)
     who = None if caller.is_overseer else caller.who
-    page = use.read_page(
-        caller.app, caller.desk, who, is_whole=is_whole, after=after, is_last=as_json
+    page = expect(
+        use.InboxPage,
+        use.read_page(
+            caller.app, caller.desk, who, is_whole=is_whole, after=after, is_last=as_json
+        ),
     )
-    if isinstance(page, UnknownMessage):
-        refuse(page.explain(), as_json=as_json)
     if as_json:
         print_json(page.messages)
         return
@@ -108,11 +109,11 @@ def inbox(session_id: str | None, after: str, *, is_whole: bool, as_json: bool) 
 @_json_option
 def ack(messages: tuple[str, ...], session_id: str | None, *, as_json: bool) -> None:
     """Acknowledge messages, so that `inbox` leaves them out"""
-    caller = find_caller(session_id, as_json=as_json)
+    caller = find_caller(session_id)
     who = None if caller.is_overseer else caller.who
     outcome = use.acknowledge_messages(caller.app, caller.desk, who, messages)
     if isinstance(outcome, UnknownMessage):
-        refuse(outcome.explain(), as_json=as_json)
+        refuse(outcome.explain())
     if as_json:
         print_json(outcome[0] if len(outcome) == 1 else outcome)
     else:
@@ -124,7 +125,7 @@ def ack(messages: tuple[str, ...], session_id: str | None, *, as_json: bool) -> 
 @_json_option
 def search(words: tuple[str, ...], *, as_json: bool) -> None:
     """Search the messages of the project, the newest first"""
-    caller = find_caller(as_json=as_json)
+    caller = find_caller()
     found = use.search_messages(caller.app, caller.desk, " ".join(words))
     if as_json:
         print_json(found)

@@ -26,8 +26,8 @@ def handoff_command(path: Path, *, dry_run: bool, as_json: bool) -> None:
 
     The file is not changed. Doing it again writes nothing twice.
     """
-    app, notes = open_project_notes(as_json=as_json)
-    report = result_or_stop(migrate_handoff(app, notes, path, is_dry_run=dry_run), as_json=as_json)
+    app, notes = open_project_notes()
+    report = result_or_stop(migrate_handoff(app, notes, path, is_dry_run=dry_run))
     if as_json:
         print_json(report)
     else:

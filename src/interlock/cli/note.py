@@ -60,7 +60,7 @@ def note() -> None:
 @as_json_option
 def write_command(title: str, content: str | None, *, as_json: bool, **options: Any) -> None:
     """Write a note"""
-    app, notes = open_project_notes(as_json=as_json)
+    app, notes = open_project_notes()
     draft = NoteDraft(
         title,
         _content_or_stdin(content),
@@ -72,9 +72,7 @@ def write_command(title: str, content: str | None, *, as_json: bool, **options: 
         version=options["overwrite"],
         is_separate=options["separate"],
     )
-    _print_change(
-        result_or_stop(write_draft(app, notes, draft, Path.cwd()), as_json=as_json), as_json
-    )
+    _print_change(result_or_stop(write_draft(app, notes, draft, Path.cwd())), as_json)
 
 
 @note.command("read")
@@ -82,9 +80,9 @@ def write_command(title: str, content: str | None, *, as_json: bool, **options: 
 @as_json_option
 def read_command(name: str, *, as_json: bool) -> None:
     """Print a note, by its path, permalink or title"""
-    app, notes = open_project_notes(as_json=as_json)
+    app, notes = open_project_notes()
     name = resolve_note_name(notes, name)
-    result = result_or_stop(read_note_text(app, notes, name, page=None), as_json=as_json)
+    result = result_or_stop(read_note_text(app, notes, name, page=None))
     if as_json:
         print_json(result)
         return
@@ -108,7 +106,7 @@ def read_command(name: str, *, as_json: bool) -> None:
 @as_json_option
 def edit_command(name: str, operation: str | None, *, as_json: bool, **options: Any) -> None:
     """Change a part of a note, or its frontmatter"""
-    app, notes = open_project_notes(as_json=as_json)
+    app, notes = open_project_notes()
     metadata = {**_parse_values(options["values"]), **dict.fromkeys(options["keys"])}
     request = EditRequest(
         _OPERATIONS[operation] if operation else None,
@@ -118,16 +116,14 @@ def edit_command(name: str, operation: str | None, *, as_json: bool, **options: 
         options["expected"],
         options["subsections"],
     )
-    edit = result_or_stop(resolve_edit(request), as_json=as_json)
+    edit = result_or_stop(resolve_edit(request))
     if operation and options["content"] is None:
         # Only now: nobody should type a text for an edit that is refused anyway.
         request = structs.replace(request, content=_content_or_stdin(None))
-        edit = result_or_stop(resolve_edit(request), as_json=as_json)
+        edit = result_or_stop(resolve_edit(request))
     change = NoteChange(edit, metadata, options["version"])
     _print_change(
-        result_or_stop(
-            apply_note_edit(app, notes, resolve_note_name(notes, name), change), as_json=as_json
-        ),
+        result_or_stop(apply_note_edit(app, notes, resolve_note_name(notes, name), change)),
         as_json,
     )
 
@@ -138,11 +134,9 @@ def edit_command(name: str, operation: str | None, *, as_json: bool, **options: 
 @as_json_option
 def move_command(name: str, to: str, *, as_json: bool) -> None:
     """Move a note to a path, or to a folder if that ends with a slash"""
-    app, notes = open_project_notes(as_json=as_json)
+    app, notes = open_project_notes()
     _print_change(
-        result_or_stop(
-            rename_note(app, notes, resolve_note_name(notes, name), to), as_json=as_json
-        ),
+        result_or_stop(rename_note(app, notes, resolve_note_name(notes, name), to)),
         as_json,
     )
 
@@ -153,33 +147,33 @@ def move_command(name: str, to: str, *, as_json: bool) -> None:
 @as_json_option
 def delete_command(name: str, *, version: str | None, as_json: bool) -> None:
     """Delete a note"""
-    app, notes = open_project_notes(as_json=as_json)
+    app, notes = open_project_notes()
     name = resolve_note_name(notes, name)
     if version is None:
-        current = result_or_stop(read_note_text(app, notes, name), as_json=as_json)
+        current = result_or_stop(read_note_text(app, notes, name))
         if as_json or not sys.stdin.isatty():
             hint = f"--version {current.version} deletes it."
             explanation = Explanation("invalid_arguments", "Deleting needs the version", hint)
             retry = typed_command("--version", current.version)
-            refuse(explanation, as_json=as_json, commands=[retry], code=EXIT_MISUSE)
+            refuse(explanation, commands=[retry], code=EXIT_MISUSE)
         confirm(f"Delete {current.path} ({len(current.text)} characters)?")
         version = current.version
-    _print_change(result_or_stop(remove_note(app, notes, name, version), as_json=as_json), as_json)
+    _print_change(result_or_stop(remove_note(app, notes, name, version)), as_json)
 
 
-def open_project_notes(*, as_json: bool) -> tuple[App, OpenedNotes]:
+def open_project_notes() -> tuple[App, OpenedNotes]:
     """Open the notes of the project here and index all of them, however long that takes."""
     app = open_app(data_home())
     notes = open_notes(app, Path.cwd())
     if not isinstance(notes, OpenedNotes):
-        stop_with_refusal(notes, as_json=as_json)
+        stop_with_refusal(notes)
     notes.refresh(app, seconds_max=None, progress=_show_progress if shows_progress() else None)
     return app, notes
 
 
-def result_or_stop(outcome: Outcome | Refusal, *, as_json: bool) -> Outcome:
+def result_or_stop(outcome: Outcome | Refusal) -> Outcome:
     if isinstance(outcome, Refusal):
-        stop_with_refusal(outcome, as_json=as_json)
+        stop_with_refusal(outcome)
     return outcome
 
 

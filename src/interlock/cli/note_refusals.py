@@ -20,12 +20,12 @@ from interlock.core.notes.wording import COMMAND_WORDING, WRITE_COMMAND_WORDING,
 from interlock.core.refusal import Refusal
 
 
-def stop_with_refusal(refusal: Refusal, *, as_json: bool) -> NoReturn:
+def stop_with_refusal(refusal: Refusal) -> NoReturn:
     is_write = click.get_current_context().info_name == "write"
     wording = WRITE_COMMAND_WORDING if is_write else COMMAND_WORDING
     is_worded = isinstance(refusal, WordedRefusal)
     explanation = refusal.explain(wording) if is_worded else refusal.explain()
-    refuse(explanation, as_json=as_json, commands=_suggested_commands(refusal))
+    refuse(explanation, commands=_suggested_commands(refusal))
 
 
 def typed_command(*more: str) -> str:

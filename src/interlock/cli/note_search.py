@@ -62,12 +62,12 @@ def search_command(
     words: tuple[str, ...], *, limit: int, explain: bool, as_json: bool, **filters: Any
 ) -> None:
     """Search the notes"""
-    app, notes = open_project_notes(as_json=as_json)
+    app, notes = open_project_notes()
     folder, since = filters.pop("folder").strip("/"), filters.pop("since")
     prefix = f"{folder}/" if folder else ""
     note_filter = NoteFilter(**filters, since_ms=_since_ms(app, since), prefix=prefix)
     query = NoteQuery(" ".join(words), note_filter, limit, is_explained=explain)
-    result = result_or_stop(search(app, notes, query), as_json=as_json)
+    result = result_or_stop(search(app, notes, query))
     if as_json:
         print_json(result)
         return
@@ -95,11 +95,11 @@ def search_command(
 @as_json_option
 def context_command(name: str, *, depth: int, since: str, limit: int, as_json: bool) -> None:
     """Show what a note says and what lies around it. NAME may be a pattern: 'specs/*'"""
-    app, notes = open_project_notes(as_json=as_json)
+    app, notes = open_project_notes()
     from_ms = _since_ms(app, since)
     name = resolve_note_name(notes, name)
     outcome = build_context(app, notes, name, depth=depth, since_ms=from_ms, limit=limit)
-    context = result_or_stop(outcome, as_json=as_json)
+    context = result_or_stop(outcome)
     if as_json:
         print_json(context)
         return
@@ -127,9 +127,9 @@ def context_command(name: str, *, depth: int, since: str, limit: int, as_json: b
 @as_json_option
 def recent_command(*, since: str, types: tuple[str, ...], limit: int, as_json: bool) -> None:
     """List the notes that were changed last"""
-    app, notes = open_project_notes(as_json=as_json)
+    app, notes = open_project_notes()
     note_filter = NoteFilter(types=types, since_ms=_since_ms(app, since))
-    recent = result_or_stop(recent_notes(app, notes, note_filter, limit=limit), as_json=as_json)
+    recent = result_or_stop(recent_notes(app, notes, note_filter, limit=limit))
     if as_json:
         print_json(recent)
         return
@@ -147,10 +147,8 @@ def recent_command(*, since: str, types: tuple[str, ...], limit: int, as_json: b
 @as_json_option
 def graph_command(name: str, *, depth: int, as_mermaid: bool, as_json: bool) -> None:
     """Draw how notes are linked: around one of them, or the newest"""
-    app, notes = open_project_notes(as_json=as_json)
-    graph = result_or_stop(
-        note_graph(app, notes, resolve_note_name(notes, name), depth=depth), as_json=as_json
-    )
+    app, notes = open_project_notes()
+    graph = result_or_stop(note_graph(app, notes, resolve_note_name(notes, name), depth=depth))
     if as_json:
         print_json(graph)
         return
@@ -177,8 +175,8 @@ def graph_command(name: str, *, depth: int, as_mermaid: bool, as_json: bool) -> 
 @as_json_option
 def check_command(*, shows_all: bool, as_json: bool) -> None:
     """Check names, numbers, statuses, links and frontmatter of all notes"""
-    app, notes = open_project_notes(as_json=as_json)
-    report = result_or_stop(check_notes(app, notes), as_json=as_json)
+    app, notes = open_project_notes()
+    report = result_or_stop(check_notes(app, notes))
     serious = [finding for finding in report.findings if finding.severity != "hint"]
     if as_json:
         print_json(report)

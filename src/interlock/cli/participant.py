@@ -28,7 +28,6 @@ def find_caller(
     *,
     name: str = "",
     track: str | None = None,
-    as_json: bool,
 ) -> CommandCaller:
     """Who types the command here; it stops if that cannot be said."""
     app, is_agent = open_app(data_home()), bool(evidence_of_agent())
@@ -36,9 +35,9 @@ def find_caller(
         app, Path.cwd(), session=session_id, name=name, track=track, is_person=not is_agent
     )
     if isinstance(who, NameRefused):
-        refuse(who.explain(), as_json=as_json)
+        refuse(who.explain())
     if not isinstance(who, Participant):
-        refuse_caller(who, as_json=as_json)
+        refuse_caller(who)
     return CommandCaller(app, open_desk(app, Path.cwd()), who, is_agent, who.is_person)
 
 

@@ -6,15 +6,15 @@ import click
 
 from interlock.app.context import open_app
 from interlock.app.data_home import data_home
-from interlock.app.refusals import NoSuchRun
 from interlock.app.runs import user_actions
 from interlock.app.runs.start import default_preferences
 from interlock.cli.authority import SERVED, require_person, require_user
-from interlock.cli.terminal import print_json, print_lines, refuse
+from interlock.cli.terminal import expect, print_json, print_lines
 from interlock.core.preferences import (
     AUTONOMIES,
     RISK_POLICIES,
     Autonomy,
+    Preferences,
     RiskPolicy,
     Wish,
     loosens,
@@ -62,11 +62,10 @@ def set_command(
         require_person("Letting an agent do more by itself", SERVED)
     else:
         require_user("Changing preferences")
-    outcome = user_actions.set_preferences(
-        open_app(data_home()), run_id, Wish(autonomy, risk_policy)
+    outcome = expect(
+        Preferences,
+        user_actions.set_preferences(open_app(data_home()), run_id, Wish(autonomy, risk_policy)),
     )
-    if isinstance(outcome, NoSuchRun):
-        refuse(outcome.explain(), as_json=as_json)
     if as_json:
         print_json(outcome)
     else:

@@ -7,7 +7,7 @@ import click
 
 from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
-from interlock.app.refusals import NoSuchRun, NoSuchStep, NothingToAbandon, NothingToUnblock
+from interlock.app.refusals import NoSuchRun, NoSuchStep
 from interlock.app.runs import user_actions
 from interlock.app.runs.start import StartRequest
 from interlock.app.runs.start import start as start_run
@@ -16,6 +16,7 @@ from interlock.app.sessions.lookup import list_runs, load_notes, load_run_graph
 from interlock.cli.authority import SERVED, evidence_of_agent, require_person, require_user
 from interlock.cli.terminal import (
     QUOTE_MARK,
+    expect,
     print_json,
     print_lines,
     print_message,
@@ -87,9 +88,7 @@ def start(
         by="agent" if evidence_of_agent() else "user",
         scope=StartScope(**scope, is_by_user=not evidence_of_agent()),
     )
-    outcome = start_run(app, request)
-    if not isinstance(outcome, RenderedAnswer):
-        refuse(outcome.explain(), as_json=as_json)
+    outcome = expect(RenderedAnswer, start_run(app, request))
     if as_json:
         print_json(outcome.answer)
     else:
@@ -137,7 +136,7 @@ def list_command(*, lists_all: bool, as_json: bool) -> None:
 def show(run_id: str, *, as_json: bool) -> None:
     """Draw the graph of a run: steps, branches, blocked attempts, checkpoints"""
     app = open_app(data_home())
-    print_run(app, _require_run(app, run_id, as_json=as_json), as_json=as_json)
+    print_run(app, _require_run(app, run_id), as_json=as_json)
 
 
 @run.command()
@@ -150,10 +149,10 @@ def show(run_id: str, *, as_json: bool) -> None:
 def notes(run_id: str, step_id: str | None, *, lists_all: bool, as_json: bool) -> None:
     """Print the whole notes of a run, or of one of its steps, pass by pass"""
     app = open_app(data_home())
-    head = _require_run(app, run_id, as_json=as_json)
+    head = _require_run(app, run_id)
     found = load_notes(app, head.run, step_id)
     if isinstance(found, NoSuchStep):
-        refuse(found.explain(), as_json=as_json)
+        refuse(found.explain())
     shown = [each for each in found if lists_all or each.is_standing]
     if as_json:
         print_json(shown)
@@ -188,9 +187,7 @@ def _print_notes(notes: StepNotes) -> None:
 def unblock(run_id: str, *, as_json: bool) -> None:
     """Let a run go on that waits after too many blocked attempts"""
     require_person("Letting a run go on", SERVED)
-    outcome = user_actions.unblock(open_app(data_home()), run_id)
-    if isinstance(outcome, NoSuchRun | NothingToUnblock):
-        refuse(outcome.explain(), as_json=as_json)
+    outcome = expect(RunHead, user_actions.unblock(open_app(data_home()), run_id))
     if as_json:
         print_json({"run": outcome.run, "unblocked": True})
     else:
@@ -204,9 +201,7 @@ def unblock(run_id: str, *, as_json: bool) -> None:
 def abandon(run_id: str, reason: str, *, as_json: bool) -> None:
     """Give a run up for good: no agent is offered it again, and none can go on with it"""
     require_user("Abandoning a run")
-    outcome = user_actions.abandon(open_app(data_home()), run_id, reason)
-    if isinstance(outcome, NoSuchRun | NothingToAbandon):
-        refuse(outcome.explain(), as_json=as_json)
+    outcome = expect(RunHead, user_actions.abandon(open_app(data_home()), run_id, reason))
     if as_json:
         print_json({"run": outcome.run, "abandoned": True})
         return
@@ -231,8 +226,8 @@ def print_run(app: App, head: RunHead, *, as_json: bool) -> None:
     )
 
 
-def _require_run(app: App, run_id: str, *, as_json: bool) -> RunHead:
+def _require_run(app: App, run_id: str) -> RunHead:
     outcome = user_actions.find_run(app.reader, run_id)
     if isinstance(outcome, NoSuchRun):
-        refuse(outcome.explain(), as_json=as_json)
+        refuse(outcome.explain())
     return outcome[0]

@@ -27,12 +27,14 @@ from interlock.cli.terminal import (
     EXIT_REFUSED,
     Stop,
     confirm,
+    expect,
     print_document,
     print_error,
     print_json,
     print_json_document,
     print_lines,
     print_message,
+    print_refusals_as_json,
     print_table,
     refuse,
     write_exactly,
@@ -40,6 +42,7 @@ from interlock.cli.terminal import (
 from interlock.core import canonical
 from interlock.core.handoff.page import handoff_page
 from interlock.core.ids import SessionId
+from interlock.core.session.bundle import BundleContent
 from interlock.core.session.secrets import SuspectedSecret
 from interlock.core.views.ages import time_ago
 from interlock.core.views.counting import pluralise, progress_text
@@ -85,7 +88,7 @@ def prune(*, dry_run: bool, yes: bool, as_json: bool) -> None:
 def commands(session_id: str | None, *, as_json: bool) -> None:
     """List the commands that agents ran in a session, and how they ended"""
     app = open_app(data_home())
-    full_id = _resolve_session(app, session_id, as_json=as_json)
+    full_id = _resolve_session(app, session_id)
     ran = commands_of(app, full_id)
     if as_json:
         print_json(ran)
@@ -102,7 +105,7 @@ def commands(session_id: str | None, *, as_json: bool) -> None:
 def stats(session_id: str | None, *, as_json: bool) -> None:
     """Sum up the work that agents handed to each other in a session"""
     app = open_app(data_home())
-    summed = delegations.session_stats(app, _resolve_session(app, session_id, as_json=as_json))
+    summed = delegations.session_stats(app, _resolve_session(app, session_id))
     if as_json:
         print_json(summed)
         return
@@ -184,7 +187,7 @@ def show(session_id: str | None, *, full: bool, as_json: bool) -> None:
 
     The start of an id will do. Without one: the only session that is open in this directory.
     """
-    view = _session_view(session_id, as_json=as_json)
+    view = _session_view(session_id)
     history = delegations.full_history(open_app(data_home()), view.session) if full else []
     if as_json:
         facts = {"delegations": history} if full else {}
@@ -199,7 +202,8 @@ def show(session_id: str | None, *, full: bool, as_json: bool) -> None:
 @click.argument("session_id", required=False)
 def events(session_id: str | None) -> None:
     """Print a session's events as they are recorded, one JSON document a line"""
-    for event in _session_view(session_id, as_json=True).events:
+    print_refusals_as_json()
+    for event in _session_view(session_id).events:
         print_json_document(canonical.encode(event))
 
 
@@ -211,9 +215,7 @@ def events(session_id: str | None) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def export_command(session_id: str, output: Path | None, *, as_json: bool) -> None:
     """Write a session into one file that can be imported elsewhere"""
-    exported = bundle.export(open_app(data_home()), session_id)
-    if not isinstance(exported, bundle.SessionExport):
-        refuse(exported.explain(), as_json=as_json)
+    exported = expect(bundle.SessionExport, bundle.export(open_app(data_home()), session_id))
     if output == Path("-"):
         write_exactly(exported.document)
         print_message(*map(_suspect_line, exported.suspects))
@@ -244,11 +246,8 @@ def _write_new(path: Path, document: bytes, option: str = "-o") -> None:
         raise Stop(EXIT_REFUSED) from error
 
 
-def _read_document(path: Path, *, as_json: bool) -> bytes:
-    document = bundle.read_document(path)
-    if isinstance(document, BundleBroken):
-        refuse(document.explain(), as_json=as_json)
-    return document
+def _read_document(path: Path) -> bytes:
+    return expect(bytes, bundle.read_document(path))
 
 
 @session.command("import")
@@ -260,10 +259,10 @@ def import_command(path: Path, *, as_json: bool) -> None:
     It stays marked as imported: a bundle is protected against damage, not against forgery.
     """
     workspace = integrity.governed_root(data_home(), Path.cwd()) or Path.cwd()
-    document = _read_document(path, as_json=as_json)
+    document = _read_document(path)
     session = bundle.import_as_new(open_app(data_home()), document, workspace)
     if isinstance(session, BundleBroken):
-        refuse(session.explain(), as_json=as_json)
+        refuse(session.explain())
     if as_json:
         print_json({"session": session})
     else:
@@ -278,9 +277,7 @@ def verify_bundle(path: Path, *, as_json: bool) -> None:
 
     This finds damage, not forgery: a bundle is hashed, and nobody has signed it.
     """
-    content = bundle.verify(_read_document(path, as_json=as_json))
-    if isinstance(content, BundleBroken):
-        refuse(content.explain(), as_json=as_json)
+    content = expect(BundleContent, bundle.verify(_read_document(path)))
     if as_json:
         print_json({"session": content.session, "events": len(content.events)})
     else:
@@ -295,7 +292,7 @@ def archive(session_id: str, *, undo: bool, as_json: bool) -> None:
     """Leave a session out of lists and of resuming, without losing it"""
     outcome = user_actions.set_archived(open_app(data_home()), session_id, is_archived=not undo)
     if isinstance(outcome, NoSuchSession):
-        refuse(outcome.explain(), as_json=as_json)
+        refuse(outcome.explain())
     if as_json:
         print_json({"session": outcome, "archived": not undo})
     elif undo:
@@ -315,12 +312,10 @@ def delete(session_id: str, *, yes: bool, as_json: bool) -> None:
     app = open_app(data_home())
     full_id = find_session(app.reader, session_id)
     if isinstance(full_id, NoSuchSession):
-        refuse(full_id.explain(), as_json=as_json)
+        refuse(full_id.explain())
     if not yes:
         confirm(f"Delete {full_id} for good?")
-    outcome = deletion.delete(app, full_id)
-    if isinstance(outcome, NoSuchSession):
-        refuse(outcome.explain(), as_json=as_json)
+    outcome = expect(deletion.SessionDeletion, deletion.delete(app, full_id))
     if as_json:
         print_json({"deleted": outcome.session, "left": outcome.leftovers})
         return
@@ -339,10 +334,8 @@ def publish(session_id: str | None, *, as_json: bool) -> None:
     from interlock.app.protocol.publish import publish_session, published_file  # noqa: PLC0415
 
     app = open_app(data_home())
-    full_id = _resolve_session(app, session_id, as_json=as_json)
-    outcome = publish_session(app, full_id)
-    if not isinstance(outcome, NoteChangeResult):
-        refuse(outcome.explain(), as_json=as_json)
+    full_id = _resolve_session(app, session_id)
+    outcome = expect(NoteChangeResult, publish_session(app, full_id))
     path = str(published_file(app, full_id, outcome))
     if as_json:
         print_json({"session": full_id, "result": outcome.result, "path": path})
@@ -357,7 +350,7 @@ def publish(session_id: str | None, *, as_json: bool) -> None:
 def handoff_command(session_id: str | None, to: Path | None, *, as_json: bool) -> None:
     """Print where a session stands as a HANDOFF.md"""
     app = open_app(data_home())
-    full_id = _resolve_session(app, session_id, as_json=as_json)
+    full_id = _resolve_session(app, session_id)
     handoff = session_handoff(app, full_id)
     text = handoff_page(handoff)
     if to is not None:
@@ -371,27 +364,24 @@ def handoff_command(session_id: str | None, to: Path | None, *, as_json: bool) -
         print_document(text)
 
 
-def _resolve_session(app: App, session_id: str | None, *, as_json: bool) -> SessionId:
+def _resolve_session(app: App, session_id: str | None) -> SessionId:
     """Find the session that is meant by its id, by that of a run in it, or by the directory."""
     if session_id and session_id.startswith("run_"):
         found = user_actions.find_run(app.reader, session_id)
         if isinstance(found, NoSuchRun):
-            refuse(found.explain(), as_json=as_json)
+            refuse(found.explain())
         return found[1].session
     session = session_to_show(app, CallerClues(Path.cwd(), session=session_id))
     if not isinstance(session, str):
-        refuse_caller(session, as_json=as_json, option="")
+        refuse_caller(session, option="")
     return session
 
 
-def _session_view(session_id: str | None, *, as_json: bool) -> SessionView:
+def _session_view(session_id: str | None) -> SessionView:
     app = open_app(data_home())
-    full_id = _resolve_session(app, session_id, as_json=as_json)
+    full_id = _resolve_session(app, session_id)
     feature_reviews.settle_if_overdue(app, full_id)
-    view = show_session(app, full_id)
-    if isinstance(view, NoSuchSession):
-        refuse(view.explain(), as_json=as_json)
-    return view
+    return expect(SessionView, show_session(app, full_id))
 
 
 for _command in (*SESSION_COMMANDS, end, log_command):

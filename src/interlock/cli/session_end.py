@@ -15,6 +15,7 @@ from interlock.cli.session_state import print_state, resolve_session
 from interlock.cli.terminal import (
     EXIT_REFUSED,
     Stop,
+    expect,
     print_error,
     print_json,
     print_lines,
@@ -44,27 +45,24 @@ def end(summary: str, session_id: str | None, *, dry_run: bool, force: bool, as_
     if force:
         require_user("Ending a session without its protocol")
     app = open_app(data_home())
-    session = resolve_session(app, session_id, as_json=as_json)
+    session = resolve_session(app, session_id)
     if session_id and evidence_of_agent() and session != _own_session(app):
         error = f"Session `{session}` is another conversation's"
-        refuse(Explanation("not_allowed", error, "Ask the user to end it."), as_json=as_json)
+        refuse(Explanation("not_allowed", error, "Ask the user to end it."))
     if force:
         reason = "by `interlock session end --force`"
         outcome = gated_sessions.change_status(app, session, "ended", reason)
         print_state(outcome, as_json=as_json)
         return
     if dry_run:
-        report = check_end(app, session, summary)
-        if not isinstance(report, EndReport):
-            refuse(report.explain(), as_json=as_json)
+        report = expect(EndReport, check_end(app, session, summary))
         _print_report(report, as_json=as_json)
         return
     ending = end_session(app, session, summary)
     if isinstance(ending, EndBlocked) and not as_json:
         print_error(f"Session `{session}` cannot end yet", ending.explain().hint, ending.blockers)
         raise Stop(EXIT_REFUSED)
-    if not isinstance(ending, SessionEnding):
-        refuse(ending.explain(), as_json=as_json)
+    ending = expect(SessionEnding, ending)
     _print_ending(ending, as_json=as_json)
 
 

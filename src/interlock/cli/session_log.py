@@ -26,10 +26,10 @@ def log_command(session_id: str | None, *, write: bool, as_json: bool) -> None:
     app = open_app(data_home())
     session = session_to_show(app, CallerClues(Path.cwd(), session=session_id))
     if not isinstance(session, str):
-        refuse_caller(session, as_json=as_json, option="")
+        refuse_caller(session, option="")
     log = logbook_file.load_session_log(app.reader, session)
     if log is None:
-        refuse(SessionNotAttended(session).explain(), as_json=as_json)
+        refuse(SessionNotAttended(session).explain())
     text, path = logbook_file.render_region(log), logbook_file.find_logbook(log)
     is_changed = False
     if write:
@@ -37,7 +37,7 @@ def log_command(session_id: str | None, *, write: bool, as_json: bool) -> None:
         if written.fault:
             error = f"The logbook was not written: {written.fault}"
             hint = f"Look at `{log.root / (written.path or '.agents/sessions')}`."
-            refuse(Explanation("not_allowed", error, hint), as_json=as_json)
+            refuse(Explanation("not_allowed", error, hint))
         path, is_changed = written.path, written.is_changed
     if as_json:
         document = {"session": session, "path": path or None, "isWritten": is_changed}

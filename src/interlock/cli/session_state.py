@@ -29,7 +29,14 @@ from interlock.cli.authority import (
     require_person,
     require_user,
 )
-from interlock.cli.terminal import print_json, print_lines, print_message, refuse
+from interlock.cli.terminal import (
+    expect,
+    print_json,
+    print_lines,
+    print_message,
+    print_refusals_as_json,
+    refuse,
+)
 from interlock.core.explanation import Explanation
 from interlock.core.gate.state import LOOSE_MODES, MODES, PROFILES, mode_named
 from interlock.core.ids import SessionId
@@ -57,7 +64,7 @@ def init(profile: str, *, yes: bool, as_json: bool) -> None:
     elif doubt:
         error = f"`{Path.cwd()}` was not opted in: {doubt}"
         hint = "Go to the project, or say `interlock init --yes`."
-        refuse(Explanation("not_allowed", error, hint), as_json=as_json)
+        refuse(Explanation("not_allowed", error, hint))
     project = opt_in.opt_in(Path.cwd(), profile)
     if project.is_new:
         # The user has just chosen it; a config that came with the project would not be trusted.
@@ -105,7 +112,7 @@ def mode(
             if as_json:
                 print_json(None)
         else:
-            _refuse_session(session, as_json=as_json)
+            _refuse_session(session)
     except StoreFailure:
         if not force:
             raise
@@ -156,11 +163,10 @@ def _clock_time(at_ms: int) -> str:
 @click.option("--session", "session_id", help="Which session; default: yours, or the only one here")
 def get_state(session_id: str | None) -> None:
     """Print the state of a session as JSON"""
+    print_refusals_as_json()
     app = open_app(data_home())
-    session = resolve_session(app, session_id, as_json=True)
-    state = feature_reviews.settled_state(app, session)
-    if not isinstance(state, SessionState):
-        refuse(state.explain(), as_json=True)
+    session = resolve_session(app, session_id)
+    state = expect(SessionState, feature_reviews.settled_state(app, session))
     print_json(state)
 
 
@@ -184,7 +190,7 @@ def set_state(
     if wanted == "disabled":
         require_person("Switching the gate off", "type `/mode disabled` in the client", SERVED)
     app = open_app(data_home())
-    session = resolve_session(app, session_id, as_json=as_json)
+    session = resolve_session(app, session_id)
     outcome = _change_mode(app, session, wanted, task) if wanted else None
     if outcome is None or isinstance(outcome, SessionState):
         chosen_phase: Phase | None = next((name for name in PHASES if name == phase), None)
@@ -199,10 +205,10 @@ def start(*, as_json: bool) -> None:
     app = open_app(data_home())
     root = integrity.governed_root(data_home(), Path.cwd())
     if root is None:
-        refuse(ProjectNotOptedIn(str(Path.cwd())).explain(), as_json=as_json)
+        refuse(ProjectNotOptedIn(str(Path.cwd())).explain())
     outcome = gated_sessions.start(app, root)
     if not isinstance(outcome, session_record.StartedSession):
-        refuse_caller(outcome, as_json=as_json)
+        refuse_caller(outcome)
     print_state(outcome.state, as_json=as_json)
 
 
@@ -214,7 +220,7 @@ def _status_command(name: str, status: SessionStatus, help_text: str) -> click.C
     @click.option("--json", "as_json", is_flag=True, help="Print JSON")
     def command(session_id: str | None, *, as_json: bool) -> None:
         app = open_app(data_home())
-        session = resolve_session(app, session_id, as_json=as_json)
+        session = resolve_session(app, session_id)
         outcome = gated_sessions.change_status(
             app, session, status, f"by `interlock session {name}`"
         )
@@ -233,8 +239,7 @@ SESSION_COMMANDS = (
 
 
 def print_state(state: SessionState | AttendanceRefusal, *, as_json: bool) -> None:
-    if not isinstance(state, SessionState):
-        refuse(state.explain(), as_json=as_json)
+    state = expect(SessionState, state)
     if as_json:
         print_json(state)
         return
@@ -250,10 +255,10 @@ def print_state(state: SessionState | AttendanceRefusal, *, as_json: bool) -> No
         )
 
 
-def resolve_session(app: App, session_id: str | None, *, as_json: bool) -> SessionId:
+def resolve_session(app: App, session_id: str | None) -> SessionId:
     session = _find_session(app, session_id)
     if not isinstance(session, str):
-        _refuse_session(session, as_json=as_json)
+        _refuse_session(session)
     return session
 
 
@@ -266,17 +271,17 @@ def _find_session(
     return resolve_caller(app, CallerClues(root, session=session_id))
 
 
-def _refuse_session(refusal: CallerUnknown | ProjectNotOptedIn, *, as_json: bool) -> NoReturn:
+def _refuse_session(refusal: CallerUnknown | ProjectNotOptedIn) -> NoReturn:
     if isinstance(refusal, ProjectNotOptedIn):
-        refuse(refusal.explain(), as_json=as_json)
-    refuse_caller(refusal, as_json=as_json)
+        refuse(refusal.explain())
+    refuse_caller(refusal)
 
 
 def refuse_caller(
-    refusal: CallerUnknown | ChangeNotAllowed, *, as_json: bool, option: str = "--session "
+    refusal: CallerUnknown | ChangeNotAllowed, *, option: str = "--session "
 ) -> NoReturn:
     """Print the refusal and stop; if several sessions may be meant, with the command for each."""
     typed_command = shlex.join(("interlock", *click.get_current_context().obj))
     candidates = refusal.candidates if isinstance(refusal, SeveralSessions) else ()
     commands = [f"{typed_command} {option}{candidate.session}" for candidate in candidates]
-    refuse(refusal.explain(), as_json=as_json, commands=commands)
+    refuse(refusal.explain(), commands=commands)

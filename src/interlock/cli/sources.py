@@ -21,6 +21,7 @@ from interlock.cli.authority import require_user
 from interlock.cli.terminal import (
     EXIT_REFUSED,
     Stop,
+    expect,
     print_error,
     print_json,
     print_lines,
@@ -69,12 +70,11 @@ def add(
     like one from elsewhere.
     """
     require_user("Adding a source")
-    with _stop_on_source_failure(as_json=as_json):
+    with _stop_on_source_failure():
         added = add_source(
             data_home(), location, name=name, ref=ref, path=path, clock=SystemClock()
         )
-    if not isinstance(added, SourceRow):
-        refuse(added.explain(), as_json=as_json)
+    added = expect(SourceRow, added)
     if as_json:
         print_json(added)
         return
@@ -95,10 +95,10 @@ def sync(name: str | None, *, as_json: bool) -> None:
     What cannot be fetched stays as it was, and the exit code is 1.
     """
     require_user("Fetching a source")
-    with _stop_on_source_failure(as_json=as_json):
+    with _stop_on_source_failure():
         outcomes = sync_sources(data_home(), name, SystemClock())
     if isinstance(outcomes, NoSuchSource):
-        refuse(outcomes.explain(), as_json=as_json)
+        refuse(outcomes.explain())
     if as_json:
         print_json(outcomes)
     elif not outcomes:
@@ -118,10 +118,10 @@ def sync(name: str | None, *, as_json: bool) -> None:
 def remove(name: str, *, as_json: bool) -> None:
     """Read nothing from a source any more; a directory itself stays"""
     require_user("Removing a source")
-    with _stop_on_source_failure(as_json=as_json):
+    with _stop_on_source_failure():
         removed = remove_source(data_home(), name)
     if isinstance(removed, NoSuchSource):
-        refuse(removed.explain(), as_json=as_json)
+        refuse(removed.explain())
     if as_json:
         print_json({"removed": removed.name})
     else:
@@ -156,9 +156,9 @@ def _print_outcome(outcome: SyncOutcome) -> None:
 
 
 @contextmanager
-def _stop_on_source_failure(*, as_json: bool) -> Generator[None]:
+def _stop_on_source_failure() -> Generator[None]:
     try:
         yield
     except SourceFailure as failure:
         explanation = Explanation("source_failed", str(failure), failure.hint)
-        refuse(explanation, as_json=as_json)
+        refuse(explanation)

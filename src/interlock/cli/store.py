@@ -16,10 +16,10 @@ from interlock.cli.terminal import (
     EXIT_REFUSED,
     Stop,
     clear_progress,
+    expect,
     print_error,
     print_json,
     print_lines,
-    refuse,
     show_progress,
 )
 
@@ -104,8 +104,7 @@ def copy(to: str, *, as_json: bool) -> None:
     finally:
         clear_progress()
         app.close()
-    if not isinstance(outcome, CopyReport):
-        refuse(outcome.explain(), as_json=as_json)
+    outcome = expect(CopyReport, outcome)
     if as_json:
         print_json(outcome)
         return

@@ -7,7 +7,7 @@ that a terminal would obey, are escaped.
 
 import os
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypeVar, cast
 
 from interlock.core.visible_text import make_visible, make_visible_json, make_visible_line
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:  # not at run time: `interlock --version` must start fast
     from typing import TextIO
 
     from interlock.core.explanation import Explanation
+    from interlock.core.refusal import Refusal
+
+Result = TypeVar("Result")
 
 EXIT_DONE, EXIT_REFUSED, EXIT_MISUSE, EXIT_BUG, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 EXIT_NEEDS_ANSWER, EXIT_HALTED = 4, 5
@@ -75,15 +78,33 @@ def print_error(error: str, hint: str, commands: "Sequence[str]" = ()) -> None:
 
 
 def refuse(
-    explanation: "Explanation",
-    *,
-    as_json: bool,
-    commands: "Sequence[str]" = (),
-    code: int = EXIT_REFUSED,
+    explanation: "Explanation", *, commands: "Sequence[str]" = (), code: int = EXIT_REFUSED
 ) -> NoReturn:
-    """Print the refusal and stop; `commands` are those that may have been meant."""
+    """Print the refusal, as JSON if the command has `--json`, and stop.
+
+    `commands` are those that may have been meant.
+    """
+    import click  # noqa: PLC0415 (a server for agents does without)
+
+    as_json = bool(click.get_current_context().params.get("as_json"))
     print_refusal(explanation, as_json=as_json, commands=commands)
     raise Stop(code)
+
+
+def print_refusals_as_json() -> None:
+    """Let the refusals of a command that has no `--json` be JSON, as all that it prints."""
+    import click  # noqa: PLC0415 (a server for agents does without)
+
+    click.get_current_context().params["as_json"] = True
+
+
+def expect(
+    kind: "type[Result]", outcome: "Result | Refusal", *, code: int = EXIT_REFUSED
+) -> "Result":
+    """Return the outcome if it is of this kind; else it is a refusal: print that, and stop."""
+    if isinstance(outcome, kind):
+        return outcome
+    refuse(cast("Refusal", outcome).explain(), code=code)
 
 
 def print_refusal(

@@ -12,13 +12,12 @@ from interlock.app.gate.integrity import governed_root
 from interlock.app.refusals import ProjectNotOptedIn
 from interlock.app.triggers import overview
 from interlock.app.triggers.firing import Firing
-from interlock.app.triggers.overview import NoSuchTrigger, TriggerOverview
+from interlock.app.triggers.overview import TriggerOverview
 from interlock.app.triggers.trial import Occasion, TrialOutcome, run_trigger, try_trigger
 from interlock.app.triggers.trigger_book import ProjectTrigger
 from interlock.cli.authority import require_person, require_user
-from interlock.cli.terminal import EXIT_REFUSED, Stop, print_json, print_lines, refuse
+from interlock.cli.terminal import EXIT_REFUSED, Stop, expect, print_json, print_lines, refuse
 from interlock.core.canonical import Json
-from interlock.core.refusal import Refusal
 from interlock.core.views.ages import time_ago
 from interlock.core.views.counting import pluralise
 
@@ -67,7 +66,7 @@ def validate(*, as_json: bool) -> None:
     app = open_app(data_home())
     root = governed_root(app.home, Path.cwd())
     if root is None:
-        refuse(ProjectNotOptedIn(str(Path.cwd())).explain(), as_json=as_json)
+        refuse(ProjectNotOptedIn(str(Path.cwd())).explain())
     checked = overview.check_project(app, root)
     if as_json:
         print_json(checked)
@@ -93,10 +92,8 @@ def test_command(
     """Say what an occasion would start, and start nothing"""
     require_user("Asking a forge with your token")
     app = open_app(data_home())
-    one = _find(app.home, name, as_json=as_json)
-    outcome = try_trigger(app, one, _occasion(payload, request), event)
-    if isinstance(outcome, Refusal):
-        refuse(outcome.explain(), as_json=as_json)
+    one = _find(app.home, name)
+    outcome = expect(TrialOutcome, try_trigger(app, one, _occasion(payload, request), event))
     if as_json:
         print_json(outcome)
         return
@@ -122,10 +119,10 @@ def run(
     """Let a trigger fire now; the same occasion again is the same work"""
     require_person("Starting unattended work")
     app = open_app(data_home())
-    one = _find(app.home, name, as_json=as_json)
-    firing = run_trigger(app, one, _occasion(payload, request), event, is_again=again)
-    if isinstance(firing, Refusal):
-        refuse(firing.explain(), as_json=as_json)
+    one = _find(app.home, name)
+    firing = expect(
+        Firing, run_trigger(app, one, _occasion(payload, request), event, is_again=again)
+    )
     if as_json:
         print_json(firing)
     else:
@@ -136,12 +133,9 @@ def run(
         raise Stop(EXIT_REFUSED)
 
 
-def _find(home: Path, name: str, *, as_json: bool) -> ProjectTrigger:
+def _find(home: Path, name: str) -> ProjectTrigger:
     here = governed_root(home, Path.cwd())
-    found = overview.find_trigger(overview.load_triggers(home), name, here)
-    if isinstance(found, NoSuchTrigger):
-        refuse(found.explain(), as_json=as_json)
-    return found
+    return expect(ProjectTrigger, overview.find_trigger(overview.load_triggers(home), name, here))
 
 
 def _occasion(payload: Path | None, request: int | None) -> Occasion:

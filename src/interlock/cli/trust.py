@@ -34,7 +34,7 @@ def trust(*, show: bool, revoke: bool, as_json: bool) -> None:
         require_person("Trusting a project")
     root = governed_root(data_home(), Path.cwd())
     if root is None:
-        refuse(ProjectNotOptedIn(str(Path.cwd())).explain(), as_json=as_json)
+        refuse(ProjectNotOptedIn(str(Path.cwd())).explain())
     home = data_home()
     if revoke:
         was_trusted = use.revoke(home, root)

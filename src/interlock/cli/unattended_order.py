@@ -14,7 +14,7 @@ from interlock.app.unattended.driver_desk import is_driver_alive
 from interlock.app.unattended.driver_settings import driver_settings
 from interlock.app.unattended.orders import OrderedWork, OrderRequest, order_work, state_of
 from interlock.cli.authority import SERVED, require_person
-from interlock.cli.terminal import print_json, print_lines, print_message, refuse
+from interlock.cli.terminal import expect, print_json, print_lines, print_message
 from interlock.core.ids import WorkflowId
 from interlock.core.unattended.order import (
     Limits,
@@ -130,9 +130,7 @@ def order_unattended(workflow: str, goal: str, options: dict[str, Any], *, as_js
         wanted_limits(options),
         repositories=options["repositories"],
     )
-    ordered = order_work(app, request, place=PLACE)
-    if not isinstance(ordered, OrderedWork):
-        refuse(ordered.explain(), as_json=as_json)
+    ordered = expect(OrderedWork, order_work(app, request, place=PLACE))
     server = find_server(app.home)
     address = (
         f"{server.url}/sessions/{ordered.session}" if isinstance(server, RunningServer) else ""

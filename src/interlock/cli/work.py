@@ -4,7 +4,7 @@ import click
 
 from interlock.app.coordination import holdings, tracker
 from interlock.cli.participant import find_caller
-from interlock.cli.terminal import print_json, print_lines, print_message, refuse
+from interlock.cli.terminal import expect, print_json, print_lines, print_message
 from interlock.core.coordination.beads_json import to_beads_json
 from interlock.core.coordination.records import WORK_STATUSES, WorkItem, WorkStatus
 from interlock.core.coordination.work_items import PRIORITY_MAX, WorkDraft, WorkItemUpdate
@@ -31,7 +31,7 @@ def add(
     title: str, priority: int, description: str, depends_on: tuple[str, ...], *, as_json: bool
 ) -> None:
     """Add a work item"""
-    caller = find_caller(as_json=as_json)
+    caller = find_caller()
     draft = WorkDraft(title, description, priority, depends_on)
     _print_item(tracker.add(caller.app, caller.desk, caller.who, draft), as_json=as_json)
 
@@ -41,7 +41,7 @@ def add(
 @_json_option
 def list_command(status: str | None, *, as_json: bool) -> None:
     """List the work items that are not done, or those of one status"""
-    caller = find_caller(as_json=as_json)
+    caller = find_caller()
     listed = tracker.list_work(caller.app, caller.desk, is_ready=False)
     items = list(listed.items)
     if status in ("done", "closed"):
@@ -55,7 +55,7 @@ def list_command(status: str | None, *, as_json: bool) -> None:
 @_json_option
 def ready(*, as_json: bool) -> None:
     """List what can be begun now, the most urgent first"""
-    caller = find_caller(as_json=as_json)
+    caller = find_caller()
     listed = tracker.list_work(caller.app, caller.desk, is_ready=True)
     _print_items(list(listed.items), listed.warnings, as_json=as_json)
 
@@ -65,7 +65,7 @@ def ready(*, as_json: bool) -> None:
 @_json_option
 def show(item_id: str, *, as_json: bool) -> None:
     """Show one work item"""
-    caller = find_caller(as_json=as_json)
+    caller = find_caller()
     _print_item(tracker.find(caller.app, caller.desk, item_id), as_json=as_json)
 
 
@@ -98,19 +98,18 @@ def update(
 @_json_option
 def claim(item_id: str, session_id: str | None, name: str, *, as_json: bool) -> None:
     """Claim a work item: who is first has it"""
-    caller = find_caller(session_id, name=name, as_json=as_json)
+    caller = find_caller(session_id, name=name)
     _print_item(tracker.claim(caller.app, caller.desk, caller.who, item_id), as_json=as_json)
 
 
 def _change(item_id: str, change: WorkItemUpdate, *, as_json: bool) -> None:
-    caller = find_caller(as_json=as_json)
+    caller = find_caller()
     outcome = tracker.update(caller.app, caller.desk, caller.who, item_id, change)
     _print_item(outcome, as_json=as_json)
 
 
 def _print_item(item: WorkItem | Refusal, *, as_json: bool) -> None:
-    if not isinstance(item, WorkItem):
-        refuse(item.explain(), as_json=as_json)
+    item = expect(WorkItem, item)
     if as_json:
         print_json({"schema_version": 1, **to_beads_json(item)})
         return

@@ -14,6 +14,7 @@ from interlock.app.catalogue import authoring
 from interlock.app.catalogue.workflow_files import (
     CatalogueEntry,
     CatalogueLocation,
+    WorkflowFile,
     check_file,
     find_workflow,
     find_workflow_file,
@@ -21,17 +22,16 @@ from interlock.app.catalogue.workflow_files import (
 )
 from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
-from interlock.app.refusals import NoSuchWorkflow
 from interlock.cli.terminal import (
     EXIT_REFUSED,
     QUOTE_MARK,
     Stop,
+    expect,
     print_error,
     print_json,
     print_lines,
     print_table,
     print_text,
-    refuse,
 )
 from interlock.core.ids import WorkflowId
 from interlock.core.preferences import AUTONOMIES, Preferences
@@ -91,7 +91,7 @@ def list_command(*, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def show(workflow_id: str, *, as_json: bool) -> None:
     """Show what a workflow is for and which steps it has"""
-    entry = _require_workflow(open_app(data_home()), workflow_id, as_json=as_json)
+    entry = _require_workflow(open_app(data_home()), workflow_id)
     definition = entry.workflow
     if as_json:
         print_json({**_entry_json(entry), "compiled": entry.pinned.workflow})
@@ -160,7 +160,7 @@ def _print_checked(checked: "list[_CheckedFile]", *, as_json: bool) -> None:
 def diff(old: str, new: str, *, as_json: bool) -> None:
     """Show how two workflows differ in meaning. OLD and NEW are ids or files"""
     app = open_app(data_home())
-    pair = (_pinned_workflow(app, one, as_json=as_json).workflow for one in (old, new))
+    pair = (_pinned_workflow(app, one).workflow for one in (old, new))
     found = compiled_diff.differences(*pair)
     if as_json:
         print_json(found)
@@ -190,7 +190,7 @@ def _value_text(value: object) -> str:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def preview(workflow_id: str, goal: str, context: str, autonomy: Any, *, as_json: bool) -> None:
     """Show what an agent will see, step by step. WORKFLOW_ID is an id or a file"""
-    pinned = _pinned_workflow(open_app(data_home()), workflow_id, as_json=as_json)
+    pinned = _pinned_workflow(open_app(data_home()), workflow_id)
     try:
         variables = msgspec.json.decode(context, type=dict[str, Any])
     except msgspec.MsgspecError as error:
@@ -219,7 +219,7 @@ def preview(workflow_id: str, goal: str, context: str, autonomy: Any, *, as_json
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: the compiled workflow")
 def graph(workflow_id: str, *, as_mermaid: bool, as_json: bool) -> None:
     """Draw the shape of a workflow. WORKFLOW_ID is an id or a file"""
-    pinned = _pinned_workflow(open_app(data_home()), workflow_id, as_json=as_json)
+    pinned = _pinned_workflow(open_app(data_home()), workflow_id)
     if as_json:
         print_json({"hash": pinned.hash, "compiled": pinned.workflow})
     elif as_mermaid:
@@ -264,17 +264,14 @@ def _owner_only_files() -> Generator[None]:
         os.umask(umask)
 
 
-def _require_workflow(app: App, workflow_id: str, *, as_json: bool) -> CatalogueEntry:
-    entry = find_workflow(app, Path.cwd(), WorkflowId(workflow_id))
-    if isinstance(entry, NoSuchWorkflow):
-        refuse(entry.explain(), as_json=as_json)
-    return entry
+def _require_workflow(app: App, workflow_id: str) -> CatalogueEntry:
+    return expect(CatalogueEntry, find_workflow(app, Path.cwd(), WorkflowId(workflow_id)))
 
 
-def _pinned_workflow(app: App, id_or_file: str, *, as_json: bool) -> PinnedWorkflow:
+def _pinned_workflow(app: App, id_or_file: str) -> PinnedWorkflow:
     """The workflow of that id, or in that file."""
     if not id_or_file.endswith(".json"):
-        return _require_workflow(app, id_or_file, as_json=as_json).pinned
+        return _require_workflow(app, id_or_file).pinned
     path = Path(id_or_file)
     outcome = _check_workflow_file(app, path)
     if isinstance(outcome, tuple):
@@ -327,9 +324,7 @@ def _target_paths(app: App, target: str) -> list[Path]:
         return sorted(one for one in path.rglob("*.json") if one.name != authoring.SCHEMA_NAME)
     if path.exists() or path.suffix == ".json":
         return [path]
-    file = find_workflow_file(app, Path.cwd(), target)
-    if isinstance(file, NoSuchWorkflow):
-        refuse(file.explain(), as_json=False)
+    file = expect(WorkflowFile, find_workflow_file(app, Path.cwd(), target))
     return [file.place.path]
 
 

@@ -61,7 +61,7 @@ def clean(names: tuple[str, ...], *, force: bool, as_json: bool) -> None:
     for name in names:
         found = use.find_own_worktrees(app, name)
         if isinstance(found, NoSuchWorktree):
-            refuse(found.explain(), as_json=as_json)
+            refuse(found.explain())
         chosen += found
     removed: list[OwnWorktree] = []
     kept: list[WorktreeKept] = []
