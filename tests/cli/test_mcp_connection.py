@@ -16,7 +16,7 @@ from interlock.agents.hosts.own_entries import start_of
 from interlock.agents.hosts.registry import NAMES, host_named
 from interlock.app.admin.access import load_secret, publish_agent_bearer
 from interlock.app.hosts.probe import run_with_timeout
-from interlock.app.hosts.tool_listing import LISTING, tools_in
+from interlock.app.hosts.proofs import LISTING, tools_in
 from interlock.mcp.tools import TOOLSETS
 from tests.cli.conftest import Terminal
 from tests.server.process import Process

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from interlock.server.markdown import inline_markdown, markdown, note_markdown
-from interlock.server.markdown_rules import COMMENT_CHARS_MAX
+from interlock.server.markdown import COMMENT_CHARS_MAX, inline_markdown, markdown, note_markdown
 
 OPEN = '<input type="checkbox" disabled aria-label="not done">'
 DONE = '<input type="checkbox" disabled checked aria-label="done">'

@@ -1,5 +1,6 @@
-"""`interlock driver`: watch unattended work, pause it, let it go on, end it, and speak to it."""
+"""`interlock driver`: do unattended work, watch it, pause it, let it go on, end it, speak to it."""
 
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import click
 import msgspec
 
+from interlock.app.admin.server_process import RunningServer, find_server
 from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
 from interlock.app.refusals import NoSuchSession
@@ -17,7 +19,6 @@ from interlock.app.unattended.journal_views import spent_so_far
 from interlock.app.unattended.status import DriverStatus, LiveWork, UndeliveredWork
 from interlock.cli.authority import SERVED, require_person, require_user
 from interlock.cli.driver_deliver import deliver
-from interlock.cli.driver_run import run_driver
 from interlock.cli.driver_turns import print_entry, without_token
 from interlock.cli.terminal import (
     expect,
@@ -42,6 +43,18 @@ from interlock.core.session.unattended_events import Control
 from interlock.core.unattended.order import Limits, LimitsWish, Spent, UnattendedState, dollars
 from interlock.core.views.ages import time_ago
 from interlock.core.views.delivery import delivery_line, way_on
+
+
+@click.command("run")
+def run_driver() -> None:
+    """Be the driver of this machine until Ctrl-C; `interlock up` starts one by itself"""
+    require_user("Being a driver")
+    if not isinstance(find_server(data_home()), RunningServer):
+        print_message("No server runs yet: start one with `interlock up`. Waiting for it.")
+    from interlock.driver.__main__ import main  # noqa: PLC0415 (what models need takes long)
+
+    sys.exit(main())
+
 
 WATCH_SECONDS = 1.0
 ENTRIES_SHOWN = 60

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from interlock.app.context import open_app, store_url
+from interlock.app.context import App, open_app, store_url
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.jobs.executor_role import (
     ExecutorRole,
@@ -23,11 +23,12 @@ from interlock.app.jobs.executor_role import (
     own_machine,
 )
 from interlock.app.jobs.job_counts import announcements_for_us
+from interlock.app.protocol.feature_reviews import settle_overdue_reviews
+from interlock.app.runs import approvals
 from interlock.core.ids import job_id
 from interlock.core.session.announcements import Announcement
 from interlock.durable import catalogue
 from interlock.durable.job import Job
-from interlock.durable.overdue import settle_overdue
 from interlock.durable.retention import due_retention
 
 if TYPE_CHECKING:
@@ -162,3 +163,11 @@ def serve_jobs(home: Path, stop: threading.Event) -> None:
             executor.serve(stop)
         finally:
             executor.close()
+
+
+def settle_overdue(app: App) -> None:
+    """Decide the approvals and reviews whose deadline has passed, as the first reader does."""
+    try:
+        approvals.list_pending(app)
+    finally:
+        settle_overdue_reviews(app)

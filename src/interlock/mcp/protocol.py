@@ -25,9 +25,8 @@ from interlock.core.visible_text import make_visible
 from interlock.mcp import results
 from interlock.mcp.argument_folding import ParsedArguments, parse_arguments
 from interlock.mcp.instructions import instructions_for
-from interlock.mcp.results import SuggestedCall, ToolResult
+from interlock.mcp.results import SuggestedCall, ToolResult, refusal_result
 from interlock.mcp.tool import Tool
-from interlock.mcp.workspaces import needs_workspace, refuse_without_workspace
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN_VERSIONS = ("2026-07-28",)
@@ -341,3 +340,28 @@ def error_reply(request_id: int | str | None, error: RpcError) -> Reply:
 
 
 NOT_JSON_REPLY = error_reply(None, RpcError(PARSE_ERROR, "Not JSON"))
+
+
+WORKSPACE_PLACEHOLDER = "<absolute path of the project>"
+_NAMING_ARGUMENTS = ("workspace_path", "session_id", "run_id", "continue_token")
+"""Arguments each of which leads to a project."""
+
+
+def needs_workspace(arguments: msgspec.Struct) -> bool:
+    """Whether a call is about a project that nothing in it names."""
+    fields = arguments.__struct_fields__
+    is_named = any(getattr(arguments, name, None) for name in _NAMING_ARGUMENTS)
+    return "workspace_path" in fields and not is_named
+
+
+def refuse_without_workspace(tool: Tool[Any], arguments: msgspec.Struct) -> ToolResult:
+    sent = {
+        name: value for name, value in msgspec.to_builtins(arguments).items() if value is not None
+    }
+    explanation = Explanation(
+        "invalid_arguments",
+        "This server was not started in a project, so it does not know which one is meant",
+        "Name the project's directory in `workspacePath`.",
+    )
+    call = tool.corrected_call({**sent, "workspacePath": WORKSPACE_PLACEHOLDER})
+    return refusal_result(explanation, call, missing=("workspacePath",))

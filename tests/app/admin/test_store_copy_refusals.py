@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app.admin.store_copy import CopyReport, copy
-from interlock.app.admin.store_copy_refusals import (
+from interlock.app.admin.store_copy import (
     CopyMismatch,
+    CopyReport,
     ForeignSession,
     NoTarget,
     SameStore,
     SourceDamaged,
     TargetNotEmpty,
+    copy,
 )
 from interlock.app.context import App, open_app
 from interlock.app.protocol import deletion

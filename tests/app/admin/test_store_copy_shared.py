@@ -4,8 +4,7 @@ from contextlib import closing
 
 import pytest
 
-from interlock.app.admin.store_copy import copy
-from interlock.app.admin.store_copy_refusals import ForeignSession
+from interlock.app.admin.store_copy import ForeignSession, copy
 from interlock.app.context import App
 from interlock.core.ids import ProjectId
 from interlock.core.project_stream import OutboxMessage, ProjectPlan, RowChange

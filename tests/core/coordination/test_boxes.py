@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.core.coordination.boxes import (
-    BOX_COLUMNS,
-    active_sessions_box,
-    columns_of,
-    conflicts_box,
-    stale_session_box,
-)
 from interlock.core.coordination.conflicts import (
     BeadConflict,
     Conflicts,
     FilesConflict,
     TrackConflict,
+)
+from interlock.core.coordination.report_boxes import (
+    BOX_COLUMNS,
+    active_sessions_box,
+    columns_of,
+    conflicts_box,
+    stale_session_box,
 )
 from interlock.core.coordination.session_record import ObservedSession, SessionRecord
 

@@ -11,7 +11,6 @@ from interlock.agents.hosts.host import LAUNCHER, Host
 from interlock.agents.hosts.own_entries import home_in, start_of
 from interlock.app.hosts.check import Check
 from interlock.app.hosts.probe import CompletedCommand, last_line, run_with_timeout
-from interlock.app.hosts.tool_listing import LISTING, tools_in
 from interlock.core.canonical import Json
 
 HOOK_SECONDS = 10
@@ -117,3 +116,42 @@ def _check_read_passes(host: Host, ran: CompletedCommand | str) -> Check:
     message = last_line(ran.err) or last_line(ran.out)
     what = f"A read did not pass silently (exit code {ran.code}): {message}"
     return Check("pass", what, install_hint(host))
+
+
+LISTING = b"".join(
+    msgspec.json.encode({"jsonrpc": "2.0", **message}) + b"\n"
+    for message in (
+        {
+            "id": 1,
+            "method": "initialize",
+            "params": {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {},
+                "clientInfo": {"name": "interlock-doctor", "version": "1"},
+            },
+        },
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/list"},
+    )
+)
+"""The input of a server that is asked for its tools."""
+
+
+class _Tools(msgspec.Struct, frozen=True):
+    tools: list[msgspec.Raw]
+
+
+class _Reply(msgspec.Struct, frozen=True):
+    id: int
+    result: _Tools
+
+
+def tools_in(out: bytes) -> int:
+    """Return the number of tools in the output of a server; 0 where it did not list them."""
+    for line in out.splitlines():
+        try:
+            reply = msgspec.json.decode(line, type=_Reply)
+        except msgspec.MsgspecError:
+            continue
+        return len(reply.result.tools)
+    return 0

@@ -1,14 +1,16 @@
 """Start a run of a workflow, in a new session or in one that exists."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
+from interlock.app.append_loop import append_reply
 from interlock.app.callers import request_key
 from interlock.app.callers.caller import NO_SESSION, CallerClues, CallerUnknown, resolve_caller
-from interlock.app.callers.request_key import RequestKey
+from interlock.app.callers.request_key import UNNAMED_VALID_MS, RequestKey
 from interlock.app.catalogue.workflow_files import find_workflow
 from interlock.app.context import App
 from interlock.app.refusals import (
@@ -18,7 +20,7 @@ from interlock.app.refusals import (
     RequestReused,
     SeveralSessions,
 )
-from interlock.app.runs.idempotent_call import is_repeated, run_once
+from interlock.app.runs.advance import replay
 from interlock.app.runs.start_preflight import (
     ConflictFound,
     Outlook,
@@ -35,7 +37,9 @@ from interlock.core.preferences import Preferences, Wish, apply_wish, apply_wish
 from interlock.core.protocol.gated_session import Actor
 from interlock.core.session import decide, start_run
 from interlock.core.session.answer import RenderedAnswer
-from interlock.core.session.plan import Stream
+from interlock.core.session.decide import PlannedReply
+from interlock.core.session.nodes import node_of
+from interlock.core.session.plan import RequestRecord, Stream
 from interlock.core.session.refusals import (
     ContextUnset,
     InputRefused,
@@ -48,6 +52,7 @@ from interlock.core.session.start_run import NewRun
 from interlock.core.workflow.compiled_workflow import PinnedWorkflow
 from interlock.core.workflow.prompt import ResolvedReference
 from interlock.store import queries
+from interlock.store.records import EarlierRequest
 from interlock.store.sql import Query, both
 from interlock.workspace.projects import references
 from interlock.workspace.projects.settings import preferences_in
@@ -258,3 +263,55 @@ def _request_key(app: App, request: StartRequest, tool: str) -> RequestKey:
         "scope": [request.scope.track, request.scope.on_conflict, request.scope.takeover],
     }
     return request_key.request_key(tool, app.caller, arguments, request.request_id)
+
+
+Other = TypeVar("Other")
+Reading = TypeVar("Reading")
+
+
+def run_once(
+    app: App,
+    key: RequestKey,
+    question: Query[Reading],
+    decide: Callable[[Reading], PlannedReply | Other],
+    node: NodeId,
+) -> RenderedAnswer | RequestReused | Other:
+    """Append what `decide` plans, which makes `node`, unless the same call was made before.
+
+    It decides on the answer to `question`.
+    """
+    valid_ms = None if key.is_named else UNNAMED_VALID_MS
+
+    def attempt() -> PlannedReply | RenderedAnswer | RequestReused | Other:
+        at_ms = app.clock.now_ms()
+        request, reading = app.log.ask(queries.earlier_request(key.key), question)
+        if request and (earlier := _earlier_answer(app, key, request, at_ms)):
+            return earlier
+        decision = decide(reading)
+        if not isinstance(decision, PlannedReply):
+            return decision
+        request = RequestRecord(key.key, key.arguments, node, at_ms, valid_ms)
+        plan = msgspec.structs.replace(decision.plan, request=request)
+        return PlannedReply(plan, decision.reply)
+
+    return append_reply(app, attempt)
+
+
+def is_repeated(app: App, key: RequestKey) -> bool:
+    """Whether the same call was made before, so that its answer would be the one of then."""
+    request = app.log.ask(queries.earlier_request(key.key))
+    if request is None:
+        return False
+    return _earlier_answer(app, key, request, app.clock.now_ms()) is not None
+
+
+def _earlier_answer(
+    app: App, key: RequestKey, request: EarlierRequest, at_ms: int
+) -> RenderedAnswer | RequestReused | None:
+    if not key.is_named and at_ms - request.at_ms > UNNAMED_VALID_MS:
+        return None
+    if request.arguments != key.arguments:
+        return RequestReused()
+    made = app.log.ask(queries.creation_event(request.node))
+    # If there is none, its session was deleted a moment ago.
+    return replay(app, app.log, node_of(made)) if made else None
