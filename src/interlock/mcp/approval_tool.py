@@ -102,7 +102,6 @@ REQUEST_APPROVAL = Tool(
     ),
     arguments=ApprovalArguments,
     cue="the user's yes {title, content}",
-    is_read_only=False,
     is_idempotent=True,
     call=_call_request_approval,
     aliases={"workspace": "workspacePath", "plan": "content", "question": "title"},

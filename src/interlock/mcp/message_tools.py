@@ -124,8 +124,6 @@ SEND_MESSAGE: Tool[MessageArguments] = Tool(
     purpose="Write to other agents of this project, or to the person. They are told once.",
     arguments=MessageArguments,
     cue="to others {to, subject}",
-    is_read_only=False,
-    is_idempotent=False,
     call=_call_send,
     aliases={"recipient": "to", "recipients": "to", "message": "body", "text": "body"},
 )
@@ -137,7 +135,6 @@ INBOX: Tool[InboxArguments] = Tool(
     purpose="Your unacknowledged messages, oldest first; acknowledge some, or search them all.",
     arguments=InboxArguments,
     cue="your mail",
-    is_read_only=False,
     is_idempotent=True,
     call=_call_inbox,
     aliases={"query": "search", "ack": "acknowledge"},

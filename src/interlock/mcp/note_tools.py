@@ -221,8 +221,6 @@ WRITE_NOTE = Tool(
     ),
     arguments=WriteArguments,
     cue="keep what should last {title, content}",
-    is_read_only=False,
-    is_idempotent=False,
     call=_lazy_call("write_note"),
     aliases={
         **COMMON_ALIASES,
@@ -260,8 +258,6 @@ EDIT_NOTE = Tool(
     ),
     arguments=EditArguments,
     cue="change a note {identifier, operation?, content?}",
-    is_read_only=False,
-    is_idempotent=False,
     call=_lazy_call("edit_note"),
     suggest_call=_suggest_edit_call,
     aliases={
@@ -285,8 +281,6 @@ MOVE_NOTE = Tool(
     purpose="Give a note another name or folder. A permalink in its frontmatter stays.",
     arguments=MoveArguments,
     cue="rename one {identifier, to}",
-    is_read_only=False,
-    is_idempotent=False,
     call=_lazy_call("move_note"),
     aliases={
         **COMMON_ALIASES,
@@ -303,7 +297,6 @@ DELETE_NOTE = Tool(
     purpose="Remove a note that you have read. It stays only in git, if it was committed.",
     arguments=DeleteArguments,
     cue="{identifier, version}",
-    is_read_only=False,
     is_idempotent=True,
     is_destructive=True,
     call=_lazy_call("delete_note"),

@@ -39,10 +39,10 @@ class Tool(msgspec.Struct, Generic[Arguments], frozen=True, dict=True):
     """The struct of the arguments; each field has a description and an example (`msgspec.Meta`)."""
     cue: str
     """One line on when to call it and with what: all that some clients show of a tool at first."""
-    is_read_only: bool
-    is_idempotent: bool
-    """Whether the same call again, whenever it comes, changes nothing more."""
     call: Callable[[App, Arguments], ToolResult]
+    is_read_only: bool = False
+    is_idempotent: bool = False
+    """Whether the same call again, whenever it comes, changes nothing more."""
     is_destructive: bool = False
     """Whether something that a person wrote may be gone afterwards."""
     aliases: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])

@@ -111,7 +111,6 @@ CLAIM_WORK: Tool[ClaimArguments] = Tool(
     purpose="Claim a work item before you begin it. The first one has it.",
     arguments=ClaimArguments,
     cue="before you begin {item}",
-    is_read_only=False,
     is_idempotent=True,
     call=_call_claim,
     aliases={"id": "item", "bead": "item"},
@@ -124,8 +123,6 @@ WORK_ITEMS: Tool[WorkArguments] = Tool(
     purpose="The project's work items: list what is ready, add, finish, block.",
     arguments=WorkArguments,
     cue="what is free",
-    is_read_only=False,
-    is_idempotent=False,
     call=_call_work,
     aliases={"id": "item"},
 )

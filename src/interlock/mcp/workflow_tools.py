@@ -159,8 +159,6 @@ START_WORKFLOW = Tool(
     ),
     arguments=StartArguments,
     cue="begin one {workflowId, goal}",
-    is_read_only=False,
-    is_idempotent=False,
     call=_start_workflow,
     aliases={
         "id": "workflowId",
@@ -227,7 +225,6 @@ CONTINUE_WORKFLOW = Tool(
     ),
     arguments=ContinueArguments,
     cue=("hand in the step {continueToken, output: {notesMarkdown}}; without output: see it again"),
-    is_read_only=False,
     is_idempotent=True,
     call=_continue_workflow,
     aliases={
@@ -289,8 +286,6 @@ CHECKPOINT_WORKFLOW = Tool(
     ),
     arguments=CheckpointArguments,
     cue="notes without handing in {continueToken?, notesMarkdown}",
-    is_read_only=False,
-    is_idempotent=False,
     call=_checkpoint_workflow,
     aliases={**TOKEN_ALIASES, "notes": "notesMarkdown", "summary": "notesMarkdown"},
 )
