@@ -9,7 +9,7 @@ import msgspec
 
 from interlock.cli.commands import interlock
 from interlock.core.explanation import Code
-from interlock.core.session import state_schema as state
+from interlock.core.session import state
 from interlock.core.workflow import conditions, packs
 from interlock.core.workflow import file_schema as workflow
 from interlock.core.workflow.builtins import FEATURES, PASSAGES

@@ -19,7 +19,7 @@ from interlock.app.context import open_app
 from interlock.app.gate import gate_journal, overrides, trust
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.hosts import install
-from interlock.app.hosts.tool_servers import announce_server
+from interlock.app.hosts.toolsets import announce_server
 from interlock.core.protocol.gated_session import Conversation
 from interlock.mcp.client import StdioClient
 from tests.scenes import started

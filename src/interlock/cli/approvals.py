@@ -11,7 +11,7 @@ from interlock.app.runs.approvals import ApprovalAnswer
 from interlock.cli.authority import SERVED, require_person
 from interlock.cli.terminal import QUOTE_MARK, expect, print_json, print_lines, print_text
 from interlock.core.session.approve import ApprovalVerdict
-from interlock.core.views.ages import time_ago
+from interlock.core.views.counting import time_ago
 from interlock.core.views.status import self_attested_text
 
 _PLACE = "in a terminal"

@@ -41,7 +41,7 @@ from interlock.core.refusal import Refusal
 from interlock.core.session.unattended_control import NotUnattended
 from interlock.core.session.unattended_events import Control
 from interlock.core.unattended.order import Limits, LimitsWish, Spent, UnattendedState, dollars
-from interlock.core.views.ages import time_ago
+from interlock.core.views.counting import time_ago
 from interlock.core.views.delivery import delivery_line, way_on
 
 

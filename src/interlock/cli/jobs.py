@@ -7,7 +7,7 @@ from interlock.app.context import open_app
 from interlock.app.data_home import data_home
 from interlock.cli.authority import require_user
 from interlock.cli.terminal import expect, print_json, print_lines, print_table
-from interlock.core.views.ages import time_ago
+from interlock.core.views.counting import time_ago
 from interlock.durable import job_records
 from interlock.durable.job_records import JobRecord
 

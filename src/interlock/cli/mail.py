@@ -20,7 +20,7 @@ from interlock.cli.terminal import (
 from interlock.core.coordination.messages import MessageDraft
 from interlock.core.coordination.records import Message
 from interlock.core.coordination.refusals import UnknownMessage
-from interlock.core.views.ages import time_ago
+from interlock.core.views.counting import time_ago
 
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON")
 _session_option = click.option(

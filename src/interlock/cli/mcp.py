@@ -7,8 +7,7 @@ from pathlib import Path
 from interlock.app.context import open_app
 from interlock.app.data_home import data_home
 from interlock.app.failures import SettingsBroken, StoreFailure
-from interlock.app.hosts.tool_servers import announce_server
-from interlock.app.hosts.toolsets import configured_toolsets, is_coordinated
+from interlock.app.hosts.toolsets import announce_server, configured_toolsets, is_coordinated
 from interlock.cli.terminal import EXIT_DONE, EXIT_MISUSE, EXIT_REFUSED, print_error
 from interlock.mcp.stdio import serve as serve_stdio
 from interlock.mcp.tools import TOOLSETS, NoSuchToolset, Tools, default_toolsets, tools_of

@@ -29,8 +29,7 @@ from interlock.cli.terminal import (
     print_table,
 )
 from interlock.core.notes.note import NoteStatus
-from interlock.core.views.ages import time_ago
-from interlock.core.views.counting import pluralise
+from interlock.core.views.counting import pluralise, time_ago
 
 since_option = click.option("--since", default="", help="7d, 24h, 2 weeks, or a date")
 limit_option = click.option(

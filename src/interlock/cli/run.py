@@ -32,8 +32,7 @@ from interlock.cli.unattended_order import (
 from interlock.core.ids import WorkflowId
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.run_head import RunHead
-from interlock.core.views.ages import time_ago
-from interlock.core.views.counting import pluralise, progress_text
+from interlock.core.views.counting import pluralise, progress_text, time_ago
 from interlock.core.views.status import self_attested_text
 from interlock.core.views.step_notes import StepNotes
 from interlock.core.views.text_tree import draw_tree

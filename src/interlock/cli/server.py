@@ -41,7 +41,7 @@ from interlock.cli.terminal import (
     print_lines,
     print_message,
 )
-from interlock.core.views.ages import time_ago
+from interlock.core.views.counting import time_ago
 
 START_SECONDS = 30.0
 STOP_SECONDS = 20  # a driver lets its tools end first

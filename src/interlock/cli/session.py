@@ -44,8 +44,7 @@ from interlock.core.handoff.page import handoff_page
 from interlock.core.ids import SessionId
 from interlock.core.session.bundle import BundleContent
 from interlock.core.session.secrets import SuspectedSecret
-from interlock.core.views.ages import time_ago
-from interlock.core.views.counting import pluralise, progress_text
+from interlock.core.views.counting import pluralise, progress_text, time_ago
 from interlock.core.views.session_note import invocation_lines
 
 LISTED_MAX = 1_000_000

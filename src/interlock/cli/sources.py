@@ -29,7 +29,7 @@ from interlock.cli.terminal import (
     refuse,
 )
 from interlock.core.explanation import Explanation
-from interlock.core.views.ages import time_ago
+from interlock.core.views.counting import time_ago
 
 COMMIT_SHOWN = 12
 

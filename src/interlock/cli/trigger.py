@@ -18,8 +18,7 @@ from interlock.app.triggers.trigger_book import ProjectTrigger
 from interlock.cli.authority import require_person, require_user
 from interlock.cli.terminal import EXIT_REFUSED, Stop, expect, print_json, print_lines, refuse
 from interlock.core.canonical import Json
-from interlock.core.views.ages import time_ago
-from interlock.core.views.counting import pluralise
+from interlock.core.views.counting import pluralise, time_ago
 
 FIRINGS_SHOWN = 3
 _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON")

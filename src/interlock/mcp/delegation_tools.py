@@ -36,8 +36,7 @@ from interlock.core.session.verdict_outcomes import OUTCOMES
 from interlock.core.views.delegated_work import delegation_lines, handoff_lines, output_lines
 from interlock.mcp.arguments import workspace_of
 from interlock.mcp.results import SuggestedCall, ToolResult, refusal_result
-from interlock.mcp.review_answer import ReviewAnswer, review_answer
-from interlock.mcp.session_tool import SESSION_TOOL, given_arguments
+from interlock.mcp.session_tool import SESSION_TOOL, ReviewAnswer, given_arguments, review_answer
 from interlock.mcp.tool import Tool
 from interlock.mcp.unknown_caller import refuse_unknown_caller
 
@@ -306,8 +305,6 @@ DELEGATE: Tool[DelegateArguments] = Tool(
     ),
     arguments=DelegateArguments,
     cue="before another agent's work {agent, prompt}",
-    is_read_only=False,
-    is_idempotent=False,
     call=_call_delegate,
     aliases={"targetAgent": "agent", "handoffReason": "reason", "task": "prompt"},
 )
@@ -317,7 +314,6 @@ COMPLETE_DELEGATION: Tool[CompleteArguments] = Tool(
     purpose="Record what an agent has done.",
     arguments=CompleteArguments,
     cue="its result {delegation, summary}",
-    is_read_only=False,
     is_idempotent=True,
     call=_call_complete,
     aliases={"id": "delegation", "agent": "delegation"},
@@ -328,8 +324,6 @@ RECORD_DECISION: Tool[DecisionArguments] = Tool(
     purpose="Record a decision, or judge one.",
     arguments=DecisionArguments,
     cue="keep a decision {description, rationale}",
-    is_read_only=False,
-    is_idempotent=False,
     call=_call_decision,
     aliases={"decision": "description"},
 )

@@ -51,8 +51,7 @@ from interlock.core.notes.edit_refusals import (
     TextNotFound,
 )
 from interlock.core.refusal import Refusal
-from interlock.core.views.ages import time_ago
-from interlock.core.views.counting import pluralise
+from interlock.core.views.counting import pluralise, time_ago
 from interlock.mcp.arguments import workspace_of
 from interlock.mcp.note_tools import (
     ContextArguments,

@@ -30,15 +30,40 @@ from interlock.core.protocol.gated_session import (
     WorkUpdate,
 )
 from interlock.core.session.events import Phase
+from interlock.core.session.feature_review import FeatureReview
 from interlock.core.session.state import SessionState
 from interlock.core.views.delegated_work import completion_arguments, review_line
 from interlock.core.workflow.blanks import is_blank
 from interlock.core.workflow.operators import clip
 from interlock.mcp.arguments import TOKEN_ALIASES, Workspace, token_in, workspace_of
 from interlock.mcp.results import SuggestedCall, ToolResult, refusal_result
-from interlock.mcp.review_answer import ReviewAnswer, review_answer
 from interlock.mcp.tool import Tool
 from interlock.mcp.unknown_caller import refuse_unknown_caller
+
+
+class ReviewAnswer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    review: str
+    feature: str
+    awaited: tuple[str, ...] = ()
+    """The reviewers whose verdicts are not in."""
+    deadline: str = ""
+    outcome: str = ""
+    is_blocking: bool = False
+    reason: str = ""
+
+
+def review_answer(review: FeatureReview) -> ReviewAnswer:
+    if review.is_open:
+        awaited = tuple(one.agent for one in review.awaited_reviewers)
+        return ReviewAnswer(review.id, review.feature, awaited, review.deadline)
+    return ReviewAnswer(
+        review.id,
+        review.feature,
+        outcome=review.outcome or "",
+        is_blocking=review.is_blocking,
+        reason=review.reason,
+    )
+
 
 TITLE_CHARS_MAX = 100
 
@@ -300,8 +325,6 @@ SESSION_TOOL = Tool(
     ),
     arguments=SessionArguments,
     cue="what you may do here {}, or change it {mode, task}; after a denial",
-    is_read_only=False,
-    is_idempotent=False,
     call=_call_session,
     aliases={**TOKEN_ALIASES, "workspace": "workspacePath"},
 )

@@ -34,8 +34,7 @@ from interlock.core.session.events import (
 )
 from interlock.core.session.orchestration import CompactedHistory, Orchestration, outcome_of
 from interlock.core.session.plan import EventDraft, Plan, Stream, plan
-from interlock.core.session.state import SessionState, fold
-from interlock.core.session.state_schema import session_state_schema
+from interlock.core.session.state import SessionState, fold, session_state_schema
 from tests.effort import scale
 
 VALID = jsonschema_rs.validator_for(json.loads(session_state_schema()), validate_formats=True)

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interlock.core.session import orchestration, state
-from interlock.core.session.state import SessionState, timestamp
-from interlock.core.session.state_schema import session_state_schema
+from interlock.core.session.state import SessionState, session_state_schema, timestamp
 from tests.core.any_struct import some
 from tests.effort import scale
 

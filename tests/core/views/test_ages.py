@@ -2,7 +2,7 @@
 
 import pytest
 
-from interlock.core.views.ages import time_ago
+from interlock.core.views.counting import time_ago
 
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 

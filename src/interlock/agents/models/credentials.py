@@ -1,4 +1,7 @@
-"""The keys of providers. They are shown nowhere, and taken out of what providers say about them."""
+"""The providers: the names of their models, and their keys.
+
+Keys are shown nowhere, and taken out of what providers say about them.
+"""
 
 from collections.abc import Mapping
 
@@ -32,3 +35,11 @@ class Credentials(msgspec.Struct, frozen=True):
     def from_environment(cls, environment: Mapping[str, str]) -> "Credentials":
         values = {name: environment.get(key, "").strip() for name, key in KEY_VARIABLES.items()}
         return cls({name: ApiKey(value) for name, value in values.items() if value})
+
+
+SCRIPTED = "scripted"
+
+
+def is_model_name(name: str) -> bool:
+    provider, _, model = name.partition(":")
+    return bool(model) and provider in (*KEY_VARIABLES, SCRIPTED)

@@ -8,10 +8,15 @@ when a model of theirs is opened, or ahead of that with `import_library`.
 from importlib import import_module
 from pathlib import Path
 
-from interlock.agents.models.credentials import KEY_VARIABLES, ApiKey, Credentials
+from interlock.agents.models.credentials import (
+    KEY_VARIABLES,
+    SCRIPTED,
+    ApiKey,
+    Credentials,
+    is_model_name,
+)
 from interlock.agents.models.extras import current_installation, extra_hint
 from interlock.agents.models.failures import ModelUnavailable
-from interlock.agents.models.model_names import SCRIPTED, is_model_name
 from interlock.agents.models.model_port import ModelPort
 from interlock.agents.models.scripted_model import ScriptedModel
 

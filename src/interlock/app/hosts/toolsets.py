@@ -1,10 +1,18 @@
-"""The toolsets that are served: those that the user names, else those that the project needs."""
+"""The toolsets that are served, and the servers of tools that run for agent clients.
 
+Served are the toolsets that the user names, else those that the project needs.
+"""
+
+import os
 from pathlib import Path
+
+import msgspec
 
 from interlock.app.context import App, store_url
 from interlock.app.coordination.project_desk import open_desk, read_board
 from interlock.app.failures import SettingsBroken, StoreFailure
+from interlock.workspace.machine import tool_servers
+from interlock.workspace.machine.tool_servers import ToolServer, ToolServerAnnouncement
 from interlock.workspace.projects.project import CONFIG
 from interlock.workspace.projects.project_identity import locate_project
 from interlock.workspace.projects.settings import toolsets_in
@@ -35,3 +43,36 @@ def is_coordinated(app: App, workspace: Path) -> bool:
     present = (one.value for one in board.identities.values())
     is_company = any(board.presence_of(one).status != "gone" for one in present)
     return is_company or bool(board.work or board.reservations)
+
+
+class ListedToolServer(msgspec.Struct, frozen=True):
+    server: ToolServer
+    client: str
+    """The client that started it, for people; empty if that is not known."""
+    is_coordinated: bool
+    """Whether several agents work on its project, so that they have tools for that."""
+
+
+def announce_server(
+    app: App, toolsets: tuple[str, ...], *, is_chosen: bool
+) -> ToolServerAnnouncement | None:
+    """Let the console know what this process serves; None if it cannot: the agent needs no file."""
+    try:
+        server = ToolServer(os.getpid(), os.getcwd(), toolsets, is_chosen, at_ms=app.clock.now_ms())
+        return ToolServerAnnouncement(app.home, server)
+    except OSError:
+        return None
+
+
+def list_tool_servers(app: App) -> list[ListedToolServer]:
+    """The servers that run now, the oldest first."""
+    from interlock.app.callers.agent_detection import client_title  # noqa: PLC0415 (no server needs it)
+
+    return [
+        ListedToolServer(
+            server,
+            client_title(app.home, server.pid),
+            is_coordinated(app, Path(server.directory)),
+        )
+        for server in tool_servers.running_servers(app.home)
+    ]

@@ -8,7 +8,8 @@ from interlock.app.refusals import BadToken, NodeGone, UnhealthySession
 from interlock.app.runs import evidence, past_outputs, token_target
 from interlock.app.runs.submission import Submission
 from interlock.app.runs.token_target import TokenTarget
-from interlock.app.sessions import approval_expiry, stored_node
+from interlock.app.sessions import stored_node
+from interlock.app.sessions.session_approvals import default_expiry_ms
 from interlock.app.sessions.workspace_snapshot import observe_change
 from interlock.core import ids
 from interlock.core.ids import AttemptId, BlobRef, NodeId
@@ -106,7 +107,7 @@ def _approval_expiry_ms(app: App, node: Node, workflow: CompiledWorkflow) -> int
     """How long the user wants the approval of this step to wait, if its author has not said."""
     step = positions.step_at(workflow, node.created.position)
     is_needed = step is not None and step.approval is not None and not step.approval.timeout_ms
-    return approval_expiry.default_expiry_ms(app) if is_needed else None
+    return default_expiry_ms(app) if is_needed else None
 
 
 def _branches(target: TokenTarget) -> Query[list[BranchBelow]]:

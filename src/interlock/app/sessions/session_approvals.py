@@ -6,7 +6,6 @@ import msgspec
 
 from interlock.app.append_loop import append_plan
 from interlock.app.context import App
-from interlock.app.sessions.approval_expiry import default_expiry_ms
 from interlock.core.ids import ApprovalId, SessionId
 from interlock.core.session import session_approvals
 from interlock.core.session.approval_events import (
@@ -27,6 +26,7 @@ from interlock.core.session.session_approvals import (
     Status,
 )
 from interlock.store.log_reader import LogReader
+from interlock.workspace.projects import settings
 
 SESSIONS_MAX = 1_000
 CALL_BYTES = 8
@@ -179,3 +179,15 @@ def _stream(reader: LogReader, session: SessionId) -> Stream:
     stream = reader.stream(session)
     assert stream is not None, f"{session} is there"
     return stream
+
+
+DAY_MS = 24 * 3_600_000
+
+
+def default_expiry_ms(app: App) -> int | None:
+    """Return the time after which an approval counts as denied; None if it waits for ever.
+
+    Raises:
+        SettingsBroken: the user's config cannot be read.
+    """
+    return settings.approval_expiry_days_in(app.home / "config.toml") * DAY_MS or None

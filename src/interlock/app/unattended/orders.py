@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.agents.models.model_names import is_model_name
+from interlock.agents.models.credentials import is_model_name
 from interlock.app.append_loop import append_plan
 from interlock.app.catalogue.workflow_files import find_workflow
 from interlock.app.context import App

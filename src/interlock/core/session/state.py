@@ -120,3 +120,16 @@ def _with_phase(orchestration: Orchestration | None, phase: Phase, at: str) -> O
     if orchestration is None:
         return None if phase == "planning" else Orchestration(at, at, workflow_phase=phase)
     return msgspec.structs.replace(orchestration, workflow_phase=phase)
+
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def session_state_schema() -> bytes:
+    _, defs = msgspec.json.schema_components([SessionState])
+    for definition in defs.values():
+        # Fields with a default are written too: a reader can count on every field.
+        definition["required"] = list(definition["properties"])
+    state = defs.pop("SessionState")
+    schema = {"$schema": DIALECT, **state, "title": "Interlock session state", "$defs": defs}
+    return msgspec.json.format(msgspec.json.encode(schema), indent=1) + b"\n"

@@ -11,12 +11,30 @@ import msgspec
 
 from interlock.core.canonical import Json
 from interlock.core.preferences import Autonomy, Preferences
-from interlock.core.workflow import criteria, criteria_examples, needs, positions
+from interlock.core.workflow import conditions, criteria, interpret, positions
 from interlock.core.workflow.blanks import blanks_in, choice, with_blanks
 from interlock.core.workflow.compiled_workflow import CompiledStep, CompiledWorkflow
-from interlock.core.workflow.packs import EXAMPLES
+from interlock.core.workflow.criteria import (
+    And,
+    ConditionalRule,
+    ContainsRule,
+    Criterion,
+    LengthRule,
+    Not,
+    Or,
+    RegexRule,
+    Rule,
+    SchemaRule,
+)
+from interlock.core.workflow.interpret import Destination, Impasse
+from interlock.core.workflow.packs import EXAMPLES, LoopControlArtifact
 from interlock.core.workflow.passthrough import Assessment
-from interlock.core.workflow.placeholders import fill_placeholders
+from interlock.core.workflow.placeholders import (
+    NOTES_PREFIX,
+    fill_placeholders,
+    look_up,
+    placeholder_paths,
+)
 from interlock.core.workflow.positions import Position
 
 NOTES_BLANK = "<write your notes>"
@@ -47,11 +65,11 @@ def step_example(
         *(assessment_example(assessment, step) for assessment in step.assessments),
         *((user_only_example(preferences),) if step.user_only else ()),
         *(capability_example(name) for name in workflow.capabilities if name not in observed),
-        *(criteria_examples.artifacts(criterion, scope) if criterion else ()),
+        *(artifact_examples(criterion, scope) if criterion else ()),
     ]
     output: dict[str, Json] = {}
     if not step.notes_optional or criterion:
-        demands = criteria_examples.notes_demands(criterion, scope) if criterion else ()
+        demands = notes_demands(criterion, scope) if criterion else ()
         output["notesMarkdown"] = notes_blank(demands)
     if artifacts:
         output["artifacts"] = artifacts
@@ -78,7 +96,7 @@ def context_example(
     A key that the step only speaks of is left out if it is set.
     """
     example = own_context_example(step, context)
-    paths = needs.missing_paths(workflow, position, context)
+    paths = missing_paths(workflow, position, context)
     missing = tuple(path for path in paths if path.partition(".")[0] not in example)
     if not missing:
         return example
@@ -195,3 +213,74 @@ def _contract_examples(step: CompiledStep, scope: Mapping[str, Json]) -> Iterato
     if step.verification:
         example["command"] = fill_placeholders(step.verification, scope)
     yield example
+
+
+def notes_demands(criterion: Criterion, scope: Mapping[str, Json]) -> tuple[str, ...]:
+    """Return what the notes must be like, in the words of a blank."""
+    return tuple(demand for rule in _rules(criterion, scope) if (demand := _notes_demand(rule)))
+
+
+def artifact_examples(criterion: Criterion, scope: Mapping[str, Json]) -> Iterator[Json]:
+    """Yield an artifact with blanks for each schema."""
+    for rule in _rules(criterion, scope):
+        if isinstance(rule, SchemaRule):
+            yield with_blanks(rule.schema)
+
+
+def _rules(criterion: Criterion, scope: Mapping[str, Json]) -> Iterator[Rule]:
+    """Yield rules that are enough to meet the criterion; of alternatives, those of the first."""
+    match criterion:
+        case And(parts):
+            for part in parts:
+                yield from _rules(part, scope)
+        case Or(parts):
+            yield from _rules(parts[0], scope)
+        case Not():
+            pass  # an example that does not say a thing need not say so
+        case ConditionalRule(condition, rule):
+            if conditions.evaluate(condition, scope) is True:
+                yield rule
+        case _:
+            yield criterion
+
+
+def _notes_demand(rule: Rule) -> str:
+    match rule:
+        case ContainsRule(value):
+            return f"with “{value}”"
+        case RegexRule(pattern, flags):
+            return f"matching /{pattern}/{flags}"
+        case LengthRule(int(least), None):
+            return f"at least {least} characters"
+        case LengthRule(None, int(most)):
+            return f"at most {most} characters"
+        case LengthRule(least, most):
+            return f"{least} to {most} characters"
+        case SchemaRule():
+            return ""
+
+
+def missing_paths(
+    workflow: CompiledWorkflow, position: Position, context: Mapping[str, Json]
+) -> tuple[str, ...]:
+    """Return the paths that are missing if the step at `position` is handed in with no more."""
+    ways: list[LoopControlArtifact | None] = [None]
+    if any(one.loop.takes_decisions for one in positions.enclosing_loops(workflow, position)):
+        ways.append(LoopControlArtifact("stop"))
+    found = (interpret.continue_from(workflow, position, context, way) for way in ways)
+    return tuple(dict.fromkeys(path for way in found for path in _missing(workflow, way, context)))
+
+
+def _missing(
+    workflow: CompiledWorkflow, way: Destination | Impasse, context: Mapping[str, Json]
+) -> Iterator[str]:
+    if isinstance(way, Impasse):
+        yield from (way.var,) if way.var else ()
+    elif way.step and not workflow.shows_unset:
+        scope = positions.scope(workflow, way.position, context)
+        loops = positions.enclosing_loops(workflow, way.position)
+        lists = {one.loop.item_var: one.loop.items for one in loops if one.loop.items}
+        for text in (way.step.agent_role, way.step.prompt):
+            for path in placeholder_paths(text):
+                if not path.startswith(NOTES_PREFIX) and look_up(scope, path) is None:
+                    yield lists.get(path.partition(".")[0], path)

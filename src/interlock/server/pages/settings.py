@@ -16,8 +16,7 @@ from interlock.app.admin.data_inventory import (
 )
 from interlock.app.admin.diagnostics import diagnostics, installation_overview
 from interlock.app.failures import SettingsBroken
-from interlock.app.hosts.tool_servers import ListedToolServer, list_tool_servers
-from interlock.app.hosts.toolsets import configured_toolsets
+from interlock.app.hosts.toolsets import ListedToolServer, configured_toolsets, list_tool_servers
 from interlock.core.preferences import AUTONOMIES, RISK_POLICIES
 from interlock.mcp.tools import TOOLSETS, default_toolsets
 from interlock.server.console import Console, Page, PageRequest
