@@ -12,10 +12,11 @@ from typing import TypeVar
 import msgspec
 
 from interlock.app.context import App
+from interlock.core.ids import SessionId
 from interlock.core.session.announcements import address_messages, decode_announcement
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.decide import PlannedReply
-from interlock.core.session.plan import Plan
+from interlock.core.session.plan import Plan, Stream
 from interlock.store.failures import StoreBusy, StreamMoved
 
 TRIES_MAX = 50
@@ -28,6 +29,19 @@ def append_plan(app: App, decide: Callable[[], Plan | Other]) -> Other | None:
     """Append the plan that `decide` makes; what it returns instead of one is returned as it is."""
     outcome = _append(app, decide)
     return None if isinstance(outcome, Plan) else outcome
+
+
+def append_once(app: App, session: SessionId, key: str, decide: Callable[[Stream], Plan]) -> None:
+    """Append what `decide` plans, unless the event `key` is there, or the session was deleted."""
+
+    def decide_on_stream() -> Plan | None:
+        with app.log.snapshot():
+            if app.log.event_with_key(session, key):
+                return None
+            stream = app.log.stream(session)
+        return decide(stream) if stream else None
+
+    append_plan(app, decide_on_stream)
 
 
 def append_reply(app: App, decide: Callable[[], PlannedReply | Other]) -> RenderedAnswer | Other:

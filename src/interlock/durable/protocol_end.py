@@ -6,17 +6,14 @@ logbook is written for the last time, because the logbook is written from it, an
 after that, because it holds the logbook.
 """
 
-from collections.abc import Callable
-
 import msgspec
 
-from interlock.app.append_loop import append_plan
+from interlock.app.append_loop import append_once
 from interlock.app.context import App
 from interlock.app.protocol import gated_sessions, session_files
 from interlock.app.protocol.ending import EndReport, check_end, end_evidence
 from interlock.core.protocol import session_end
 from interlock.core.protocol.requirements import Fact
-from interlock.core.session.plan import Plan, Stream
 from interlock.core.session.protocol_events import completion_key, refusal_key
 from interlock.durable.job import Job, JobContext, JobStep, StepResult
 
@@ -37,9 +34,9 @@ def _give_up(app: App, context: JobContext, reason: str) -> None:
 
 def _refuse(app: App, context: JobContext, blockers: tuple[str, ...]) -> None:
     job, at_ms = context.job, app.clock.now_ms()
-    _append_once(
+    append_once(
         app,
-        context,
+        context.announcement.session_id,
         refusal_key(job),
         lambda stream: session_end.refuse_end(stream, job, blockers, at_ms=at_ms),
     )
@@ -76,9 +73,9 @@ def _record_evidence(app: App, context: JobContext) -> StepResult:
         lint=msgspec.convert(context.results["lint"], Fact),
     )
     job, at_ms = context.job, app.clock.now_ms()
-    _append_once(
+    append_once(
         app,
-        context,
+        context.announcement.session_id,
         session_end.evidence_key(job),
         lambda stream: session_end.record_evidence(stream, job, evidence, at_ms=at_ms),
     )
@@ -96,9 +93,9 @@ def _commit(app: App, context: JobContext) -> StepResult:
 def _complete(app: App, context: JobContext) -> StepResult:
     commit = msgspec.convert(context.results["commit"], session_files.CommitOutcome)
     job, at_ms = context.job, app.clock.now_ms()
-    _append_once(
+    append_once(
         app,
-        context,
+        context.announcement.session_id,
         completion_key(job),
         lambda stream: session_end.complete(
             stream, job, commit.sha, commit.reason if commit.is_wanted else "", at_ms=at_ms
@@ -110,20 +107,6 @@ def _complete(app: App, context: JobContext) -> StepResult:
 def _publish(app: App, context: JobContext) -> StepResult:
     gated_sessions.publish_state(app, context.announcement.session_id)
     return StepResult()
-
-
-def _append_once(app: App, context: JobContext, key: str, decide: Callable[[Stream], Plan]) -> None:
-    """Append what a step records, unless it has done so before it died."""
-    session = context.announcement.session_id
-
-    def decide_on_stream() -> Plan | None:
-        with app.log.snapshot():
-            if app.log.event_with_key(session, key):
-                return None
-            stream = app.log.stream(session)
-        return decide(stream) if stream else None  # it may have been deleted meanwhile
-
-    append_plan(app, decide_on_stream)
 
 
 PROTOCOL_END = Job(

@@ -116,11 +116,6 @@ def _refuse(refusal: Refusal, tool: Tool[Any], arguments: msgspec.Struct) -> Too
     return refusal_result(refusal.explain(), call, next_calls=alternatives)
 
 
-def _request_key(app: App, tool: Tool[Any], arguments: Any, request_id: str | None) -> RequestKey:
-    # As text: the values in `metadata` need not have a canonical form.
-    return request_key(tool.name, app.caller, msgspec.json.encode(arguments).decode(), request_id)
-
-
 def _given_arguments(arguments: msgspec.Struct) -> dict[str, Json]:
     """The arguments that were sent, without those that equal their default."""
     sent: dict[str, Json] = msgspec.to_builtins(arguments)
@@ -142,12 +137,12 @@ def write_note(app: App, tool: Tool[Any], arguments: WriteArguments) -> ToolResu
         version=arguments.version,
         is_separate=arguments.separate,
     )
-    call = _request_key(app, tool, arguments, arguments.request_id)
     workspace = workspace_of(arguments.workspace_path)
-    return _change_result(
-        _with_notes(
-            app, tool, arguments, lambda notes: write_draft(app, notes, draft, workspace, call)
-        )
+    return _change_notes(
+        app,
+        tool,
+        arguments,
+        lambda notes, call: write_draft(app, notes, draft, workspace, call),
     )
 
 
@@ -183,42 +178,40 @@ def edit_note(app: App, tool: Tool[Any], arguments: EditArguments) -> ToolResult
     if isinstance(edit, UnexpectedEditArgument):
         return _refuse(edit, tool, arguments)
     change = NoteChange(edit, arguments.metadata or {}, arguments.version)
-    call = _request_key(app, tool, arguments, arguments.request_id)
-    return _change_result(
-        _with_notes(
-            app,
-            tool,
-            arguments,
-            lambda notes: apply_note_edit(app, notes, arguments.identifier, change, call),
-        )
+    return _change_notes(
+        app,
+        tool,
+        arguments,
+        lambda notes, call: apply_note_edit(app, notes, arguments.identifier, change, call),
     )
 
 
 def move_note(app: App, tool: Tool[Any], arguments: MoveArguments) -> ToolResult:
-    call = _request_key(app, tool, arguments, arguments.request_id)
-    return _change_result(
-        _with_notes(
-            app,
-            tool,
-            arguments,
-            lambda notes: rename_note(app, notes, arguments.identifier, arguments.to, call),
-        )
+    return _change_notes(
+        app,
+        tool,
+        arguments,
+        lambda notes, call: rename_note(app, notes, arguments.identifier, arguments.to, call),
     )
 
 
 def delete_note(app: App, tool: Tool[Any], arguments: DeleteArguments) -> ToolResult:
-    call = _request_key(app, tool, arguments, arguments.request_id)
-    return _change_result(
-        _with_notes(
-            app,
-            tool,
-            arguments,
-            lambda notes: remove_note(app, notes, arguments.identifier, arguments.version, call),
-        )
+    name, version = arguments.identifier, arguments.version
+    return _change_notes(
+        app, tool, arguments, lambda notes, call: remove_note(app, notes, name, version, call)
     )
 
 
-def _change_result(outcome: NoteChangeResult | ToolResult) -> ToolResult:
+def _change_notes(
+    app: App,
+    tool: Tool[Any],
+    arguments: Any,
+    change: Callable[[OpenedNotes, RequestKey], NoteChangeResult | Refusal],
+) -> ToolResult:
+    # As text: the values in `metadata` need not have a canonical form.
+    sent = msgspec.json.encode(arguments).decode()
+    call = request_key(tool.name, app.caller, sent, arguments.request_id)
+    outcome = _with_notes(app, tool, arguments, lambda notes: change(notes, call))
     if isinstance(outcome, ToolResult):
         return outcome
     version = f", version {outcome.version}" if outcome.version else ""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from interlock.app.append_loop import append_plan
+from interlock.app.append_loop import append_once, append_plan
 from interlock.app.context import App
 from interlock.core.ids import ApprovalId, SessionId
 from interlock.core.session import session_approvals
@@ -155,16 +155,14 @@ def record_answer(
     After the deadline, that is the timeout.
     """
     key = approval_resolved_key(approval)
-
-    def decide() -> Plan | None:
-        with app.log.snapshot():
-            if app.log.event_with_key(session, key):
-                return None
-            return session_approvals.plan_resolution(
-                _stream(app.log, session), approval, verdict, at_ms=app.clock.now_ms()
-            )
-
-    append_plan(app, decide)
+    append_once(
+        app,
+        session,
+        key,
+        lambda stream: session_approvals.plan_resolution(
+            stream, approval, verdict, at_ms=app.clock.now_ms()
+        ),
+    )
     recorded = app.log.event_with_key(session, key)
     assert recorded is not None, "it was recorded now, or before"
     return recorded

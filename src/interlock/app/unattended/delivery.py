@@ -3,12 +3,12 @@
 The parts are done by a job (`interlock.durable.delivery`), which may be killed between any two.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import msgspec
 
-from interlock.app.append_loop import append_plan
+from interlock.app.append_loop import append_once, append_plan
 from interlock.app.context import App
 from interlock.app.failures import SettingsBroken
 from interlock.app.jobs.executor_process import wait_for_outcome
@@ -192,7 +192,7 @@ def record_parts(app: App, session: SessionId, job: str, records: Sequence[Deliv
     """Record what has become of some parts, each once."""
     for record in records:
         bounded = msgspec.structs.replace(record, detail=record.detail[:DETAIL_CHARS_MAX])
-        _append_once(
+        append_once(
             app,
             session,
             delivery_control.record_key(job, record),
@@ -207,20 +207,9 @@ def end_delivery(
 ) -> None:
     """Record once how the delivery has ended."""
     at_ms, words = app.clock.now_ms(), detail[:DETAIL_CHARS_MAX]
-    _append_once(
+    append_once(
         app,
         session,
         delivery_control.end_key(job, outcome),
         lambda stream: delivery_control.plan_end(stream, job, outcome, words, at_ms=at_ms),
     )
-
-
-def _append_once(app: App, session: SessionId, key: str, decide: Callable[[Stream], Plan]) -> None:
-    def decide_on_stream() -> Plan | None:
-        with app.log.snapshot():
-            if app.log.event_with_key(session, key):
-                return None
-            stream = app.log.stream(session)
-        return decide(stream) if stream else None  # it may have been deleted meanwhile
-
-    append_plan(app, decide_on_stream)
