@@ -11,7 +11,7 @@ from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
 from interlock.app.gate import integrity
 from interlock.app.handoff.export import session_handoff
-from interlock.app.protocol import delegations, deletion, feature_reviews, pruning
+from interlock.app.protocol import delegations, deletion, feature_reviews
 from interlock.app.protocol.presence import commands_of, end_departed_sessions
 from interlock.app.refusals import BundleBroken, NoSuchRun, NoSuchSession
 from interlock.app.runs import user_actions
@@ -66,11 +66,11 @@ def prune(*, dry_run: bool, yes: bool, as_json: bool) -> None:
     """
     require_user("Deleting sessions")
     app = open_app(data_home())
-    found = pruning.prune(app, is_dry=True)
+    found = deletion.prune(app, is_dry=True)
     if found and not dry_run:
         if not yes and not as_json:
             confirm(f"Delete {len(found)} sessions in which nothing was done?")
-        found = pruning.prune(app, is_dry=False)
+        found = deletion.prune(app, is_dry=False)
     if as_json:
         print_json({"isDryRun": dry_run, "sessions": found})
         return

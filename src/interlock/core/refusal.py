@@ -15,7 +15,10 @@ class Refusal(msgspec.Struct, frozen=True):
 
 
 class TextRefusal(Refusal, frozen=True):
-    """A refusal that is always explained by the same text, in which `{field}` is that field."""
+    """A refusal that is always explained by the same text, in which `{field}` is that field.
+
+    A field `candidates` is what may have been meant.
+    """
 
     code: ClassVar[Code]
     error: ClassVar[str]
@@ -23,4 +26,5 @@ class TextRefusal(Refusal, frozen=True):
 
     def explain(self) -> Explanation:
         fields = msgspec.structs.asdict(self)
-        return Explanation(self.code, self.error.format_map(fields), self.hint.format_map(fields))
+        error, hint = self.error.format_map(fields), self.hint.format_map(fields)
+        return Explanation(self.code, error, hint, fields.get("candidates", ()))

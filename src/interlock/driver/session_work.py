@@ -6,7 +6,7 @@ from contextlib import suppress
 import msgspec
 
 from interlock.app.failures import StoreFailure
-from interlock.app.unattended.forge_subjects import why_outdated
+from interlock.app.unattended.forge_settings import why_outdated
 from interlock.app.unattended.worktrees import (
     GitFailed,
     fetch_base,

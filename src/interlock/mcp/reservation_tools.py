@@ -12,7 +12,7 @@ from interlock.app.coordination.preflight import PreflightRequest
 from interlock.app.protocol.presence import end_departed_sessions
 from interlock.core.coordination.preflight import PreflightReport
 from interlock.core.coordination.refusals import NothingReserved, PathsHeld, span_text
-from interlock.core.coordination.report_lines import report_lines
+from interlock.core.coordination.report_boxes import report_lines
 from interlock.mcp.coordination_caller import (
     CallerSession,
     WorkspacePath,

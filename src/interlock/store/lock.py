@@ -21,13 +21,7 @@ _POLL_SECONDS = 0.0005
 class WriteLock:
     def __init__(self, path: Path) -> None:
         self._path, self._file = path, -1
-        try:
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise StoreUnusable(
-                f"`{path}` cannot be opened: {error.strerror}",
-                "Check that the directory exists, belongs to you and can be written.",
-            ) from error
+        self._file = _open_lock_file(path)
 
     @contextmanager
     def hold(self, wait_seconds: float | None = None) -> Generator[None]:
@@ -61,3 +55,34 @@ class WriteLock:
                 time.sleep(_POLL_SECONDS)
             else:
                 return
+
+
+class Claim:
+    """A role that only one process at a time can have: the one that holds the lock of a file.
+
+    A claim is held until it is released or the process ends, however that happens.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = _open_lock_file(path)
+
+    def try_acquire(self) -> bool:
+        """True if the claim is ours now; False if another process has it."""
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def release(self) -> None:
+        os.close(self._file)
+
+
+def _open_lock_file(path: Path) -> int:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StoreUnusable(
+            f"`{path}` cannot be opened: {error.strerror}",
+            "Check that the directory exists, belongs to you and can be written.",
+        ) from error

@@ -7,7 +7,7 @@ import pytest
 from interlock.app.callers import session_record
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
-from interlock.app.protocol import delegations, deletion, gated_sessions, pruning
+from interlock.app.protocol import delegations, deletion, gated_sessions
 from interlock.app.protocol.publish import publish_session
 from interlock.app.sessions import bundle
 from interlock.core.ids import SessionId
@@ -150,4 +150,4 @@ def test_a_session_in_which_work_was_handed_on_is_not_empty(app: App, session: S
     delegations.delegate(app, session, DelegationRequest("qa", "Test it"))
     gated_sessions.change_status(app, session, "ended", "done")
 
-    assert pruning.prune(app, is_dry=True) == []
+    assert deletion.prune(app, is_dry=True) == []

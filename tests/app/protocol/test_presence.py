@@ -13,7 +13,7 @@ from interlock.app.gate import gate_journal
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.presence import end_departed_sessions
-from interlock.app.sessions.quiet import QUIET_MS, is_quiet
+from interlock.app.sessions.lookup import QUIET_MS, is_quiet
 from interlock.core.gate.state import GateRow, UnknownState
 from interlock.core.protocol.gated_session import Conversation
 from interlock.store import gate_rows

@@ -8,8 +8,8 @@ import msgspec
 from interlock.app.context import App
 from interlock.app.refusals import NoSuchStep
 from interlock.app.runs.advance import advance
-from interlock.app.runs.pending_step import show_pending_step
 from interlock.app.runs.read_notes import read_notes
+from interlock.app.runs.rehydrate import show_pending_step
 from interlock.app.runs.start import StartRequest, start
 from interlock.core.canonical import Json
 from interlock.core.ids import WorkflowId

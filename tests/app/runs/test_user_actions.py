@@ -10,7 +10,7 @@ from interlock.app.protocol import deletion, gated_sessions
 from interlock.app.refusals import BadToken, NodeGone, NoSuchGap, NoSuchRun
 from interlock.app.runs import user_actions
 from interlock.app.runs.advance import advance
-from interlock.app.runs.pending_step import show_pending_step
+from interlock.app.runs.rehydrate import show_pending_step
 from interlock.app.sessions.lookup import check_stream, list_sessions
 from interlock.core.gate.state import GateRow, UnknownState
 from interlock.core.ids import GapId

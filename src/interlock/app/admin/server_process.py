@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.store.process_claim import Claim
+from interlock.store.lock import Claim
 
 DEFAULT_PORT = 3100
 """The port of the server if the user names no other."""

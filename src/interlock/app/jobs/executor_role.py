@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from interlock.app.context import App, store_url
 from interlock.store.leases import Lease
-from interlock.store.process_claim import Claim
+from interlock.store.lock import Claim
 from interlock.workspace.machine.identity import NAME_BYTES, machine_name
 
 LOCK_FILE = "executor.lock"

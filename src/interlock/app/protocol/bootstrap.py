@@ -22,7 +22,7 @@ from interlock.app.gate.policy import policy_remarks
 from interlock.app.protocol.feature_reviews import settle_if_overdue
 from interlock.app.protocol.left_handoffs import left_handoffs
 from interlock.app.refusals import ProjectNotOptedIn
-from interlock.app.sessions.quiet import is_quiet
+from interlock.app.sessions.lookup import is_quiet
 from interlock.app.sessions.resume_check import changes_to_verify
 from interlock.app.sessions.workspace_snapshot import observe_workspace
 from interlock.core import ids

@@ -4,8 +4,10 @@ from collections.abc import Callable
 
 import msgspec
 
+from interlock.app.context import App
 from interlock.app.refusals import BadToken, NodeGone, UnhealthySession
 from interlock.app.runs import past_outputs, token_target
+from interlock.app.runs.approvals import resolve_if_overdue
 from interlock.app.runs.past_outputs import TitledNotes
 from interlock.app.runs.token_target import TokenTarget
 from interlock.app.sessions.resume_check import git_changes
@@ -184,3 +186,22 @@ def _describe_later_work(later: list[TitledNotes] | None) -> str:
         for title, notes in reversed(later[-LATER_STEPS_MAX:])
     ]
     return "\n".join(("## Done after this point already", "", *lines))
+
+
+def show_pending_step(
+    app: App, token: str
+) -> RenderedAnswer | BadToken | NodeGone | UnhealthySession | RunGivenUp:
+    """Show the pending step again; an overdue approval is decided by whoever looks first."""
+    outcome = _rehydrate(app, token)
+    if not isinstance(outcome, RenderedAnswer):
+        return outcome
+    answer = outcome.answer
+    if answer.approval and resolve_if_overdue(app, answer.approval.id, outcome.session):
+        return _rehydrate(app, token)
+    return outcome
+
+
+def _rehydrate(
+    app: App, token: str
+) -> RenderedAnswer | BadToken | NodeGone | UnhealthySession | RunGivenUp:
+    return rehydrate(app.reader, app.keyring, app.pinned_workflow, token=token)

@@ -8,7 +8,6 @@ import msgspec
 
 from interlock.app.context import App
 from interlock.app.refusals import NoSuchSession, NoSuchStep
-from interlock.app.sessions.quiet import is_quiet
 from interlock.core.ids import NodeId, RunId, SessionId
 from interlock.core.session import chain
 from interlock.core.session.chain import Health
@@ -22,7 +21,7 @@ from interlock.store.failures import StoreFailure
 from interlock.store.log_reader import LogReader
 from interlock.store.records import ListedSession, ResumeRow, SessionFilter, SessionGroup, Stats
 from interlock.workspace.git import state
-from interlock.workspace.machine.clients import look_for_clients
+from interlock.workspace.machine.clients import Presence, look_for_clients
 from interlock.workspace.projects import project
 
 RUNS_MAX = 10_000
@@ -245,3 +244,13 @@ def _events_around(app: App, run: RunId) -> Iterator[Envelope]:
     """The events of the session in which the run is."""
     session = next(session for match, session in app.reader.find_run(run) if match == run)
     return (decode_envelope(link.body) for link in app.reader.links(session))
+
+
+QUIET_MS = 12 * 3_600_000
+
+
+def is_quiet(head: Head, presence: Presence, *, now_ms: int) -> bool:
+    """Whether no process that can be seen from here works in it, nor anybody did for half a day."""
+    if head.attended is None or presence.held.keys() & set(head.attended.hosts):
+        return False
+    return now_ms - head.updated_ms >= QUIET_MS

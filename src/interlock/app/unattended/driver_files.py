@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from interlock.store.driver_journal import DriverJournal
-from interlock.store.process_claim import Claim
+from interlock.store.lock import Claim
 
 __all__ = ["DriverJournal", "claim_file"]
 

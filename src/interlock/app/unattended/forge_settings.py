@@ -10,8 +10,9 @@ from typing import Literal
 import msgspec
 
 from interlock.app.failures import SettingsBroken
+from interlock.core.unattended.order import UnattendedOrder
 from interlock.workspace.files.regular_file import read_regular_file
-from interlock.workspace.outside.forges.forge import Forge
+from interlock.workspace.outside.forges.forge import Forge, ForgeFailed
 from interlock.workspace.outside.forges.registry import FORGE_SECONDS, forge_of
 from interlock.workspace.projects.settings import section_in
 
@@ -90,3 +91,24 @@ def read_secret(home: Path, name: str, setting: SecretSetting) -> bytes:
 
 def _setting_words(home: Path, name: str, setting: SecretSetting) -> str:
     return f"`{setting}` of `[forges.{name}]` in `{home / 'config.toml'}`"
+
+
+def why_outdated(home: Path, order: UnattendedOrder) -> str:
+    """The reason why work makes no sense any more; empty if it does.
+
+    Work may have waited for its turn for hours: its request may be closed, or have newer code,
+    which is work of its own. A forge that cannot be asked stops nothing.
+    """
+    subject = order.subject
+    if subject is None or subject.kind != "request":
+        return ""
+    try:
+        request = open_forge(home, subject.forge).request(subject.repository, subject.number)
+    except (SettingsBroken, ForgeFailed):
+        return ""
+    if request is None:
+        return ""
+    if request.state != "open":
+        return "what it is about was closed meanwhile"
+    is_older = bool(order.fetch and request.head) and request.head != order.base
+    return f"it has a newer commit by now, {request.head[:12]}" if is_older else ""

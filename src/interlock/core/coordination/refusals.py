@@ -128,17 +128,13 @@ class WorkNotFree(Refusal, frozen=True):
         return Explanation("work_held", error, "Take another one: `work_items` with `ready`.")
 
 
-class UnknownWork(Refusal, frozen=True):
+class UnknownWork(TextRefusal, frozen=True):
     item: str
     candidates: tuple[str, ...] = ()
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "unknown_work",
-            f"There is no work item `{self.item}`",
-            "`interlock work list` shows them all.",
-            self.candidates,
-        )
+    code = "unknown_work"
+    error = "There is no work item `{item}`"
+    hint = "`interlock work list` shows them all."
 
 
 class WorkRefused(Refusal, frozen=True):
@@ -157,17 +153,13 @@ class UnknownProject(TextRefusal, frozen=True):
     hint = "The board lists the projects in which agents have registered."
 
 
-class UnknownIdentity(Refusal, frozen=True):
+class UnknownIdentity(TextRefusal, frozen=True):
     name: str
     candidates: tuple[str, ...] = ()
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "unknown_identity",
-            f"Nobody here is called `{self.name}`",
-            "`interlock who` shows who works on this project.",
-            self.candidates,
-        )
+    code = "unknown_identity"
+    error = "Nobody here is called `{name}`"
+    hint = "`interlock who` shows who works on this project."
 
 
 class StillThere(Refusal, frozen=True):
