@@ -18,8 +18,7 @@ from interlock.agents.hosts.launcher import Program
 from interlock.app.clock import SystemClock
 from interlock.app.gate import trust
 from interlock.app.gate.trust import trust_checkout
-from interlock.app.hosts.install import InstallReport, install
-from interlock.app.hosts.repair import repair
+from interlock.app.hosts.install import InstallReport, install, repair
 from interlock.core.gate.state import Mode
 from interlock.hooks import fast
 from interlock.hooks.hook_result import HookResult

@@ -17,12 +17,11 @@ from interlock.app.data_home import data_home
 from interlock.app.gate.opt_in import doubt_about
 from interlock.app.hosts import doctor as examining
 from interlock.app.hosts import install as use
-from interlock.app.hosts.check import Check
-from interlock.app.hosts.install import Scope
+from interlock.app.hosts.install import Scope, repair
 from interlock.app.hosts.install_changes import InstallFailed, InstallReport
 from interlock.app.hosts.install_plan import FileChange, InstallRefusal
 from interlock.app.hosts.program import find_program
-from interlock.app.hosts.repair import repair
+from interlock.app.hosts.proofs import Check
 from interlock.app.hosts.skills import SKILL_NAMES, install_skill, uninstall_skill
 from interlock.cli.authority import require_user
 from interlock.cli.terminal import (

@@ -18,7 +18,7 @@ from interlock.app.refusals import (
 )
 from interlock.app.runs.advance import advance
 from interlock.app.runs.checkpoint import begin_with_checkpoint, checkpoint
-from interlock.app.runs.read_notes import read_notes
+from interlock.app.runs.past_outputs import read_notes
 from interlock.app.runs.rehydrate import show_pending_step
 from interlock.app.runs.start import GOAL_CHARS_MAX, StartRequest, corrected_context, start
 from interlock.app.runs.start_preflight import ConflictFound, StartScope

@@ -13,8 +13,8 @@ from interlock.agents.hosts.registry import host_named
 from interlock.app.clock import SystemClock
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.hosts import doctor
-from interlock.app.hosts.check import Check
 from interlock.app.hosts.install import InstallReport, Scope, install
+from interlock.app.hosts.proofs import Check
 from tests.app.hosts.installs import change_json, parts
 
 STAND_IN = """\

@@ -19,8 +19,8 @@ from interlock.app.context import open_app
 from interlock.app.gate import overrides
 from interlock.app.hosts import clients, doctor, proofs
 from interlock.app.hosts import install as installing
-from interlock.app.hosts.check import Check
 from interlock.app.hosts.install import InstallReport, install, uninstall, write_plugin
+from interlock.app.hosts.proofs import Check
 from interlock.workspace.machine import install_manifest
 from tests.app.hosts.doctor_scene import Scene
 from tests.scenes import started

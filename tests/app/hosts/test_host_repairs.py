@@ -13,9 +13,8 @@ from interlock.agents.hosts.launcher import Program
 from interlock.agents.hosts.own_entries import own_hooks
 from interlock.agents.hosts.registry import NAMES, host_named
 from interlock.app.gate import integrity
-from interlock.app.hosts.install import Scope
+from interlock.app.hosts.install import Scope, repair
 from interlock.app.hosts.install_plan import Part
-from interlock.app.hosts.repair import repair
 from interlock.workspace.machine import install_manifest
 from tests.app.hosts.installs import (
     PLACES,

@@ -8,7 +8,7 @@ import msgspec
 from interlock.app.context import App
 from interlock.app.refusals import NoSuchStep
 from interlock.app.runs.advance import advance
-from interlock.app.runs.read_notes import read_notes
+from interlock.app.runs.past_outputs import read_notes
 from interlock.app.runs.rehydrate import show_pending_step
 from interlock.app.runs.start import StartRequest, start
 from interlock.core.canonical import Json

@@ -5,7 +5,7 @@ import re
 import pytest
 from hypothesis import given
 
-from interlock.core.notes.plain_text import strip_markdown
+from interlock.core.notes.inline_markup import strip_markdown
 from tests.core.notes.note_samples import awkward
 
 

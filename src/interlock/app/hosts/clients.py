@@ -11,9 +11,8 @@ from interlock.agents.hosts import recognition
 from interlock.agents.hosts.host import Host
 from interlock.app.context import has_store, open_app
 from interlock.app.failures import SettingsBroken, StoreFailure
-from interlock.app.hosts.check import Check
 from interlock.app.hosts.probe import ask_until, last_line, run_with_timeout
-from interlock.app.hosts.proofs import HOOK_SECONDS, PROBE_SESSION_PREFIX
+from interlock.app.hosts.proofs import HOOK_SECONDS, PROBE_SESSION_PREFIX, Check
 from interlock.app.hosts.toolsets import configured_toolsets
 from interlock.workspace.machine import clients, install_manifest, processes, spool
 

@@ -16,11 +16,10 @@ from interlock.agents.hosts.own_entries import home_in, own_hooks, server_in, sh
 from interlock.app.failures import SettingsBroken
 from interlock.app.gate import integrity, overrides, policy
 from interlock.app.hosts import clients, proofs
-from interlock.app.hosts.check import Check
 from interlock.app.hosts.install import PLUGIN, Scope, install, parts_of
 from interlock.app.hosts.install_plan import InstallRefusal, Part
 from interlock.app.hosts.markers import is_installed_for_user
-from interlock.app.hosts.proofs import install_hint
+from interlock.app.hosts.proofs import Check, install_hint
 from interlock.core.canonical import Json
 from interlock.sandbox.confinement import ABI_MIN, landlock_abi
 from interlock.workspace.files import file_replacement, json_patch, toml_patch

@@ -9,9 +9,23 @@ import msgspec
 
 from interlock.agents.hosts.host import LAUNCHER, Host
 from interlock.agents.hosts.own_entries import home_in, start_of
-from interlock.app.hosts.check import Check
 from interlock.app.hosts.probe import CompletedCommand, last_line, run_with_timeout
 from interlock.core.canonical import Json
+
+
+class Check(msgspec.Struct, frozen=True):
+    name: str
+    what: str
+    """The fact that was found."""
+    hint: str = ""
+    """The next step; empty if all is well."""
+    diff: tuple[str, ...] = ()
+    """The lines that tell a file from what it should be."""
+
+    @property
+    def is_ok(self) -> bool:
+        return not self.hint
+
 
 HOOK_SECONDS = 10
 SERVER_SECONDS = 20

@@ -14,7 +14,7 @@ from interlock.app.notes.results import (
 )
 from interlock.app.notes.write_and_index import refuse_on_disk_failure
 from interlock.core.notes import frontmatter, fts_query, ranking
-from interlock.core.notes.plain_text import strip_markdown
+from interlock.core.notes.inline_markup import strip_markdown
 from interlock.core.notes.ranking import RankedNote
 from interlock.core.refusal import Refusal
 from interlock.store.notes.rows import NoteFilter, NoteRow

@@ -6,16 +6,21 @@ from typing import TypeAlias
 
 import msgspec
 
-from interlock.app.refusals import NoSuchStep
+from interlock.app.refusals import BadToken, NodeGone, NoSuchStep, UnhealthySession
+from interlock.app.runs import token_target
+from interlock.app.runs.token_target import TokenTarget
 from interlock.core.canonical import Json
 from interlock.core.ids import AttemptId, BlobRef, NodeId, StepId
+from interlock.core.session import answer_text
 from interlock.core.session import context as contexts
-from interlock.core.session.answer import LeftOutNotes, PastOutput
+from interlock.core.session.answer import LeftOutNotes, PastOutput, RenderedAnswer
 from interlock.core.session.events import Envelope, OutputAppended
 from interlock.core.session.nodes import Node, node_of, output_key
 from interlock.core.session.recap import ALL, PastNotes
+from interlock.core.tokens import Token, mint
 from interlock.core.workflow.compiled_workflow import CompiledStep, CompiledWorkflow
 from interlock.store import queries
+from interlock.store.keyring import Keyring
 from interlock.store.log_reader import LogReader
 from interlock.store.records import RunLine
 
@@ -229,3 +234,29 @@ def _artifact_size(output: OutputAppended) -> int:
 def _output(envelope: Envelope) -> OutputAppended:
     assert isinstance(envelope.event, OutputAppended), "an output key is used by an output"
     return envelope.event
+
+
+def read_notes(
+    reader: LogReader, keyring: Keyring, *, token: str, step: str
+) -> RenderedAnswer | BadToken | NodeGone | UnhealthySession | NoSuchStep:
+    """Return the notes and artifacts of a step, or of all of them with the values."""
+    asked = token_target.find_token_target(reader, keyring, token)
+    if not isinstance(asked, TokenTarget):
+        return asked
+    target = token_target.skip_answered_approval(reader, asked)
+    node = target.node
+    found = outputs_of_step(reader, node, step)
+    if isinstance(found, NoSuchStep):
+        return found
+    outputs, left_out = found
+    values = values_at(reader, node) if step == ALL else {}
+    attempt = token_target.unspent_attempt(target.events, node.id, target.attempt)
+    token = mint(Token(node.id, attempt), keyring.current())
+    return answer_text.fill(
+        answer_text.notes_answer(tuple(outputs), values, tuple(left_out)),
+        prompt="",
+        token=token,
+        token_at=lambda _: token,
+        session=node.session,
+        run=node.run,
+    )

@@ -14,7 +14,7 @@ from interlock.app.context import App
 from interlock.app.sessions.lookup import title_of
 from interlock.core.ids import NodeId, RunId, SessionId
 from interlock.core.notes.fts_query import one_line
-from interlock.core.notes.plain_text import strip_markdown
+from interlock.core.notes.inline_markup import strip_markdown
 from interlock.core.session.events import Envelope, OutputAppended
 from interlock.store import search_queries
 from interlock.store.log_reader import LogReader

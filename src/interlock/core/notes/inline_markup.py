@@ -15,6 +15,7 @@ every `[[target]]` is a link of the kind `links_to`, except on the first line of
 
 import re
 from bisect import bisect_right
+from typing import Final
 
 from interlock.core.notes.note import NoteLink, Observation
 
@@ -234,3 +235,24 @@ def _trailing_context(text: str, mask: str, start: int) -> tuple[int, str]:
     if not context or not mask[position - 1].isspace():
         return length, ""
     return start + len(text[start:position].rstrip()), context
+
+
+# The markup at the start of a line. Matching is one step per character: a note may have megabytes
+# of anything. It begins with the newline before the line, which is found faster than a line start.
+_LINE_START: Final = re.compile(
+    r"""
+    \n(?:
+        [ \t|:=-]++(?=\r?\n|\Z)  # a rule; what parts the head of a table
+      | [ \t>]*+(?:\#{1,6}[ \t]++|[-*+][ \t]++(?:\[[ xX]\][ \t]++)?+)?+  # heading, quotation, item
+    )
+    """,
+    re.VERBOSE,
+)
+_INLINE_MARKS: Final = ("`", "**", "~~", "[[", "]]", "<!--", "-->")
+
+
+def strip_markdown(text: str) -> str:
+    text = _LINE_START.sub("\n", f"\n{text}")[1:]
+    for mark in _INLINE_MARKS:
+        text = text.replace(mark, "")
+    return text

@@ -20,8 +20,8 @@ from interlock.core.views.neighbourhood import (
     neighbourhood,
     svg_curve,
 )
+from interlock.server.assets import LANE_PX, ROW_PX
 from interlock.server.console import Console, Page, PageRequest
-from interlock.server.grid import LANE_PX, ROW_PX
 from interlock.server.http_refusals import status_of
 from interlock.server.pages.note_addresses import note_address, notes_address
 from interlock.server.pages.notes import STATUSES, open_project_notes, page_number

@@ -14,8 +14,8 @@ from interlock.core.views.folded_graph import FoldedGraph
 from interlock.core.views.layout import Layout, layout, svg_path
 from interlock.core.views.run_nodes import RunNodes
 from interlock.core.workflow.operators import clip
+from interlock.server.assets import LANE_PX, LANES, ROW_PX, ROWS
 from interlock.server.console import Console, Page, PageRequest
-from interlock.server.grid import LANE_PX, LANES, ROW_PX, ROWS
 from interlock.server.pages.session import session_page, view_session
 
 REASON_CHARS_MAX = 26  # as wide as a node
