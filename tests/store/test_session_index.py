@@ -6,8 +6,9 @@ from interlock.core.ids import NodeId, SessionId
 from interlock.core.session.events import SessionCreated
 from interlock.core.session.plan import EventDraft, Stream
 from interlock.core.session.plan import plan as plan_events
+from interlock.core.session.resume_ranking import ResumeRow
 from interlock.store.log import Log
-from interlock.store.records import ResumeRow, RunSearch
+from interlock.store.records import RunSearch
 from tests.scenes import RUN, SESSION, after, noting, opening, random_session, run_in
 from tests.store.session_plans import titled
 from tests.store.test_log_contract import started

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from interlock.core.ids import BlobRef, NodeId, RunId, SessionId
+from interlock.core.ids import BlobRef, NodeId, SessionId
 from interlock.core.session.chain import ChainLink
 from interlock.core.session.events import Envelope
 from interlock.core.session.head import Head
@@ -48,35 +48,6 @@ class BranchBelow(msgspec.Struct, frozen=True):
     """The node made last on it."""
     outputs: dict[str, Envelope]
     """The outputs at the step from which it and others branch off, by their keys."""
-
-
-class ResumeRow(msgspec.Struct, frozen=True):
-    """A run as it is listed, with what matters of its session."""
-
-    session: SessionId
-    title: str
-    workflow: str
-    status: str
-    step: str
-    """The title of the pending step, or empty."""
-    steps_done: int
-    steps_skipped: int
-    step_count: int
-    recap: str
-    workspace: str
-    updated_ms: int
-    run: RunId
-    tip: NodeId
-    git_branch: str | None
-    git_head: str | None
-    is_archived: bool
-    unattended: str = ""
-    """The status of the unattended work that the run belongs to, until that is over."""
-
-    @property
-    def is_offered(self) -> bool:
-        """Whether an agent may continue it: it was not abandoned, and no driver works on it."""
-        return self.status != "abandoned" and not self.unattended
 
 
 class RunSearch(msgspec.Struct, frozen=True):

@@ -7,11 +7,11 @@ from interlock.core.ids import ApprovalId, NodeId, RunId, SessionId
 from interlock.core.session.events import Envelope, decode_envelope
 from interlock.core.session.head import Head, decode_head
 from interlock.core.session.nodes import approval_resolved_key
+from interlock.core.session.resume_ranking import ResumeRow
 from interlock.core.session.run_head import RunHead, decode_run_head
 from interlock.store.records import (
     AttendedSession,
     ListedSession,
-    ResumeRow,
     RunSearch,
     SessionFilter,
     SessionGroup,

@@ -11,16 +11,21 @@ from interlock.core.ids import NodeId, RunId, SessionId
 from interlock.core.session.resume_ranking import RankingQuery, SessionCandidate, rank, words_of
 
 BASE = SessionCandidate(
-    SessionId("ses_aa"),
-    RunId("run_aa"),
-    NodeId("node_aa"),
-    "Mend the parser",
-    "found the loop",
-    "bug-investigation",
-    "/here",
-    "main",
-    "c0ffee",
-    is_open=True,
+    session=SessionId("ses_aa"),
+    run=RunId("run_aa"),
+    tip=NodeId("node_aa"),
+    title="Mend the parser",
+    recap="found the loop",
+    workflow="bug-investigation",
+    workspace="/here",
+    git_branch="main",
+    git_head="c0ffee",
+    status="open",
+    step="",
+    steps_done=0,
+    steps_skipped=0,
+    step_count=1,
+    is_archived=False,
     updated_ms=1_000,
 )
 
@@ -57,7 +62,7 @@ def test_all_words_beat_some_words_and_some_words_beat_git() -> None:
 def test_this_directory_comes_before_another_and_open_before_complete() -> None:
     query = RankingQuery("/here", words=("parser",))
     elsewhere = known("ses_aa", workspace="/x", updated_ms=9_000)
-    done = known("ses_bb", is_open=False, updated_ms=8_000)
+    done = known("ses_bb", status="complete", updated_ms=8_000)
     still_open = known("ses_cc", updated_ms=1)
 
     assert [match.candidate.session for match in rank(query, [elsewhere, done, still_open])] == [

@@ -8,18 +8,23 @@ import msgspec
 from interlock.app.runs.token_target import unspent_attempt
 from interlock.app.sessions.resume_check import changes_to_verify
 from interlock.app.sessions.workspace_snapshot import observe_workspace
-from interlock.core.ids import RunId, SessionId
+from interlock.core.ids import SessionId
 from interlock.core.session import resume_ranking
 from interlock.core.session import state as states
 from interlock.core.session.events import decode_envelope
 from interlock.core.session.nodes import advance_prefix
 from interlock.core.session.plan import Stream
-from interlock.core.session.resume_ranking import RankedMatch, RankingQuery, SessionCandidate
+from interlock.core.session.resume_ranking import (
+    RankedMatch,
+    RankingQuery,
+    ResumeRow,
+    SessionCandidate,
+)
 from interlock.core.tokens import Token, mint
 from interlock.store import queries
 from interlock.store.keyring import Keyring
 from interlock.store.log_reader import LogReader
-from interlock.store.records import ResumeRow, RunSearch
+from interlock.store.records import RunSearch
 from interlock.workspace.git import changed_files
 
 POOL_MAX = 50  # sessions looked at for each way of finding them
@@ -114,19 +119,9 @@ def _rows_named(reader: LogReader, session: str | None, run: str | None) -> list
 
 def _session_candidate(row: ResumeRow, request: ResumeQuery) -> SessionCandidate:
     return SessionCandidate(
-        row.session,
-        RunId(row.run),
-        row.tip,
-        row.title,
-        row.recap,
-        row.workflow,
-        row.workspace,
-        row.git_branch,
-        row.git_head,
-        row.status in ("open", "waiting"),
-        row.updated_ms,
-        row.session == request.own_session,
-        request.holders.get(row.session, ""),
+        **msgspec.structs.asdict(row),
+        is_own=row.session == request.own_session,
+        holder=request.holders.get(row.session, ""),
     )
 
 

@@ -13,13 +13,14 @@ from interlock.core.session import chain
 from interlock.core.session.chain import Health
 from interlock.core.session.events import Envelope, SessionEvent, blob_refs_of, decode_envelope
 from interlock.core.session.head import Head
+from interlock.core.session.resume_ranking import ResumeRow
 from interlock.core.session.run_head import RunHead
 from interlock.core.views.graph import RunGraph, run_graph
 from interlock.core.views.status import QUIET, session_status
 from interlock.core.views.step_notes import StepNotes, step_notes
 from interlock.store.failures import StoreFailure
 from interlock.store.log_reader import LogReader
-from interlock.store.records import ListedSession, ResumeRow, SessionFilter, SessionGroup, Stats
+from interlock.store.records import ListedSession, SessionFilter, SessionGroup, Stats
 from interlock.workspace.git import state
 from interlock.workspace.machine.clients import Presence, look_for_clients
 from interlock.workspace.projects import project
@@ -124,11 +125,7 @@ def list_runs(app: App, directory: Path | None) -> list[ResumeRow]:
     if directory is None:
         return rows
     root = project.root_of(directory) or state.root_of(directory) or directory
-    return [
-        row
-        for row in rows
-        if row.status in ("open", "waiting") and Path(row.workspace).is_relative_to(root)
-    ]
+    return [row for row in rows if row.is_open and Path(row.workspace).is_relative_to(root)]
 
 
 class SessionPage(msgspec.Struct, frozen=True):

@@ -10,20 +10,42 @@ from interlock.core.ids import NodeId, RunId, SessionId
 Confidence = Literal["strong", "medium", "weak"]
 
 
-class SessionCandidate(msgspec.Struct, frozen=True):
-    """A session, as far as the ranking looks at it."""
+class ResumeRow(msgspec.Struct, frozen=True):
+    """A run as it is listed, with what matters of its session."""
 
     session: SessionId
+    title: str
+    workflow: str
+    status: str
+    step: str
+    """The title of the pending step, or empty."""
+    steps_done: int
+    steps_skipped: int
+    step_count: int
+    recap: str
+    workspace: str
+    updated_ms: int
     run: RunId
     tip: NodeId
-    title: str
-    recap: str
-    workflow: str
-    workspace: str
     git_branch: str | None
     git_head: str | None
-    is_open: bool
-    updated_ms: int
+    is_archived: bool
+    unattended: str = ""
+    """The status of the unattended work that the run belongs to, until that is over."""
+
+    @property
+    def is_open(self) -> bool:
+        return self.status in ("open", "waiting")
+
+    @property
+    def is_offered(self) -> bool:
+        """Whether an agent may continue it: it was not abandoned, and no driver works on it."""
+        return self.status != "abandoned" and not self.unattended
+
+
+class SessionCandidate(ResumeRow, frozen=True):
+    """A run, as far as the ranking looks at it."""
+
     is_own: bool = False
     """Whether it is of the session of whoever asks."""
     holder: str = ""
