@@ -11,8 +11,6 @@ import msgspec
 from interlock.app.admin.server_process import RunningServer, find_server
 from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
-from interlock.app.refusals import NoSuchSession
-from interlock.app.sessions.lookup import find_session
 from interlock.app.triggers.overview import list_due_times
 from interlock.app.unattended import orders, status
 from interlock.app.unattended.journal_views import spent_so_far
@@ -20,6 +18,7 @@ from interlock.app.unattended.status import DriverStatus, LiveWork, UndeliveredW
 from interlock.cli.authority import SERVED, require_person, require_user
 from interlock.cli.driver_deliver import deliver
 from interlock.cli.driver_turns import print_entry, without_token
+from interlock.cli.session_state import require_session
 from interlock.cli.terminal import (
     expect,
     flush_output,
@@ -305,7 +304,7 @@ def turns(session_id: str, *, follow: bool, is_all: bool, as_json: bool) -> None
     if follow and as_json:
         raise click.UsageError("--follow is for people; programs ask again from where they were.")
     app = open_app(data_home())
-    session = _require_session(app, session_id)
+    session = require_session(app, session_id)
     if orders.state_of(app, session) is None:
         refuse(NotUnattended(session).explain())
     entries = status.turns_of(app, session, first=0 if is_all else -ENTRIES_SHOWN)
@@ -352,7 +351,7 @@ def _change_work(
 ) -> None:
     """Change how the work is to go on, and say how it stands, and who is missing for that."""
     app = open_app(data_home())
-    session = _require_session(app, session_id)
+    session = require_session(app, session_id)
     state = expect(UnattendedState, change(app, session))
     if as_json:
         print_json(status.daemon_status(app, session, state))
@@ -360,10 +359,3 @@ def _change_work(
     print_lines(describe(session, state))
     if state.status in ("queued", "working") and (missing := absence_of_driver(app)):
         print_message(missing)
-
-
-def _require_session(app: App, session_id: str) -> SessionId:
-    session = find_session(app.reader, session_id)
-    if isinstance(session, NoSuchSession):
-        refuse(session.explain())
-    return session

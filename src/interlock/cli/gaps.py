@@ -4,11 +4,11 @@ import click
 
 from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
-from interlock.app.refusals import NoSuchSession
 from interlock.app.runs import user_actions
-from interlock.app.sessions.lookup import find_session, list_sessions
+from interlock.app.sessions.lookup import list_sessions
 from interlock.cli.authority import SERVED, require_person
-from interlock.cli.terminal import expect, print_json, print_lines, print_table, refuse
+from interlock.cli.session_state import require_session
+from interlock.cli.terminal import expect, print_json, print_lines, print_table
 from interlock.core.ids import GapId, SessionId
 from interlock.core.session.events import GapRecorded
 
@@ -26,7 +26,7 @@ def gaps() -> None:
 def list_command(session_id: str | None, *, as_json: bool) -> None:
     """List the open gaps of a session, or of the newest hundred"""
     app = open_app(data_home())
-    sessions = [_require_session(app, session_id)] if session_id else _newest_sessions(app)
+    sessions = [require_session(app, session_id)] if session_id else _newest_sessions(app)
     open_gaps = [gap for session in sessions for gap in user_actions.open_gaps(app, session)]
     if as_json:
         print_json(open_gaps)
@@ -50,19 +50,12 @@ def resolve(session_id: str, gap_id: str, how: str, *, as_json: bool) -> None:
     """Close a gap, saying how"""
     require_person("Closing a gap by hand", SERVED)
     app = open_app(data_home())
-    session = _require_session(app, session_id)
+    session = require_session(app, session_id)
     closed = expect(GapRecorded, user_actions.resolve_gap(app, session, GapId(gap_id), how))
     if as_json:
         print_json({"session": session, "closed": closed.gap})
     else:
         print_lines(f"Closed {closed.gap}: {closed.summary}")
-
-
-def _require_session(app: App, session_id: str) -> SessionId:
-    session = find_session(app.reader, session_id)
-    if isinstance(session, NoSuchSession):
-        refuse(session.explain())
-    return session
 
 
 def _newest_sessions(app: App) -> list[SessionId]:

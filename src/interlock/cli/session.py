@@ -16,12 +16,12 @@ from interlock.app.protocol.presence import commands_of, end_departed_sessions
 from interlock.app.refusals import BundleBroken, NoSuchRun, NoSuchSession
 from interlock.app.runs import user_actions
 from interlock.app.sessions import bundle
-from interlock.app.sessions.lookup import SessionView, find_session, list_sessions, show_session
+from interlock.app.sessions.lookup import SessionView, list_sessions, show_session
 from interlock.app.sessions.search import sessions_with_words
 from interlock.cli.authority import require_user
 from interlock.cli.session_end import end
 from interlock.cli.session_log import log_command
-from interlock.cli.session_state import SESSION_COMMANDS, refuse_caller
+from interlock.cli.session_state import SESSION_COMMANDS, refuse_caller, require_session
 from interlock.cli.session_view import print_session_view
 from interlock.cli.terminal import (
     EXIT_REFUSED,
@@ -309,9 +309,7 @@ def archive(session_id: str, *, undo: bool, as_json: bool) -> None:
 def delete(session_id: str, *, yes: bool, as_json: bool) -> None:
     """Delete a session with everything that only it holds"""
     app = open_app(data_home())
-    full_id = find_session(app.reader, session_id)
-    if isinstance(full_id, NoSuchSession):
-        refuse(full_id.explain())
+    full_id = require_session(app, session_id)
     if not yes:
         confirm(f"Delete {full_id} for good?")
     outcome = expect(deletion.SessionDeletion, deletion.delete(app, full_id))

@@ -20,7 +20,8 @@ from interlock.app.gate import integrity, opt_in, overrides
 from interlock.app.gate.policy import policy_remarks
 from interlock.app.gate.trust import trust_checkout
 from interlock.app.protocol import feature_reviews, gated_sessions
-from interlock.app.refusals import ProjectNotOptedIn, SeveralSessions
+from interlock.app.refusals import NoSuchSession, ProjectNotOptedIn, SeveralSessions
+from interlock.app.sessions.lookup import find_session
 from interlock.cli import terminal
 from interlock.cli.authority import (
     SERVED,
@@ -259,6 +260,14 @@ def resolve_session(app: App, session_id: str | None) -> SessionId:
     session = _find_session(app, session_id)
     if not isinstance(session, str):
         _refuse_session(session)
+    return session
+
+
+def require_session(app: App, session_id: str) -> SessionId:
+    """Return the session whose id begins so; else print the refusal and stop."""
+    session = find_session(app.reader, session_id)
+    if isinstance(session, NoSuchSession):
+        refuse(session.explain())
     return session
 
 

@@ -9,7 +9,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 from interlock.app.context import App
@@ -63,13 +64,22 @@ def _start_executor(app: App) -> "subprocess.Popen[bytes]":
     log = os.open(logs / "jobs.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     if os.fstat(log).st_size > LOG_BYTES_MAX:
         os.ftruncate(log, 0)
-    environment = {**app.environment, "INTERLOCK_HOME": str(app.home)}
+    process = start_module(["interlock", "jobs", "run"], app.home, app.environment, log)
+    # Nobody waits for its end, but somebody has to: a server would collect the dead.
+    threading.Thread(target=process.wait, daemon=True).start()
+    return process
+
+
+def start_module(
+    words: Sequence[str], home: Path, environment: Mapping[str, str], log: int
+) -> "subprocess.Popen[bytes]":
+    """Start a module of ours, with its arguments, as a process that outlives us; closes `log`."""
     try:
-        process = subprocess.Popen(
-            # Not from where we are: that is a project, whose modules are not to be imported.
-            [sys.executable, "-P", "-m", "interlock", "jobs", "run"],
-            cwd=app.home,
-            env=environment,
+        return subprocess.Popen(
+            # Not from where we are: that may be a project, whose modules are not to be imported.
+            [sys.executable, "-P", "-m", *words],
+            cwd=home,
+            env={**environment, "INTERLOCK_HOME": str(home)},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -77,6 +87,3 @@ def _start_executor(app: App) -> "subprocess.Popen[bytes]":
         )
     finally:
         os.close(log)
-    # Nobody waits for its end, but somebody has to: a server would collect the dead.
-    threading.Thread(target=process.wait, daemon=True).start()
-    return process

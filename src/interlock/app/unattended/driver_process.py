@@ -7,13 +7,13 @@ again, later each time; one that was started by hand is left to itself.
 import logging
 import os
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
 
 from interlock.app.context import App, open_app
 from interlock.app.failures import SettingsBroken, StoreFailure
+from interlock.app.jobs.executor_process import start_module
 from interlock.app.jobs.executor_role import own_machine
 from interlock.app.unattended.driver_desk import current_lease
 from interlock.app.unattended.driver_settings import driver_settings
@@ -91,16 +91,4 @@ def _start_driver(home: Path) -> "subprocess.Popen[bytes]":
     if path.exists() and path.stat().st_size > LOG_BYTES_MAX:
         path.replace(path.with_name(f"{LOG_FILE}.1"))
     log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    try:
-        return subprocess.Popen(
-            # Not from where we are: that may be a project, whose modules are not to be imported.
-            [sys.executable, "-P", "-m", "interlock.driver"],
-            cwd=home,
-            env={**os.environ, "INTERLOCK_HOME": str(home)},
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-    finally:
-        os.close(log)
+    return start_module(["interlock.driver"], home, os.environ, log)

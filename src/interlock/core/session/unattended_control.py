@@ -106,11 +106,9 @@ def plan_steer(
     stream: Stream, steer: str, text: str, *, who: str, at_ms: int
 ) -> Plan | ControlRefusal:
     """Record a message to the model. The caller looks for one with the same id first."""
-    state = _state_of(stream)
+    state = _state_at_work(stream)
     if not isinstance(state, UnattendedState):
         return state
-    if state.is_over:
-        return _over(stream, state)
     if not text.strip() or len(text) > STEER_CHARS_MAX:
         why = f"A message has between 1 and {STEER_CHARS_MAX} characters"
         return ControlNotPossible(why, "Nothing was sent. Write a shorter one.")
@@ -124,11 +122,9 @@ def plan_steer(
 def plan_limits(
     stream: Stream, wish: LimitsWish, *, who: str, at_ms: int
 ) -> Plan | ControlRefusal | None:
-    state = _state_of(stream)
+    state = _state_at_work(stream)
     if not isinstance(state, UnattendedState):
         return state
-    if state.is_over:
-        return _over(stream, state)
     limits = wish.apply(state.limits)
     if limits == state.limits:
         return None
@@ -139,11 +135,9 @@ def plan_move(
     stream: Stream, moved: UnattendedMoved, *, at_ms: int
 ) -> Plan | ControlRefusal | None:
     """Record what a driver reports; None if nothing has changed."""
-    state = _state_of(stream)
+    state = _state_at_work(stream)
     if not isinstance(state, UnattendedState):
         return state
-    if state.is_over:
-        return _over(stream, state)
     if moved.status == "working" and state.status == "paused":
         # The user was faster: the driver is to look again before it begins.
         return ControlNotPossible("It is paused", "Resume it first.")
@@ -226,6 +220,13 @@ def _plan_one(stream: Stream, event: UnattendedEvent, at_ms: int) -> Plan:
 def _state_of(stream: Stream) -> UnattendedState | NotUnattended:
     state = stream.head.unattended if stream.head else None
     return state or NotUnattended(stream.session)
+
+
+def _state_at_work(stream: Stream) -> UnattendedState | NotUnattended | UnattendedOver:
+    state = _state_of(stream)
+    if isinstance(state, UnattendedState) and state.is_over:
+        return _over(stream, state)
+    return state
 
 
 def _over(stream: Stream, state: UnattendedState) -> UnattendedOver:
