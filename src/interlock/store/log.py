@@ -8,6 +8,7 @@ from interlock.core.ids import BlobRef, ProjectId, SessionId
 from interlock.core.project_stream import OutboxMessage, ProjectPlan, RowChange
 from interlock.core.session.plan import Plan
 from interlock.store.blob_cache import BlobCache
+from interlock.store.failures import PlanPartlyRecorded, StreamMoved
 from interlock.store.leases import LeaseBook
 from interlock.store.log_reader import LogReader
 from interlock.store.records import EarlierRequest
@@ -98,3 +99,15 @@ class Log(LogReader, LeaseBook, ABC):
     @abstractmethod
     def set_unfinished(self, *, is_unfinished: bool) -> None:
         """Set or clear the mark of a store that is being copied to: nobody else can open it."""
+
+
+def require_unmoved(plan: Plan, version: int, recorded: int) -> None:
+    """Raise what stands in the way of a plan: the end of its stream, or events that are there."""
+    if version != plan.expected_version:
+        raise StreamMoved(
+            f"{plan.session}: expected {plan.expected_version} events, found {version}"
+        )
+    if recorded:
+        raise PlanPartlyRecorded(
+            f"{plan.session}: {recorded} of {len(plan.keys)} events exist already"
+        )

@@ -10,8 +10,8 @@ from interlock.core.ids import BlobRef, SessionId
 from interlock.core.project_stream import LeaseCondition, ProjectPlan
 from interlock.core.session.plan import Plan, RequestRecord
 from interlock.store.blob_cache import BlobCache
-from interlock.store.failures import LeaseLost, PlanPartlyRecorded, RowsMoved, StreamMoved
-from interlock.store.log import Log
+from interlock.store.failures import LeaseLost, RowsMoved
+from interlock.store.log import Log, require_unmoved
 from interlock.store.postgres import project_statement, schema, statement
 from interlock.store.postgres.address import PostgresAddress
 from interlock.store.postgres.failures import ContentRemoved, WriteConflict, WriteRefused
@@ -158,14 +158,7 @@ class PostgresLog(Log):
             if recorded == len(plan.keys):
                 return None
             self._require_lease(plan.lease)
-            if version != plan.expected_version:
-                raise StreamMoved(
-                    f"{plan.session}: expected {plan.expected_version} events, found {version}"
-                )
-            if recorded:
-                raise PlanPartlyRecorded(
-                    f"{plan.session}: {recorded} of {len(plan.keys)} events exist already"
-                )
+            require_unmoved(plan, version, recorded)
             # It has become possible since: the session was deleted between the two statements.
 
     def _write_entry(self, plan: ProjectPlan) -> bool:

@@ -22,15 +22,9 @@ from interlock.core.session.events import blob_refs_of, decode_envelope
 from interlock.core.session.plan import Plan, RequestRecord
 from interlock.core.session.run_head import RunHead, decode_run_head
 from interlock.store.blob_cache import BlobCache
-from interlock.store.failures import (
-    LeaseLost,
-    PlanPartlyRecorded,
-    RowsMoved,
-    StoreUnusable,
-    StreamMoved,
-)
+from interlock.store.failures import LeaseLost, RowsMoved, StoreUnusable
 from interlock.store.index_rows import RUN_COLUMNS, STREAM_COLUMNS, run_values, stream_values
-from interlock.store.log import Log
+from interlock.store.log import Log, require_unmoved
 from interlock.store.queries import blob_hash
 from interlock.store.records import EarlierRequest
 from interlock.store.sql import Value
@@ -168,14 +162,7 @@ class SqliteLog(Log):
         if plan.request and self._is_repeated(plan.request):
             return False
         self._require_lease(plan.lease)
-        if version != plan.expected_version:
-            raise StreamMoved(
-                f"{plan.session}: expected {plan.expected_version} events, found {version}"
-            )
-        if recorded:
-            raise PlanPartlyRecorded(
-                f"{plan.session}: {recorded} of {len(plan.keys)} events exist already"
-            )
+        require_unmoved(plan, version, recorded)
         was_indexed = dict(zip(_INDEXED_COLUMNS, indexed, strict=bool(indexed)))
         stream = self._move_end(plan, stream, was_indexed)
         self._insert_events(stream, plan)
