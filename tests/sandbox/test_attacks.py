@@ -28,7 +28,7 @@ from interlock.core.gate.state import Mode
 from tests.child_process import processes_of
 from tests.core.gate.test_shell import COMMANDS
 from tests.effort import EFFORT
-from tests.hooks.test_agent_shell import Shell
+from tests.hooks.agent_shell import Shell
 from tests.sandbox import test_refusals
 from tests.sandbox.attempts import ATTEMPTS
 from tests.sandbox.project import states_below

@@ -31,7 +31,7 @@ from interlock.workspace.git.snapshots import SnapshotFailure, save_snapshot
 from interlock.workspace.outside.deadline_http import DeadlineHttp, ServerDown
 from tests.driver.stage import Stage, call, one_step
 from tests.durable.test_notification import configure, park, run_jobs
-from tests.hooks.test_agent_shell import Shell, text_of
+from tests.hooks.agent_shell import Shell, text_of
 from tests.sandbox.hostile_directory import (
     Hostile,
     LaunchedServer,
