@@ -13,11 +13,11 @@ from tests.e2e.test_claude import CLAUDE, desk, play, pytestmark
 
 __all__ = ["desk", "pytestmark"]  # a fixture, and what all tests with the client need
 
-PERMISSIONS = {"allow": ["Bash(cat:*)", "Bash(pytest:*)"], "deny": ["Bash(curl:*)"]}
+PERMISSIONS = {"allow": ["Bash(cat:*)", "Bash(pytest:*)"], "deny": ["Bash(wc:*)"]}
 OWN_HOOK = {"matcher": "Bash", "hooks": [{"type": "command", "command": "cat > own-hook"}]}
 RULED = (
-    *("cat seen.txt", "pytest --version", "curl -s localhost:1", "python3 -c 'print(1)'"),
-    *("cat seen.txt && curl x", "pytest --version && echo x > new.txt"),
+    *("cat seen.txt", "pytest --version", "wc -l seen.txt", "python3 -c 'print(1)'"),
+    *("cat seen.txt && wc x", "pytest --version && echo x > new.txt"),
 )
 
 
