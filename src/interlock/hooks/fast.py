@@ -105,7 +105,7 @@ def run(host: str, event: str, home: str, content: bytes) -> bool:
         if state and state.has_news and event != "session-end":
             return False
         is_watched = not state or state.mode not in ("coding", "disabled")
-        if is_watched and kind == "shell" and may_reach_out(repr(tool_input)):
+        if is_watched and kind == "shell" and may_reach_out("\n".join(texts_in(tool_input))):
             return False  # the user may have been asked about it
         return _note(client, event, home, session, payload)
     if not state or not tool or not state.is_settled or not gate_state.is_untouched(state.watched):

@@ -206,6 +206,14 @@ def test_no_command_that_asks_is_overlooked(command: str) -> None:
     assert may_reach_out(command)
 
 
+@pytest.mark.parametrize(
+    "command", ["echo through", "pytest --host localhost", "npm test", "psqlfoo", "git remote -v"]
+)
+def test_a_part_of_a_word_is_not_taken_for_a_program(command: str) -> None:
+    """What is taken for one is handed to readers that take ten times as long."""
+    assert not may_reach_out(command)
+
+
 def test_after_a_cd_it_is_said_where_it_leads() -> None:
     def folders(text: str) -> list[str]:
         return [command.folder for command in analyse(text).commands]
