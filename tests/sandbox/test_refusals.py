@@ -334,6 +334,23 @@ def test_with_a_proxy_nothing_else_is_reached(world: World) -> None:
     assert world.look() == before
 
 
+def test_the_broker_ends_with_the_last_process_that_needs_it(tmp_path: Path) -> None:
+    """It asked the kernel again and again until the wrapper ended."""
+    python, option, wrapper, given = Place(tmp_path).command("/bin/true")
+    waiting = """
+import _thread, time
+def exit_when_alone(code):
+    until = time.monotonic() + 20
+    while _thread._count() and time.monotonic() < until:
+        time.sleep(0.01)
+    os._exit(code or _thread._count())
+command.exit_as = exit_when_alone
+"""
+    script = wrapper.replace("given = json", f"{waiting}given = json", 1)
+
+    assert subprocess.run([python, option, script, given], check=False).returncode == 0
+
+
 def test_what_a_shell_does_not_wait_for_may_still_print(tmp_path: Path) -> None:
     done = Place(tmp_path).run(
         "/bin/bash", "-c", "echo a > >(sleep 0.05; cat); (sleep 0.05; echo b) &"

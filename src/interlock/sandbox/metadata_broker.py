@@ -72,7 +72,8 @@ def _answer_all(listener: int, roots: tuple[str, ...], proxy: "NetworkProxy | No
     while True:
         request = ctypes.create_string_buffer(_REQUEST_BYTES)
         if _ioctl(listener, _RECEIVE, request):
-            if ctypes.get_errno() in (EINTR, ENOENT):
+            number = ctypes.get_errno()
+            if number == EINTR or (number == ENOENT and _is_needed(listener)):
                 continue
             return
         identity, process, _, number, _, _, *arguments = unpack("QIIiIQ6Q", request.raw)
@@ -87,6 +88,15 @@ def _answer_all(listener: int, roots: tuple[str, ...], proxy: "NetworkProxy | No
         except Exception:  # noqa: BLE001 (whatever it was, the call must get an answer)
             error = EPERM
         _ioctl(listener, _SEND, pack("QqiI", identity, 0, -error, 0))
+
+
+def _is_needed(listener: int) -> bool:
+    """Whether a process of the sandbox is left; the kernel does not wait for a call if none is."""
+    import select  # noqa: PLC0415 (rarely needed: at the end, or if a caller is killed)
+
+    poll = select.poll()
+    poll.register(listener, select.POLLIN)
+    return not any(events & select.POLLHUP for _, events in poll.poll(0))
 
 
 def _connect(
