@@ -257,7 +257,7 @@ def test_broad_excepts_are_at_the_edges_only() -> None:
         "src/interlock/hooks/start.py",
         "src/interlock/mcp/protocol.py",
         "src/interlock/sandbox/command.py",
-        "src/interlock/sandbox/metadata_broker.py",
+        "src/interlock/sandbox/call_broker.py",
         "src/interlock/server/trigger_watch.py",
         "src/interlock/server/worker.py",
     }

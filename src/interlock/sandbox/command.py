@@ -11,10 +11,10 @@ import os
 import sys
 import time
 
-from interlock.sandbox import confinement, limits, metadata_broker, plain_files
+from interlock.sandbox import call_broker, confinement, limits, plain_files
+from interlock.sandbox.call_broker import Channel
 from interlock.sandbox.confinement import Boundary, ConfinementFailed
 from interlock.sandbox.limits import UsageLimits
-from interlock.sandbox.metadata_broker import Channel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def run_command(
     if level != OFF:
         confinement.take_own_shared_memory()
     groups = limits.make_groups(most) if most else []
-    own_end, other_end = metadata_broker.make_channel()
+    own_end, other_end = call_broker.make_channel()
     # `_wait` takes them one by one: a handler runs too late if a signal arrives just before
     # `waitpid`, which it then does not interrupt.
     unblocked = signals.pthread_sigmask(signals.SIG_BLOCK, (*_FORWARDED, signals.SIGCHLD))
@@ -106,7 +106,7 @@ def run_command(
     other_end.close()
     if lifeline is not None:
         _thread.start_new_thread(_end_with, (lifeline,))
-    metadata_broker.serve(own_end, boundary.writable, boundary.proxy)
+    call_broker.serve(own_end, boundary.writable, boundary.proxy)
     if boundary.proxy:
         boundary.proxy.start()  # not before the signals are blocked: its threads would take them
     code = _wait(child)
@@ -162,8 +162,8 @@ def _start_confined(
         if most:
             limits.limit_this_process(most)
         if boundary is not None:
-            listener = confinement.confine(boundary, abi, metadata_broker.BROKERED)
-            metadata_broker.send_listener(channel, listener)
+            listener = confinement.confine(boundary, abi, call_broker.BROKERED)
+            call_broker.send_listener(channel, listener)
         confinement.close_descriptors(3)
         if work:
             code = work()

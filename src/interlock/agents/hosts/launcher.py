@@ -25,7 +25,7 @@ STANDALONE = (
     *("agents/hosts/host.py", "agents/hosts/registry.py", "agents/hosts/claude_code.py"),
     *("agents/hosts/codex.py", "agents/hosts/gemini.py", "agents/hosts/opencode.py"),
     *("hooks/agent_shell.py", "sandbox/__init__.py", "sandbox/call_filter.py"),
-    *("sandbox/command.py", "sandbox/confinement.py", "sandbox/metadata_broker.py"),
+    *("sandbox/command.py", "sandbox/confinement.py", "sandbox/call_broker.py"),
     *("sandbox/scratch.py", "sandbox/system_calls.py", "sandbox/worktree.py"),
     *("sandbox/plain_files.py", "sandbox/real_path.py", "sandbox/named_projects.py"),
     *("core/__init__.py", "core/gate/__init__.py", "core/gate/command/__init__.py"),
