@@ -12,7 +12,6 @@ from interlock.agents.hosts.host import Host
 from interlock.app.callers import agent_detection
 from interlock.app.gate import (
     bound_conversations,
-    confined_commands,
     others_paths,
     tool_calls,
 )
@@ -46,9 +45,6 @@ def answer_tool_call(
     call = msgspec.structs.replace(
         call,
         is_confined=claude_code_shell.is_confined(os.environ, call.tool, str(home)),
-        agreed_readers=confined_commands.agreed_readers(
-            home, host.name, payload.session_id, call.command
-        ),
         can_ask=agent_detection.can_ask(host, os.environ, os.getpid()),
         is_subagent=bool(payload.agent_id),
     )
@@ -82,6 +78,8 @@ def answer_tool_call(
     if verdict.decision.rule == "coding.agreed":
         tool_calls.record_question(home, host.name, payload.session_id)
     elif verdict.decision.rule == "network.asked" and is_put:
+        from interlock.app.gate import confined_commands  # noqa: PLC0415 (10 ms, and rare)
+
         confined_commands.record_question(home, host.name, payload.session_id, call.command)
     if verdict.decision.warnings:
         tool_calls.journal(home, verdict, call, payload.session_id)

@@ -14,7 +14,7 @@ from tempfile import mkdtemp
 from typing import Literal
 
 from interlock.app.clock import SystemClock
-from interlock.core.gate.command.network_programs import REMOTE_READERS, may_reach_out
+from interlock.core.gate.command.network_programs import may_reach_out
 from interlock.core.gate.network_use import NetworkUse, network_use
 from interlock.core.gate.own_calls import needs_no_sandbox
 from interlock.core.gate.shell import analyse, first_literal_word
@@ -47,18 +47,6 @@ _READER_SETTINGS = {
     "npm_config_ignore_scripts": "true",
 }
 """Variables with which remote readers start no other program that a directory could name."""
-
-
-def agreed_readers(home: Path, host: str, conversation: str, command: str) -> tuple[str, ...]:
-    """The programs with which the user lets this conversation read from public hosts."""
-    if not may_reach_out(command):
-        return ()
-    now_ms = SystemClock().now_ms()
-    return tuple(
-        program
-        for program in REMOTE_READERS
-        if user_questions.has_agreed(home, host, conversation, program, now_ms=now_ms)
-    )
 
 
 def record_question(home: Path, host: str, conversation: str, command: str) -> None:
@@ -98,7 +86,8 @@ def _subjects(
         listed: Iterable[str] = settings.user_policy_in(home / "config.toml").network_commands
     except SettingsBroken:
         listed = ()
-    agreed = agreed_readers(home, host, conversation, command)
+    now_ms = SystemClock().now_ms()
+    agreed = user_questions.agreed_readers(home, host, conversation, now_ms=now_ms)
     programs = use.programs_to_ask(listed, agreed)
     if use.kind == "remote" or not programs:
         return use, programs

@@ -18,6 +18,7 @@ from interlock.app.gate import integrity, overrides, policy
 from interlock.app.gate.others_paths import paths_of_others
 from interlock.app.gate.policy import EffectivePolicy
 from interlock.core.gate import notice
+from interlock.core.gate.command.network_programs import may_reach_out
 from interlock.core.gate.decide import NOTHING_RESERVED, GateDecision, decide
 from interlock.core.gate.own_calls import RequestedMode
 from interlock.core.gate.paths import ALWAYS_PROTECTED, UNKNOWN, RealPath, join_path
@@ -74,6 +75,10 @@ def judge(
         )
     if call.is_confined and (is_outside or not _will_be_confined(state, root)):
         call = msgspec.structs.replace(call, is_confined=False)
+    if may_reach_out(call.command):
+        now_ms = SystemClock().now_ms()
+        agreed = user_questions.agreed_readers(home, call.host, host_session, now_ms=now_ms)
+        call = msgspec.structs.replace(call, agreed_readers=agreed)
     if mode_max and isinstance(state, GateRow) and state.mode == "coding":
         state = msgspec.structs.replace(state, mode=mode_max)
     verdict = judge_in_project(home, root, call, state, mode_request)

@@ -8,6 +8,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from interlock.core.gate.command.network_programs import REMOTE_READERS
+
 ASKED, AGREED = "asked", "agreed"
 VALID_MS = {ASKED: 3_600_000, AGREED: 30 * 86_400_000}
 """The user may be slow to answer; a question that was denied ends by itself."""
@@ -45,8 +47,13 @@ def consume(home: Path, host: str, conversation: str, subject: str, *, now_ms: i
     return is_valid
 
 
-def has_agreed(home: Path, host: str, conversation: str, subject: str, *, now_ms: int) -> bool:
-    return _is_valid(_path(home, AGREED, host, conversation, subject), VALID_MS[AGREED], now_ms)
+def agreed_readers(home: Path, host: str, conversation: str, *, now_ms: int) -> tuple[str, ...]:
+    """The programs with which the user lets this conversation read from public hosts."""
+    return tuple(
+        program
+        for program in REMOTE_READERS
+        if _is_valid(_path(home, AGREED, host, conversation, program), VALID_MS[AGREED], now_ms)
+    )
 
 
 def _is_valid(path: Path, valid_ms: int, now_ms: int) -> bool:
