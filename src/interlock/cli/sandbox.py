@@ -76,9 +76,10 @@ def run(level: str, worktree: Path, words: tuple[str, ...], *, network: bool) ->
 @sandbox.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def check(*, as_json: bool) -> None:
-    """Say what this machine can enforce, proven by trying; the exit code is 1 if one is open
+    """Show what this machine enforces, proven by trying; the exit code is 1 if a promise is open
 
-    Limits on what a command uses up are listed last. Which ones hold differs by machine and user.
+    The limits on resources come last. Which of them hold differs by machine and user, so an open
+    one does not change the exit code.
     """
     abi = confinement.landlock_abi()
     promises, limits = try_promises(), try_limits()

@@ -111,8 +111,8 @@ def _run_confined(
     network = "" if has_daemons else ", and there was no network"
     if network and may_reach_out(text):
         network += (
-            " (the user is asked for one only before a plain reader or client, without `cd`,"
-            " other programs or files that are written)"
+            " (the user is asked for one only if the command reads public hosts or calls clients"
+            " of daemons, and otherwise just filters text)"
         )
     closing_line = (
         f"interlock: this ran read-only, because {reason}: only $TMPDIR could be written{network}."
@@ -210,7 +210,7 @@ def _run(
 ) -> int:
     """Run it, and let it write the file by which the client learns its last directory.
 
-    The client learns that this is `directory`, if one is given.
+    With `directory`, the client is told that one instead.
     """
     from interlock.sandbox import command, confinement  # noqa: PLC0415 (as above)
 

@@ -51,7 +51,7 @@ def decide_by_approval(
         decision,
         f"Or the user approves exactly this call ({approval}): with `/approve {approval}` typed"
         f" here, with `interlock approvals grant {approval}` in a terminal, or in the console."
-        " Then make the same call again: it passes once.",
+        " Then make the same call again.",
     )
 
 

@@ -244,7 +244,7 @@ def is_free_command(command: object, cwd: str, home: str) -> bool:
 
 
 def is_confined(tool: str, command: object, home: str) -> bool:
-    """Whether the client will run it in our sandbox, and nobody has to be asked."""
+    """Whether the client will run it in our sandbox, without a question to the user."""
     is_text = isinstance(command, str)
     if not is_text or "interlock" in command.casefold() or may_reach_out(command):
         return False

@@ -176,7 +176,7 @@ def _journal(host: Host, event: HookEvent, home: Path, payload: HookPayload) -> 
         from interlock.app.gate import confined_commands  # noqa: PLC0415 (it takes long to import)
 
         # It has run, so the user has agreed to what the hook asked. Our shell knows that already.
-        # In coding nobody is asked: what runs then says nothing about an earlier question.
+        # In coding no question is asked, so a run there answers none.
         confined_commands.accept_run(home, host.name, payload.session_id, call.command)
     gate_journal.journal_event(
         *(home, host.name, event, payload.session_id),

@@ -13,7 +13,7 @@ from interlock.app.runs.approvals import ApprovalAnswer, PendingApproval
 from interlock.hooks.typed_commands import TypedAnswer
 
 _NEXT = {
-    "tool_call": "Make the same call again: it passes once.",
+    "tool_call": "Make the same call again.",
     "request": "Go on with what was approved, and with nothing else.",
     "step": "Go on with the token that you hold.",
 }

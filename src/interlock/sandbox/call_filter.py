@@ -144,7 +144,7 @@ def _refuse_ioctls(program: _Program) -> None:
 
 
 def _refuse_connections(program: _Program) -> None:
-    """The broker alone connects, and nobody is listened to."""
+    """Only the broker connects, and no socket listens."""
     program.answer_if(IF_EQUAL, NUMBERS["connect"], ASK_BROKER)
     program.answer_if(IF_EQUAL, NUMBERS["listen"], ERRNO | EACCES)
     for name, flags in _SENDING.items():

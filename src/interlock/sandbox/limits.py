@@ -1,7 +1,7 @@
-"""Limits on what a command can use up: memory, processes, processor time, files.
+"""Limits on the resources of a command: memory, processes, processor time, files.
 
-The child sets the kernel's limits for single processes before it is confined. Whatever it starts
-inherits them, and raising them needs a capability that nothing inside has. Memory and processes
+The child sets the kernel's limits for single processes before it is confined. Its own children
+inherit them, and raising them needs a capability that nothing inside has. Memory and processes
 are limited for the whole command by a control group, where this process may make one: as root, or
 in the part of the tree that systemd gives to the user. Without a group the kernel counts all of an
 ordinary user's processes, and memory has no limit: one for single processes would count what they

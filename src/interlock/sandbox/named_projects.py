@@ -1,8 +1,8 @@
-"""The projects that a tool call names: those that have opted in, and into which a word leads.
+"""Find the projects that a tool call names: those that have opted in, and to which a word leads.
 
-The fast hook and the full one ask the same function, so that neither knows a spelling that the
+The fast hook and the full one call the same function, so that neither knows a spelling that the
 other does not. It never raises because of a word: the hook runs in every directory of the machine,
-and a word must not block somebody who has nothing to do with Interlock.
+and must not block work that has nothing to do with Interlock.
 """
 
 import posix

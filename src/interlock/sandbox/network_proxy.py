@@ -1,8 +1,8 @@
 """A proxy by which a confined command reads from public hosts, and reaches nothing else.
 
-The command may connect to this port alone, and nobody else may. Names are resolved here, and an
-address of this machine or of a private network is refused, so that no daemon is reached. The
-command needs no name server and no datagrams, which would be another way out.
+The command may connect only to the proxy's port, and only the command may use it. The proxy
+resolves names and refuses the addresses of this machine and of private networks, so that no daemon
+is reached. The command needs neither a name server nor datagrams, which would be another way out.
 """
 
 import _thread
@@ -88,7 +88,7 @@ class NetworkProxy:
                 connection.sendall(answer)
                 remote.sendall(request)
                 if not head.startswith(b"CONNECT "):
-                    # What follows could be a request for another host, which nobody would check.
+                    # What follows could be a request for another host, and would go unchecked.
                     _copy(remote, connection)
                     return
                 remote.sendall(rest)
@@ -100,7 +100,7 @@ class NetworkProxy:
 
 
 def _open(head: bytes, upstream: str) -> tuple[socket.socket, bytes, bytes]:
-    """Connect to the host that is asked for: the socket, what is answered, what is passed on.
+    """Connect to the requested host. Returns the socket, the reply, and the bytes to forward.
 
     Raises:
         HostRefused: it is not a public one.

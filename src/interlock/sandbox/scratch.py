@@ -1,8 +1,8 @@
 """Scratch directories: where sandboxed commands may write, one for each session.
 
-They are in the data home, where nobody else can be there first, and which no other command reads.
-Each part of the path is checked nevertheless before it is used. They last, so that caches in them
-do; those that nobody has used for a week are removed when a new one is made.
+They are in the data home, where no other user can create them first, and where no other command
+reads them. Each part of the path is checked nevertheless before it is used. They last, so that
+caches in them do; those that nobody has used for a week are removed when a new one is made.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Access to the server: a secret for programs, a code and then a cookie for browsers.
 
-The data home has the secret itself, and digests of codes and cookies. So a restart logs nobody out,
-and an agent that has read the whole directory cannot sign in: that takes writing to it.
+The data home has the secret itself, and digests of codes and cookies. So users stay signed in after
+a restart, and an agent that has read the whole directory cannot sign in: that takes writing to it.
 """
 
 import hashlib

@@ -22,7 +22,7 @@ class NetworkUse(msgspec.Struct, frozen=True):
     commands: tuple[tuple[str, ...], ...]
     """The words of each command that reaches out."""
     is_literal: bool
-    """Whether the words are what they look like. Else one could contain any file."""
+    """Whether all words are literal. A substitution could put the content of any file into one."""
 
     def programs_to_ask(self, listed: Iterable[str], agreed: Iterable[str]) -> list[str]:
         """The programs with a command that neither begins with listed words nor was agreed to."""

@@ -1,4 +1,4 @@
-"""Read TOML of which nobody has looked at the content: it may come with a clone."""
+"""Read TOML that is not trusted: it may come with a clone."""
 
 import re
 from typing import Any

@@ -14,7 +14,7 @@ ASKED, AGREED = "asked", "agreed"
 VALID_MS = {ASKED: 3_600_000, AGREED: 30 * 86_400_000}
 """The user may be slow to answer; a question that was denied ends by itself."""
 CODING = "coding"
-"""The subject of the question whether the agent may go on to coding."""
+"""The subject of the question before an agent goes on to coding."""
 
 
 def record(

@@ -60,7 +60,7 @@ class Command(msgspec.Struct, frozen=True):
     scope: tuple[int, ...] = ()
     """The subshells around it, as in `SimpleCommand`."""
     is_literal: bool = False
-    """Whether the words of one that asks are what they look like."""
+    """Whether all words of a command that asks are literal."""
 
 
 Run = Callable[[str, bool], list[Command]]
