@@ -148,19 +148,27 @@ def test_a_run_goes_on_in_another_conversation_after_everything_was_killed(
 
 
 @whole
-def test_what_others_hold_and_write_reaches_the_model(client: RealClient, desk: Desk) -> None:
+def test_what_others_hold_is_told_before_the_edit_and_what_they_write_reaches_the_model(
+    client: RealClient, desk: Desk
+) -> None:
     """The news come with the answer of a tool, of which some clients read the text alone."""
     (desk.project / ".interlock" / "config.toml").write_text('[project]\nprofile = "light"\n')
     desk.interlock("trust")
-    desk.interlock("reserve", "src/**")
+    held = desk.project / "held.txt"
+    desk.interlock("reserve", held.name)
     desk.interlock("mail", "send", "all", "the release is on Friday")
     hello = {"tool": "*send_message", "input": {"to": ["overseer"], "subject": "hello"}}
 
-    told = texts(client.play(desk, client.shell("mkdir -p src/api"), hello))[-1]
+    look = client.shell("ls held.txt || echo STILL ABSENT | tr A-Z a-z")
 
-    assert told.count("(a person): the release is on Friday") == 1
-    # Gemini CLI drops what a hook says to a call that it lets pass.
-    assert told.count("has reserved `src/**`") == (0 if client.name == "gemini" else 1)
+    turns = (client.write(held), look, client.write(held), hello)
+    bodies = texts(client.play(desk, *turns))
+
+    assert bodies[-1].count("(a person): the release is on Friday") == 1
+    warned = [body.count("has reserved `held.txt`") for body in bodies]
+    assert warned[-4:] == [1, 1, 1, 1], "with the first answer, and once"
+    assert "still absent" in bodies[-3], "it was denied before the edit"
+    assert held.exists(), "and then it passed"
 
 
 @whole

@@ -109,6 +109,8 @@ def test_the_second_sees_who_is_here_and_keeps_out_of_its_way(desk: Desk) -> Non
         second = bodies(
             CLAUDE.play(
                 desk,
+                {"blocks": [CLAUDE.write(path), CLAUDE.write(path.with_name("c.py"))]},
+                CLAUDE.shell(f"ls {path} || echo STILL ABSENT | tr A-Z a-z"),
                 CLAUDE.write(path),
                 call("claim_work", item=item),
                 call("send_message", to=[name], subject="may I have a.py?"),
@@ -120,12 +122,14 @@ def test_the_second_sees_who_is_here_and_keeps_out_of_its_way(desk: Desk) -> Non
         told = bodies(first.finish())
 
     assert f"{name}, active, track api, holds src/api/**, works on {item}." in second[0], "at once"
-    warning = "has reserved `src/api/**` for “the new API”, for another "
-    assert [warning in body for body in second[:2]] == [False, True]
-    assert path.exists(), "it was only told"
-    assert f"claimed by {holder['display']}" in second[2], "refused by name"
+    warning = "has reserved `src/api/**` for “the new API” "
+    counts = [body.count(warning) for body in second[:4]]
+    assert counts == [0, 1, 1, 1], "once for parallel calls, and before the edit"
+    assert "still absent" in second[2]
+    assert path.exists(), "the second time it passed"
+    assert f"claimed by {holder['display']}" in second[4], "refused by name"
     friday = "(a person): the release is on Friday"
-    assert [friday in body for body in second] == [False, False, False, True, True], "its news"
+    assert [friday in body for body in second] == [*[False] * 5, True, True], "its news"
     assert warning in third[1]
     assert "(path.reserved, gate_" in third[1]
     assert not other.exists()

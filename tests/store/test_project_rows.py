@@ -1,11 +1,15 @@
 """Rows without an entry, the newest of many, and what hooks are told of reservations."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 from interlock.core.coordination.foreign_reservation import ForeignReservation
+from interlock.core.gate.state import GateRow
 from interlock.core.ids import ProjectId
 from interlock.core.project_stream import ProjectPlan, RowChange
-from interlock.store import gate_reservations
+from interlock.store import gate_reservations, gate_rows
+from interlock.store.gate_rows import PublishedRow
 from interlock.store.log import Log
 
 SHOP = ProjectId("shop")
@@ -61,3 +65,40 @@ def test_hooks_see_the_reservations_of_others_as_of_the_latest_entry(tmp_path: P
     assert (seen("ses_b"), seen("ses_a"), seen("ses_b", 1_000)) == ([src], [], [])
     gate_reservations.publish_reservations(tmp_path, SHOP, [], seq=6)
     assert seen("ses_b") == []
+
+
+def publish_session(home: Path, session: str) -> None:
+    row = GateRow(session, "coding", is_started=True)
+    published = PublishedRow(host="claude-code", host_session=session, row=row, is_simple=True)
+    gate_rows.publish_rows(home, [published])
+
+
+def test_of_hooks_that_warn_at_the_same_moment_one_is_the_first(tmp_path: Path) -> None:
+    publish_session(tmp_path, "ses_a")
+    start = Barrier(3)
+
+    def warn(_: int) -> list[bool]:
+        found: list[bool] = []
+        for subject in "abcde":
+            start.wait()
+            subjects = [subject, "in every round"]
+            found.append(gate_reservations.record_warning(tmp_path, "ses_a", subjects))
+        return found
+
+    with ThreadPoolExecutor(3) as pool:
+        rounds = list(zip(*pool.map(warn, range(3)), strict=True))
+
+    assert [answers.count(True) for answers in rounds] == [1] * 5
+
+
+def test_what_a_session_was_warned_of_goes_with_it(tmp_path: Path) -> None:
+    publish_session(tmp_path, "ses_a")
+    publish_session(tmp_path, "ses_b")
+    assert gate_reservations.record_warning(tmp_path, "ses_a", ["src"])
+
+    gate_rows.withdraw_session(tmp_path, "ses_a")
+    assert gate_reservations.record_warning(tmp_path, "ses_b", ["src"])
+
+    publish_session(tmp_path, "ses_a")
+    assert gate_reservations.record_warning(tmp_path, "ses_a", ["src"])
+    assert not gate_reservations.record_warning(tmp_path, "ses_a", ["src"])

@@ -1,7 +1,6 @@
 """Answer a client that asks whether a tool call may happen."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -15,9 +14,10 @@ from interlock.app.gate import (
     others_paths,
     tool_calls,
 )
-from interlock.core.gate.decide import ADVISORY, GateDecision, SubjectWarning
+from interlock.core.gate.decide import ADVISORY, GateDecision
 from interlock.core.gate.own_calls import requested_by_tool, workspace_of_note
 from interlock.core.gate.paths import PATH_MAX, RealPath
+from interlock.core.gate.state import GateRow
 from interlock.core.gate.tool_call import ToolCall, parse_tool_call
 from interlock.core.visible_text import make_visible_line
 from interlock.hooks.hook_result import HookResult, as_typed, encode_result, tell
@@ -81,22 +81,13 @@ def answer_tool_call(
         from interlock.app.gate import confined_commands  # noqa: PLC0415 (10 ms, and rare)
 
         confined_commands.record_question(home, host.name, payload.session_id, call.command)
-    if verdict.decision.warnings:
-        tool_calls.journal(home, verdict, call, payload.session_id)
-        return _warn_once(host, home, payload, verdict.decision.warnings)
+    is_heard = verdict.decision.answer == "deny" or "pre-tool" in host.heard_events
+    is_due = verdict.decision.once and verdict.decision.opened in ("", ADVISORY)
+    if is_due and is_heard and isinstance(verdict.state, GateRow):
+        decision = others_paths.warn_once(home, verdict.state.session, verdict.decision)
+        verdict = msgspec.structs.replace(verdict, decision=decision)
     notice = tool_calls.journal(home, verdict, call, payload.session_id)
     return _answer_call(host, verdict.decision, verdict.id, notice, can_ask=call.can_ask)
-
-
-def _warn_once(
-    host: Host, home: Path, payload: HookPayload, warnings: Sequence[SubjectWarning]
-) -> HookResult:
-    """Tell of reservations that are in the way; who was told so before is let be."""
-    if "pre-tool" not in host.heard_events:
-        return HookResult()
-    texts = {one.subject: one.text for one in warnings}
-    first = others_paths.first_warnings(home, host.name, payload.session_id, texts)
-    return tell(host, "pre-tool", "\n".join(texts[subject] for subject in first))
 
 
 def _answer_call(

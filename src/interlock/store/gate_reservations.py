@@ -86,6 +86,36 @@ def has_news(home: Path, host: str, host_session: str) -> bool:
     return bool(_select(home, sql, (host, host_session)))
 
 
+def record_warning(home: Path, session: str, subjects: Sequence[str]) -> bool:
+    """Return whether a session is warned of one of the subjects for the first time; record all.
+
+    Of several processes at the same moment, one is told so.
+
+    Raises:
+        StoreUnusable: it cannot be recorded.
+    """
+    marks = ", ".join("?" * len(subjects))
+    sql = f"SELECT count(*) FROM warned WHERE session = ? AND subject IN ({marks})"
+    if _select(home, sql, (session, *subjects)) == [(len(set(subjects)),)]:
+        return False  # nothing has to be written, so this holds on a full disk too
+    new_count = 0
+
+    def insert(db: Any) -> None:
+        nonlocal new_count
+        # Not in the schema: a new version of that would forget which sessions there are.
+        db.execute(
+            "CREATE TABLE IF NOT EXISTS warned (session TEXT, subject TEXT,"
+            " PRIMARY KEY (session, subject)) WITHOUT ROWID"
+        )
+        db.execute("DELETE FROM warned WHERE session NOT IN (SELECT session FROM gate)")
+        for subject in subjects:
+            db.execute("INSERT OR IGNORE INTO warned VALUES (?, ?)", (session, subject))
+            new_count += db.changes()
+
+    write_transaction(home / FILE, insert)
+    return new_count > 0
+
+
 def _select(home: Path, sql: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
     path = home / FILE
     if not path.is_file():

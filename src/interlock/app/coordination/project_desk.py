@@ -157,15 +157,16 @@ def publish_reservations(
     machine_ms = app.clock.now_ms()
     published = [
         ForeignReservation(
-            board.identities[one.holder].value.session,
-            board.display(one.holder),
-            one.pattern,
-            machine_ms + one.until_ms - board.now_ms,
-            one.excluded,
-            one.is_exclusive,
-            one.worktree,
-            one.reason,
-            folds_case,
+            session=board.identities[one.holder].value.session,
+            holder=board.display(one.holder),
+            pattern=one.pattern,
+            until_ms=machine_ms + one.until_ms - board.now_ms,
+            excluded=one.excluded,
+            is_exclusive=one.is_exclusive,
+            worktree=one.worktree,
+            reason=one.reason,
+            folds_case=folds_case,
+            since_ms=machine_ms + one.since_ms - board.now_ms,
         )
         for one in board.live_reservations()
     ]

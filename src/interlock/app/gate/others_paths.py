@@ -1,20 +1,20 @@
 """What other agents have reserved, and news of them, as hooks know it without the store."""
 
-from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
+
+import msgspec
 
 from interlock.app.clock import SystemClock
 from interlock.core.coordination.refusals import span_text
-from interlock.core.gate.decide import NOTHING_RESERVED, OthersPaths
+from interlock.core.gate.decide import ADVISORY, NOTHING_RESERVED, GateDecision, OthersPaths
 from interlock.core.gate.state import GateRow
 from interlock.store import gate_reservations
+from interlock.store.failures import StoreUnusable
 from interlock.workspace.git import state as git_state
-from interlock.workspace.machine import disclosure_log
 
 LISTED_MAX = 20
-WARNED_AT_ONCE_MAX = 5
-_MARK = "reserved:"
+WARNED_BEFORE = "warned before"
+"""The exception by which a call passes that was warned of."""
 
 
 def paths_of_others(home: Path, state: GateRow) -> OthersPaths:
@@ -42,13 +42,17 @@ def may_have_news(home: Path, host: str, host_session: str) -> bool:
     return gate_reservations.has_news(home, host, host_session)
 
 
-def first_warnings(home: Path, host: str, host_session: str, subjects: Iterable[str]) -> list[str]:
-    """The first of the subjects that the agent was not warned of before; from now on it was."""
-    told = disclosure_log.load_disclosed(home, host, host_session)
-    first = [one for one in subjects if f"{_MARK}{one}" not in told][:WARNED_AT_ONCE_MAX]
-    if first:
-        marks = (f"{_MARK}{one}" for one in first)
-        with suppress(OSError):  # then it is warned once more
-            now_ms = SystemClock().now_ms()
-            disclosure_log.save_disclosed(home, host, host_session, (*told, *marks), now_ms=now_ms)
-    return first
+def warn_once(home: Path, session: str, decision: GateDecision) -> GateDecision:
+    """Give a warning that is due once; a session that had it before is let through.
+
+    If it cannot be recorded, the call is let through with the warning: a denial would come again
+    and again, and lock the agent out of what is only advice.
+    """
+    try:
+        is_new = gate_reservations.record_warning(home, session, decision.once)
+    except StoreUnusable:
+        reason = f"{decision.reason}. The warning cannot be recorded, so the call was let through"
+        return msgspec.structs.replace(decision, answer="allow", opened=ADVISORY, reason=reason)
+    if is_new:
+        return decision
+    return msgspec.structs.replace(decision, answer="allow", opened=WARNED_BEFORE)

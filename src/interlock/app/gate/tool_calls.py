@@ -83,14 +83,21 @@ def judge(
         state = msgspec.structs.replace(state, mode=mode_max)
     verdict = judge_in_project(home, root, call, state, mode_request)
     _renew_stamps(home, call.host, host_session, verdict)
-    is_free = verdict.decision.answer == "allow" and verdict.decision.rule != "mode.disabled"
+    is_free = _may_pass(verdict.decision) and verdict.decision.rule != "mode.disabled"
     # The kernel keeps a confined command from writing there too.
     for other in projects_changed_by(call) if is_free and not call.is_confined else ():
-        if verdict.decision.answer == "allow" and other != root:
+        if _may_pass(verdict.decision) and other != root:
             # The mode is the session's, but the project where the file is may be stricter.
-            verdict = judge_in_project(home, other, call, state, mode_request)
+            stricter = judge_in_project(home, other, call, state, mode_request)
+            if stricter.decision.answer != "allow" or not verdict.decision.once:
+                verdict = stricter
     digest = hashlib.sha256(f"{host_session}\0{call_id}\0{call.tool}".encode()).hexdigest()[:10]
     return msgspec.structs.replace(verdict, id=f"gate_{digest}")
+
+
+def _may_pass(decision: GateDecision) -> bool:
+    """Whether a call is allowed, be it after a warning."""
+    return decision.answer == "allow" or bool(decision.once)
 
 
 def _will_be_confined(state: GateState, root: Path) -> bool:
@@ -268,7 +275,8 @@ def journal(home: Path, verdict: GateVerdict, call: ToolCall, host_session: str)
         opened=decision.opened,
     )
     try:
-        if notice_text := _due_notice(home, verdict.effective_policy.notice_limit, line):
+        notice_text = _due_notice(home, verdict.effective_policy.notice_limit, line)
+        if notice_text and not decision.once:
             line = msgspec.structs.replace(line, notice=notice_text, root=str(verdict.root))
         spool.append_line(home, line)
     except OSError:

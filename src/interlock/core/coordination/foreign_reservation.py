@@ -18,3 +18,5 @@ class ForeignReservation(msgspec.Struct, frozen=True, rename="camel", omit_defau
     worktree: str = ""
     reason: str = ""
     folds_case: bool = False
+    since_ms: int = 0
+    """By the clock of this machine; 0 if an earlier version published it."""

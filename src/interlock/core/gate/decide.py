@@ -13,8 +13,8 @@ tried in a fixed order, and the first that applies decides:
    state the web may still be read, and tools that the project lists as reading work).
 6. The mode decides the rest, by tool class and, in analysis and planning, by whether a shell
    command surely reads.
-7. What would be allowed in coding, but writes what another agent has reserved, is told about, or
-   denied where the project enforces reservations.
+7. What would be allowed in coding, but writes what another agent has reserved, is denied: an edit
+   once as a warning, and everything where the project enforces reservations.
 
 Only then are exceptions applied: a bypass or an advisory rule turns a denial or a question into an
 allowance, if the rule is one of `OPENABLE`. A rule about what binds the agent must therefore come
@@ -32,9 +32,14 @@ from interlock.core.gate.network_use import network_use
 from interlock.core.gate.own_calls import RequestedMode
 from interlock.core.gate.paths import RealPath, as_written
 from interlock.core.gate.protected_paths import protected_path_written_by
-from interlock.core.gate.reserved_paths import ReservedPath, reserved_paths_written_by
+from interlock.core.gate.reserved_paths import reservations_written_by
 from interlock.core.gate.rules import OPENABLE, Rule
-from interlock.core.gate.shell import Analysis, analyse, analyse_foreign_text
+from interlock.core.gate.shell import (
+    PATCH_PROGRAMS,
+    Analysis,
+    analyse,
+    analyse_foreign_text,
+)
 from interlock.core.gate.state import (
     GateRow,
     GateState,
@@ -60,13 +65,6 @@ class OthersPaths(msgspec.Struct, frozen=True):
 NOTHING_RESERVED = OthersPaths()
 
 
-class SubjectWarning(msgspec.Struct, frozen=True):
-    """A warning; of the same subject, one is enough."""
-
-    subject: str
-    text: str
-
-
 class GateDecision(msgspec.Struct, frozen=True, rename="camel"):
     answer: Literal["allow", "deny", "ask"]
     rule: Rule
@@ -76,8 +74,9 @@ class GateDecision(msgspec.Struct, frozen=True, rename="camel"):
     """The next step for the agent or the user."""
     opened: str = ""
     """The exception to the rule: a bypass by its id and reason, or `advisory`; empty for none."""
-    warnings: tuple[SubjectWarning, ...] = ()
-    """What the agent has to be told though it is allowed."""
+    once: tuple[str, ...] = ()
+    """Subjects of a warning. It is given if one of them is new to the session; otherwise the call
+    is allowed without a word."""
 
 
 _UNKNOWN_REMEDY = (
@@ -228,30 +227,32 @@ def _decide_by_rules(
 def _decide_on_reserved(
     state: GateRow, policy: Policy, call: ToolCall, others: OthersPaths, real_path: RealPath
 ) -> GateDecision | None:
-    """Deny what others hold in this worktree, if the project wants that; else only tell."""
+    """Deny what others hold in this worktree, if the project enforces that; else warn once.
+
+    Only an edit is warned of by a denial: what a command writes is a guess.
+    """
     analysis = analyse(call.command) if call.kind == "shell" and call.is_bash else None
     root = others.root or state.root
-    found = reserved_paths_written_by(call, analysis, others.reservations, root, real_path)
+    found = reservations_written_by(call, analysis, others.reservations, root, real_path)
     if not found:
         return None
-    reason = found[0].describe(now_ms=others.now_ms)
+    reason = ". ".join(one.describe(now_ms=others.now_ms) for one in found)
     if policy.enforces_reservations and not found[0].is_elsewhere:
         remedy = (
-            "Work on other files, or write to the holder with `send_message`; it can release them"
-            " with `release_paths`. The user can see everybody with `interlock who`."
+            "Work on other files, or ask the holder with `send_message` to release them"
+            " (`release_paths`). The user can see who is here with `interlock who`."
         )
         return GateDecision("deny", "path.reserved", reason, remedy)
-    warnings = tuple(
-        SubjectWarning(one.subject, f"{one.describe(now_ms=others.now_ms)}. {_agreement_hint(one)}")
-        for one in found
+    is_patch = analysis and any(one.program in PATCH_PROGRAMS for one in analysis.commands)
+    once = tuple(one.subject for one in found)
+    if call.kind != "edit" and not is_patch:
+        reason = f"{reason}. Agree with the holder by `send_message`, or work on other files"
+        return GateDecision("allow", "path.reserved", reason, opened=ADVISORY, once=once)
+    remedy = (
+        "Nothing was written yet. To go ahead, make the same call again: it will pass. Or agree"
+        " with the holder first by `send_message`."
     )
-    return GateDecision("allow", "path.reserved", reason, opened=ADVISORY, warnings=warnings)
-
-
-def _agreement_hint(reserved: ReservedPath) -> str:
-    if reserved.is_elsewhere:
-        return "You will meet at the merge: agree with it by `send_message`."
-    return "Agree with it by `send_message`, or work on other files."
+    return GateDecision("deny", "path.reserved", reason, remedy, once=once)
 
 
 def _is_confined(state: GateState, policy: Policy, call: ToolCall) -> bool:

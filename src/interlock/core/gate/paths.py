@@ -15,6 +15,7 @@ _GLOBS = re.compile(r"\[[^\]]*+\]|[*?\[]")  # each is taken for `*`
 WORKTREES = "worktrees"
 """The folder in Interlock's own directory with the worktrees of unattended work."""
 PATTERN_MAX = 255  # the longest file name; a longer pattern counts as a match
+_PATCH_HEADERS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
 RealPath = Callable[[str], str | None]
 """Return the absolute path to which a path leads when every link is followed; None if unknown."""
 ALWAYS_PROTECTED = (
@@ -59,6 +60,17 @@ def normal_parts(path: str, cwd: str) -> list[str]:
         elif part not in ("", "."):
             parts.append(part)
     return [start, *parts] if start else parts
+
+
+def patched_files(text: str) -> list[str]:
+    """Return the files that a patch for `apply_patch` names in its headers."""
+    lines = map(str.strip, text.splitlines()) if "*** " in text else ()  # as Codex reads it
+    return [
+        line.removeprefix(header).strip()
+        for line in lines
+        for header in _PATCH_HEADERS
+        if line.startswith(header)
+    ]
 
 
 def join_path(folder: str, path: str) -> str:

@@ -1,4 +1,4 @@
-"""The paths that a tool call would write though somebody else has reserved them."""
+"""The reservations of other agents in which a tool call would write."""
 
 import posixpath
 from collections.abc import Iterator, Sequence
@@ -23,51 +23,66 @@ _WORKTREE_VERBS = (
     *("clean", "switch", "merge", "rebase", "pull", "cherry-pick", "revert", "am", "bisect"),
 )
 PATHS_MAX = 200  # of one call; with more, the rest is not looked at: this is advice
+NAMED_MAX = 5  # of the paths that a call would write in one reservation
 
 
-class ReservedPath(msgspec.Struct, frozen=True):
-    path: str
+class WrittenReservation(msgspec.Struct, frozen=True):
+    """A reservation, and the paths in it that a call would write."""
+
     reservation: ForeignReservation
+    paths: tuple[str, ...]
     is_elsewhere: bool
-    """Whether it was reserved in another worktree, so that the two meet at the merge."""
+    """Whether it was made in another worktree, so that the two meet at the merge."""
 
     @property
     def subject(self) -> str:
-        """It names the warning; the time that is left differs with every call."""
-        return f"{self.reservation.holder}:{self.reservation.pattern}:{self.path}"
+        """The key by which a session is warned once, however often the holder renews it."""
+        held = self.reservation
+        return "\n".join((held.session, held.holder, held.pattern))
 
     def describe(self, *, now_ms: int) -> str:
         held = self.reservation
         about = f" for “{held.reason}”" if held.reason else ""
+        since = f" {span_text(now_ms - held.since_ms)} ago" if held.since_ms else ""
         where = f" in another worktree ({held.worktree})" if self.is_elsewhere else ""
+        named = ", ".join(f"`{path}`" for path in self.paths[:NAMED_MAX])
+        more = f" and {len(self.paths) - NAMED_MAX} more" if len(self.paths) > NAMED_MAX else ""
+        merge = "; the changes will meet at the merge" if self.is_elsewhere else ""
         return (
-            f"{held.holder} has reserved `{held.pattern}`{where}{about}, for another"
-            f" {span_text(held.until_ms - now_ms)}, and this would write `{self.path}`"
+            f"{held.holder} has reserved `{held.pattern}`{where}{about}{since}, for another"
+            f" {span_text(held.until_ms - now_ms)}, and this would write {named}{more}{merge}"
         )
 
 
-def reserved_paths_written_by(
+def reservations_written_by(
     call: ToolCall,
     analysis: Analysis | None,
     reservations: Sequence[ForeignReservation],
     root: str,
     real_path: RealPath,
-) -> list[ReservedPath]:
-    """The paths that a call would write and somebody else holds exclusively.
+) -> list[WrittenReservation]:
+    """Return the exclusive reservations of other agents in which a call would write.
 
-    Those that are held in this worktree, whose top is `root`, come first.
+    Those of this worktree, whose top is `root`, come first.
     """
     held = [one for one in reservations if one.is_exclusive]
-    found: list[ReservedPath] = []
+    found: dict[int, list[str]] = {}
     for written, is_tree in islice(_written_paths(call, analysis), PATHS_MAX) if held else ():
         path = _path_in_project(written, root, real_path)
         if path is None:
             continue
-        for one in held:
+        for number, one in enumerate(held):
             if is_path_held(one, path, is_tree=is_tree):
-                is_elsewhere = one.worktree not in ("", root)
-                found.append(ReservedPath(path, one, is_elsewhere))
-    return sorted(found, key=lambda one: one.is_elsewhere)
+                found.setdefault(number, []).append(path)
+    written = [
+        WrittenReservation(
+            held[number],
+            paths=tuple(dict.fromkeys(paths)),
+            is_elsewhere=held[number].worktree not in ("", root),
+        )
+        for number, paths in found.items()
+    ]
+    return sorted(written, key=lambda one: one.is_elsewhere)
 
 
 def is_path_held(one: ForeignReservation, path: str, *, is_tree: bool) -> bool:

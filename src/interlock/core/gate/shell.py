@@ -14,13 +14,23 @@ from interlock.core.gate.command.ast import Event, Script, SimpleCommand, Unread
 from interlock.core.gate.command.grammar import ShellParser
 from interlock.core.gate.command.judgement import EFFECTS, Command, Effect, is_foreign, judge
 from interlock.core.gate.command.lexer import FOUND_MAX, NESTING_MAX
-from interlock.core.gate.paths import PATH_MAX, join_path
+from interlock.core.gate.paths import PATH_MAX, join_path, patched_files
 
-__all__ = ["BYTES_MAX", "Analysis", "Command", "Effect", "analyse", "analyse_foreign_text"]
+__all__ = [
+    "BYTES_MAX",
+    "PATCH_PROGRAMS",
+    "Analysis",
+    "Command",
+    "Effect",
+    "analyse",
+    "analyse_foreign_text",
+]
 
 BYTES_MAX = 64 * 1024
 _NOTHING = Command("", (), "reads", "nothing is run")
 _EXPANSION_CHARACTERS = frozenset("$`*?[{")
+PATCH_PROGRAMS = ("apply_patch", "applypatch")
+"""Not programs: Codex reads such a command itself, and edits the files that the patch names."""
 _WORD_BREAKS = re.compile(r"[\s;&|<>()=,'\"`]+")
 
 
@@ -44,9 +54,18 @@ def analyse(text: str) -> Analysis:
     if not text.replace("\n", "").replace("\t", "").isprintable():
         # A terminal takes some such characters for keys, and some shells take them for blanks.
         commands.append(_unknown_command("it holds characters that cannot be seen"))
+    if patched := tuple(patched_files(text)):
+        commands = [_with_patched_files(command, patched) for command in commands]
     deciding = max(commands, key=lambda command: EFFECTS.index(command.effect), default=_NOTHING)
     is_simple = len(commands) == 1 and _is_bare_command(text, commands[0])
     return Analysis(deciding.effect, tuple(commands), is_simple, deciding.why)
+
+
+def _with_patched_files(command: Command, files: tuple[str, ...]) -> Command:
+    """Add the files of the patch to the command that applies it, also if that cannot be read."""
+    if command.program and command.program not in PATCH_PROGRAMS:
+        return command
+    return msgspec.structs.replace(command, paths=(*command.paths, *files))
 
 
 def _is_bare_command(text: str, command: Command) -> bool:

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from interlock.core.gate.paths import PATH_MAX, RealPath, as_written, join_path
+from interlock.core.gate.paths import PATH_MAX, RealPath, as_written, join_path, patched_files
 from interlock.core.gate.tools import COMMANDLESS_TOOLS, FOREIGN_SHELLS, ToolClass, class_of
 
 _PATH_KEYS = (
@@ -20,7 +20,6 @@ _FOLDER_KEYS = ("workdir", "working_directory", "dir_path", "directory", "cwd")
 """Where a shell tool runs its command, as various clients name it."""
 _COMMAND_KEYS = ("command", "cmd", "script")
 _CLASSES_WITH_TEXTS = ("read", "search", "mcp", "other")
-_PATCH_HEADERS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
 
 
 class ToolCall(msgspec.Struct, frozen=True):
@@ -122,12 +121,6 @@ def _edited_paths(fields: dict[str, Any], tool_input: Any) -> tuple[str, ...]:
     patch_texts = [tool_input, fields.get("input"), fields.get("patch"), fields.get("patchText")]
     patch_texts.append(fields.get("command"))
     for text in patch_texts:
-        if isinstance(text, str) and "*** " in text:
-            paths += [
-                line.removeprefix(mark).strip()
-                for line in map(str.strip, text.splitlines())  # as Codex reads it
-                for mark in _PATCH_HEADERS
-                if line.startswith(mark)
-            ]
+        paths += patched_files(text) if isinstance(text, str) else ()
     unnamed = [text for _, text in texts if len(text) <= PATH_MAX]
     return tuple(dict.fromkeys(paths or unnamed))
