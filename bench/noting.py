@@ -4,6 +4,7 @@ import random
 from pathlib import Path
 
 from bench.measure import Row
+from interlock.app.callers.caller import local_caller
 from interlock.app.context import App, open_app
 from interlock.app.notes.edit import NoteChange, apply_note_edit
 from interlock.app.notes.knowledge import project_knowledge
@@ -45,6 +46,7 @@ def _measured(app: App, notes: OpenedNotes, size: int, words: list[str], raw: Ro
     edited = Row(f"append to a note among {many}", against=raw)
     shown, told = Row(f"read one of {many}"), Row(f"what a session is told of {many}")
     found, common = Row(f"search {many}, two words"), Row(f"search {many}, a word in most")
+    caller = local_caller(app, notes.root)
     for number in range(TIMES):
         draft = NoteDraft(
             f"Fresh {number} {words[number]}", "- [fact] new #x\n- relates_to [[Note 5]]"
@@ -52,8 +54,10 @@ def _measured(app: App, notes: OpenedNotes, size: int, words: list[str], raw: Ro
         change = NoteChange(edits.Append(f"line {number}"))
         pair = NoteQuery(f"{words[number + 900]} {words[number + 1_900]}")
         notes.refresh(app)
-        written.time(lambda draft=draft: write_draft(app, notes, draft, notes.root))
-        edited.time(lambda change=change: apply_note_edit(app, notes, "Note 7", change))
+        written.time(lambda draft=draft: write_draft(app, caller, notes, draft))
+        edited.time(
+            lambda change=change: apply_note_edit(app, notes, "Note 7", change, caller=caller)
+        )
         shown.time(lambda number=number: read_note_text(app, notes, f"Note {number}"))
         found.time(lambda pair=pair: search(app, notes, pair))
         common.time(lambda number=number: search(app, notes, NoteQuery(words[number])))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from interlock.app.callers.caller import local_caller
 from interlock.app.context import App
 from interlock.app.runs.advance import advance
 from interlock.app.runs.start import StartRequest, start
@@ -46,7 +47,8 @@ def prepared(workspace: Path, *, steps: int) -> None:
 
 def begin(app: App, workspace: Path, session: str | None = None) -> RenderedAnswer:
     goal = f"Measure it {next(_numbers)}"
-    answered = start(app, StartRequest(WorkflowId("line"), goal, workspace, session=session))
+    caller = local_caller(app, workspace, session=session)
+    answered = start(app, StartRequest(WorkflowId("line"), goal, caller))
     assert isinstance(answered, RenderedAnswer)
     return answered
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from interlock.app.callers.caller import local_caller
 from interlock.app.context import App
 from interlock.app.runs.advance import advance
 from interlock.app.runs.rehydrate import rehydrate
@@ -61,7 +62,8 @@ def started(
     """A run of a line of steps, at its first. Each has a goal of its own: starts are idempotent."""
     install(app, workspace, linear(steps))
     goal = goal or f"Try it {next(_numbers)}"
-    answered = start(app, StartRequest(WorkflowId("line"), goal, workspace, **more))
+    caller = local_caller(app, workspace, session=more.pop("session", None))
+    answered = start(app, StartRequest(WorkflowId("line"), goal, caller, **more))
     assert isinstance(answered, RenderedAnswer)
     return answered
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from interlock.app.callers.caller import local_caller
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.handoff.export import session_handoff
@@ -100,7 +101,9 @@ def test_what_an_abandoned_run_waited_for_waits_no_longer(
     ask = {"kind": "human_approval", "timeoutMinutes": 1}
     asks = msgspec.structs.replace(line.steps[0], require_confirmation=ask)
     install(app, tmp_path, msgspec.structs.replace(line, steps=(asks, line.steps[1])))
-    begun = start(app, StartRequest(WorkflowId("line"), goal="Ask me", workspace=tmp_path))
+    begun = start(
+        app, StartRequest(WorkflowId("line"), goal="Ask me", caller=local_caller(app, tmp_path))
+    )
     assert isinstance(begun, RenderedAnswer)
     answered = handed_in(app, begun)
     waiting = answered.answer

@@ -18,6 +18,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from interlock.app.admin.access import LoginStore, load_secret
+from interlock.app.callers.caller import Connection
 from interlock.app.clock import SystemClock
 from interlock.app.context import App, open_app
 from interlock.mcp.protocol import INVALID_PARAMS, McpProtocol, RpcError
@@ -78,8 +79,8 @@ _SCHEMA: dict[str, Any] = {
 class Fixture(McpProtocol):
     """Our protocol with the tools that the suite wants, where they only have to be answered."""
 
-    def __init__(self, app: App) -> None:
-        super().__init__(app, ())
+    def __init__(self, app: App, connection: Connection) -> None:
+        super().__init__(app, (), connection=connection)
 
     def _tools_list(self, params: dict[str, Any]) -> dict[str, Any]:
         tools = [

@@ -14,6 +14,7 @@ from typing import NamedTuple, get_args
 
 import pytest
 
+from interlock.app.callers.caller import Caller
 from interlock.app.context import App, open_app
 from interlock.app.runs.start import StartRequest, start
 from interlock.app.sessions.lookup import SessionView, show_session, verify_all
@@ -200,7 +201,8 @@ def test_a_start_that_the_disk_refused_is_repeated_without_a_trace(
 ) -> None:
     with closing(open_app(home)) as app:
         started(app, tmp_path)
-    asked = StartRequest(WorkflowId("line"), goal="Start on a bad disk", workspace=tmp_path)
+    caller = Caller(surface="cli", actor="user", workspace=tmp_path)
+    asked = StartRequest(WorkflowId("line"), goal="Start on a bad disk", caller=caller)
 
     for app, other, refused in tried_on_a_failing_disk(
         home, tmp_path, fault, lambda app: start(app, asked)

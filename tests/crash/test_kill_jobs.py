@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from interlock.app.callers.caller import local_caller
 from interlock.app.callers.session_record import StartedSession
 from interlock.app.context import App, open_app
 from interlock.app.gate.opt_in import opt_in
@@ -83,7 +84,7 @@ def scene(project: Path, home: Path, webhook: str) -> SessionId:
     (home / "machine").write_text("this-machine\n")
     trust_checkout(home, project, at_ms=0)
     app = msgspec.structs.replace(open_app(home), waits_for_jobs=False)
-    started = gated_sessions.start(app, project)
+    started = gated_sessions.start(app, project, local_caller(app, project))
     assert isinstance(started, StartedSession)
     session = started.session
     delegations.delegate(app, session, DelegationRequest("qa", "Look at it"))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from interlock.agents.hosts.registry import host_named
+from interlock.app.callers.caller import local_caller
 from interlock.app.context import App, open_app
 from interlock.app.coordination.holdings import ReservedPaths, ReserveRequest, reserve_paths
 from interlock.app.coordination.participants import Participant
@@ -150,7 +151,9 @@ def check_surfaces(stage: Stage, app: App, work: dict[SessionId, str]) -> None:
     assert {one["session"] for one in typed_json(stage, "run", "list")} == parked
     assert "parked (unattended)" in typed(stage, "run", "list")[1]
 
-    answer: Any = RESUME_SESSION.call(app, ResumeArguments(limit=RUNS)).structured
+    answer: Any = RESUME_SESSION.call(
+        app, local_caller(app, Path.cwd()), ResumeArguments(limit=RUNS)
+    ).structured
     assert {one.session for one in answer.candidates} <= finished
     briefing = preview_bootstrap(app, stage.repository, host_named("claude-code"))
     assert "Open run" not in str(briefing)

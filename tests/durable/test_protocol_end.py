@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from interlock.app.callers.caller import local_caller
 from interlock.app.callers.session_record import StartedSession
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
@@ -41,7 +42,7 @@ def project(app: App, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def session(app: App, project: Path) -> SessionId:
-    started = gated_sessions.start(app, project)
+    started = gated_sessions.start(app, project, local_caller(app, project))
     assert isinstance(started, StartedSession)
     return started.session
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from interlock.agents.hosts.registry import NAMES, host_named
+from interlock.app.callers.caller import local_caller
 from interlock.app.context import App
 from interlock.app.runs.start import StartRequest, start
 from interlock.core.ids import SessionId, WorkflowId
@@ -217,7 +218,9 @@ def test_the_hosts_that_tell_of_subagents_are_those_that_can() -> None:
 
 def open_run(client: Client, session: SessionId, goal: str) -> None:
     install(client.app, client.project, linear())
-    request = StartRequest(WorkflowId("line"), goal, client.project, session=session)
+    request = StartRequest(
+        WorkflowId("line"), goal, local_caller(client.app, client.project, session=session)
+    )
     assert isinstance(start(client.app, request), RenderedAnswer)
 
 

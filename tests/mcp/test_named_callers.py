@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from interlock.app.callers import session_record
+from interlock.app.callers.caller import Connection
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
@@ -40,7 +41,7 @@ def call(
 
 def test_a_call_is_for_the_conversation_that_it_names(app: App, projects: list[Path]) -> None:
     """The terminal sessions of Codex share one process, so nothing else tells them apart."""
-    shared = McpProtocol(app, TOOLS, has_directory=False)
+    shared = McpProtocol(app, TOOLS, connection=Connection())
 
     begun = [
         call(shared, "start_workflow", root.name, workflowId="line", goal="x") for root in projects
@@ -66,7 +67,7 @@ def test_a_call_is_for_the_conversation_that_it_names(app: App, projects: list[P
 def test_a_server_outside_of_all_projects_asks_which_one_is_meant(
     app: App, projects: list[Path], tool: str, arguments: dict[str, Any]
 ) -> None:
-    refused = call(McpProtocol(app, TOOLS, has_directory=False), tool, "nobody", **arguments)
+    refused = call(McpProtocol(app, TOOLS, connection=Connection()), tool, "nobody", **arguments)
 
     assert refused["isError"]
     problem = refused["structuredContent"]
@@ -74,7 +75,7 @@ def test_a_server_outside_of_all_projects_asks_which_one_is_meant(
     correct = problem["details"]["correctCall"]["params"]
     assert correct["workspacePath"].startswith("<")
     there = call(
-        McpProtocol(app, TOOLS, has_directory=False),
+        McpProtocol(app, TOOLS, connection=Connection()),
         tool,
         **{**correct, "workspacePath": str(projects[0])},
     )
@@ -84,7 +85,7 @@ def test_a_server_outside_of_all_projects_asks_which_one_is_meant(
 def test_a_call_that_names_a_session_or_a_run_needs_no_directory(
     app: App, projects: list[Path]
 ) -> None:
-    shared = McpProtocol(app, TOOLS, has_directory=False)
+    shared = McpProtocol(app, TOOLS, connection=Connection())
     where = str(projects[0])
     begun = call(shared, "start_workflow", workflowId="line", goal="x", workspacePath=where)
     answer = begun["structuredContent"]

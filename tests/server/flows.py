@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from interlock.app.callers.caller import local_caller
 from interlock.app.context import App, open_app
 from interlock.app.runs.start import StartRequest, start
 from interlock.core.ids import WorkflowId
@@ -166,7 +167,9 @@ class Flows:
 
 
 def started(app: App, flow: str, goal: str, project: Path) -> str:
-    answered = start(app, StartRequest(WorkflowId(flow), goal=goal, workspace=project))
+    answered = start(
+        app, StartRequest(WorkflowId(flow), goal=goal, caller=local_caller(app, project))
+    )
     assert isinstance(answered, RenderedAnswer), answered
     return answered.session
 

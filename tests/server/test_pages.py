@@ -4,9 +4,9 @@ import re
 import threading
 from pathlib import Path
 
-import msgspec
 import pytest
 
+from interlock.app.callers.caller import Caller, local_caller
 from interlock.app.callers.session_record import StartedSession
 from interlock.app.context import open_app
 from interlock.app.gate.opt_in import opt_in
@@ -146,7 +146,8 @@ def test_a_mode_that_no_hook_enforces_is_said_to_be_so(
 ) -> None:
     opt_in(tmp_path, "standard")
     app = open_app(stage.home)
-    started = gated_sessions.start(msgspec.structs.replace(app, process=0), tmp_path)
+    caller = Caller(surface="cli", actor="user", workspace=tmp_path)
+    started = gated_sessions.start(app, tmp_path, caller)
     app.close()
     assert isinstance(started, StartedSession)
 
@@ -209,7 +210,7 @@ def test_work_that_was_handed_on_is_shown_with_its_results(
 ) -> None:
     opt_in(tmp_path, "light")
     app = open_app(stage.home)
-    started = gated_sessions.start(app, tmp_path)
+    started = gated_sessions.start(app, tmp_path, local_caller(app, tmp_path))
     assert isinstance(started, StartedSession)
     session = started.session
     assert "/agents" not in server.get(f"/sessions/{session}").text, "there is nothing to show"

@@ -12,7 +12,6 @@ from interlock.app.node_cache import NodeCache
 from interlock.app.store_clock import StoreClock
 from interlock.core.ids import BlobRef, ProjectId, SessionId, WorkflowHash
 from interlock.core.project_stream import LeaseCondition
-from interlock.core.protocol.gated_session import Conversation
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow, decode_workflow
 from interlock.store.failures import StoreUnusable
 from interlock.store.keyring import Keyring
@@ -47,12 +46,6 @@ class CoordinationCache(msgspec.Struct):
     looked_at: dict[SessionId, Attention] = msgspec.field(
         default_factory=dict[SessionId, Attention]
     )
-    caller: SessionId | None = None
-    """The session that the current call was found to belong to."""
-    previous_caller: SessionId | None = None
-    """That of the calls before, if they came from the same client."""
-    own_sessions: set[SessionId] = msgspec.field(default_factory=set[SessionId])
-    """The sessions that this client began or was found to be in, without naming them."""
 
 
 class App(msgspec.Struct, frozen=True):
@@ -64,13 +57,9 @@ class App(msgspec.Struct, frozen=True):
     home: Path
     store_label: str
     """The location of the store, without a password, for display."""
-    caller: str
-    """Tells the calls of one client from those of another where a call has no token."""
     environment: Mapping[str, str]
     process: int
     """The id of our own process. Its ancestors tell which client it works for."""
-    conversation: Conversation | None = None
-    """The conversation that a call names itself; then nothing else is looked at."""
     waits_for_jobs: bool = True
     """Whether a call may wait for what a job does: others would wait for that thread, too."""
     lease: LeaseCondition | None = None
@@ -124,8 +113,6 @@ def open_app(home: Path, *, is_server: bool = False) -> App:
         catalogue=Catalogue(home),
         home=home,
         store_label=store.label,
-        # The client that started this process: the same one after a restart of the server.
-        caller=str(os.getppid()),
         environment=os.environ,
         process=os.getpid(),
         store_clock=StoreClock(store.log, home),

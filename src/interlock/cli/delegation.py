@@ -5,7 +5,7 @@ from typing import get_args
 
 import click
 
-from interlock.app.callers.caller import CallerClues, resolve_caller
+from interlock.app.callers.caller import local_caller, session_meant
 from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
 from interlock.app.protocol import delegations
@@ -204,7 +204,7 @@ def judge(
 
 def _open_session(session_id: str | None) -> tuple[App, SessionId]:
     app = open_app(data_home())
-    session = resolve_caller(app, CallerClues(Path.cwd(), session=session_id))
+    session = session_meant(app, local_caller(app, Path.cwd(), session=session_id))
     if not isinstance(session, str):
         refuse_caller(session)
     return app, session

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from interlock.app.callers.caller import CallerClues, resolve_caller
+from interlock.app.callers.caller import local_caller, session_meant
 from interlock.app.context import open_app
 from interlock.app.data_home import data_home
 from interlock.app.protocol import feature_reviews
@@ -51,7 +51,7 @@ def complete(
     Open delegations, runs, critical gaps and rejected decisions stop it.
     """
     app = open_app(data_home())
-    session = resolve_caller(app, CallerClues(Path.cwd(), session=session_id))
+    session = session_meant(app, local_caller(app, Path.cwd(), session=session_id))
     if not isinstance(session, str):
         refuse_caller(session)
     request = FeatureCompletionRequest(name, reviewers, hours * HOUR_MS)

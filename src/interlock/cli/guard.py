@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from interlock.app.callers.caller import local_caller
 from interlock.app.context import open_app
 from interlock.app.coordination import commit_guard
 from interlock.app.coordination.participants import Participant, find_participant
@@ -64,7 +65,7 @@ def check(*, as_json: bool) -> None:
         app = open_app(data_home())
         desk = open_desk(app, Path.cwd())
         # A person who commits is nobody's session, though only one may be here.
-        who = find_participant(app, Path.cwd()) if evidence_of_agent() else None
+        who = find_participant(app, local_caller(app, Path.cwd())) if evidence_of_agent() else None
         known = who if isinstance(who, Participant) else None
         outcome = commit_guard.check_commit(app, desk, known)
     except (StoreFailure, SettingsBroken, OSError) as failure:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from interlock.app.callers.caller import local_caller
 from interlock.app.handoff.migrate import MigrationReport, migrate_handoff
 from interlock.cli.note import as_json_option, open_project_notes, result_or_stop
 from interlock.cli.terminal import print_json, print_lines, print_message
@@ -27,7 +28,9 @@ def handoff_command(path: Path, *, dry_run: bool, as_json: bool) -> None:
     The file is not changed. Doing it again writes nothing twice.
     """
     app, notes = open_project_notes()
-    report = result_or_stop(migrate_handoff(app, notes, path, is_dry_run=dry_run))
+    report = result_or_stop(
+        migrate_handoff(app, local_caller(app, notes.root), notes, path, is_dry_run=dry_run)
+    )
     if as_json:
         print_json(report)
     else:

@@ -10,6 +10,7 @@ from typing import Any, Final, NoReturn, TypeVar
 import click
 from msgspec import structs
 
+from interlock.app.callers.caller import local_caller
 from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
 from interlock.app.notes.deletion import remove_note
@@ -82,7 +83,9 @@ def write_command(title: str, content: str | None, *, as_json: bool, **options: 
         version=options["overwrite"],
         is_separate=options["separate"],
     )
-    _print_change(result_or_stop(write_draft(app, notes, draft, Path.cwd())), as_json)
+    _print_change(
+        result_or_stop(write_draft(app, local_caller(app, Path.cwd()), notes, draft)), as_json
+    )
 
 
 @note.command("read")
@@ -133,7 +136,15 @@ def edit_command(name: str, operation: str | None, *, as_json: bool, **options: 
         edit = result_or_stop(resolve_edit(request))
     change = NoteChange(edit, metadata, options["version"])
     _print_change(
-        result_or_stop(apply_note_edit(app, notes, resolve_note_name(notes, name), change)),
+        result_or_stop(
+            apply_note_edit(
+                app,
+                notes,
+                resolve_note_name(notes, name),
+                change,
+                caller=local_caller(app, Path.cwd()),
+            )
+        ),
         as_json,
     )
 

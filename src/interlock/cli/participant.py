@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from interlock.app.callers.caller import local_caller
 from interlock.app.context import App, open_app
 from interlock.app.coordination.participants import Participant, find_participant
 from interlock.app.coordination.project_desk import ProjectDesk, open_desk
@@ -31,9 +32,10 @@ def find_caller(
 ) -> CommandCaller:
     """Who types the command here; it stops if that cannot be said."""
     app, is_agent = open_app(data_home()), bool(evidence_of_agent())
-    who = find_participant(
-        app, Path.cwd(), session=session_id, name=name, track=track, is_person=not is_agent
+    caller = local_caller(
+        app, Path.cwd(), actor="agent" if is_agent else "person", session=session_id
     )
+    who = find_participant(app, caller, name=name, track=track)
     if isinstance(who, NameRefused):
         refuse(who.explain())
     if not isinstance(who, Participant):

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from interlock.app.callers.caller import local_caller
 from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
 from interlock.app.refusals import NoSuchRun, NoSuchStep
@@ -78,14 +79,12 @@ def start(
         order_unattended(workflow, goal, options, as_json=as_json)
         return
     scope = {name: options[name] for name in ("track", "takeover", "on_conflict", "skip_reason")}
-    app = open_app(data_home())
+    app, is_agent = open_app(data_home()), bool(evidence_of_agent())
     request = StartRequest(
         WorkflowId(workflow),
         goal,
-        Path.cwd(),
-        session_id,
-        by="agent" if evidence_of_agent() else "user",
-        scope=StartScope(**scope, is_by_user=not evidence_of_agent()),
+        local_caller(app, Path.cwd(), actor="agent" if is_agent else "user", session=session_id),
+        scope=StartScope(**scope, is_by_user=not is_agent),
     )
     outcome = expect(RenderedAnswer, start_run(app, request))
     if as_json:

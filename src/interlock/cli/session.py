@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 from msgspec import structs
 
-from interlock.app.callers.caller import CallerClues, session_to_show
+from interlock.app.callers.caller import local_caller, session_meant
 from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
 from interlock.app.gate import integrity
@@ -368,7 +368,7 @@ def _resolve_session(app: App, session_id: str | None) -> SessionId:
         if isinstance(found, NoSuchRun):
             refuse(found.explain())
         return found[1].session
-    session = session_to_show(app, CallerClues(Path.cwd(), session=session_id))
+    session = session_meant(app, local_caller(app, Path.cwd(), session=session_id))
     if not isinstance(session, str):
         refuse_caller(session, option="")
     return session

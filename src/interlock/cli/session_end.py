@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from interlock.app.callers.caller import CallerClues, resolve_caller
+from interlock.app.callers.caller import local_caller, session_meant
 from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
 from interlock.app.protocol import gated_sessions
@@ -67,7 +67,7 @@ def end(summary: str, session_id: str | None, *, dry_run: bool, force: bool, as_
 
 
 def _own_session(app: App) -> SessionId | None:
-    own = resolve_caller(app, CallerClues(Path.cwd()))
+    own = session_meant(app, local_caller(app, Path.cwd()))
     return own if isinstance(own, str) else None
 
 

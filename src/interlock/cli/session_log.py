@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from interlock.app.callers.caller import CallerClues, session_to_show
+from interlock.app.callers.caller import local_caller, session_meant
 from interlock.app.context import open_app
 from interlock.app.data_home import data_home
 from interlock.app.sessions import logbook_file
@@ -24,7 +24,7 @@ def log_command(session_id: str | None, *, write: bool, as_json: bool) -> None:
     What people wrote into the logbook stays as it is.
     """
     app = open_app(data_home())
-    session = session_to_show(app, CallerClues(Path.cwd(), session=session_id))
+    session = session_meant(app, local_caller(app, Path.cwd(), session=session_id))
     if not isinstance(session, str):
         refuse_caller(session, option="")
     log = logbook_file.load_session_log(app.reader, session)

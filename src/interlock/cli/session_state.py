@@ -11,7 +11,7 @@ import msgspec
 
 from interlock.agents.hosts.registry import NAMES
 from interlock.app.callers import session_record
-from interlock.app.callers.caller import CallerClues, CallerUnknown, resolve_caller
+from interlock.app.callers.caller import CallerUnknown, local_caller, session_meant
 from interlock.app.clock import SystemClock
 from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
@@ -207,7 +207,7 @@ def start(*, as_json: bool) -> None:
     root = integrity.governed_root(data_home(), Path.cwd())
     if root is None:
         refuse(ProjectNotOptedIn(str(Path.cwd())).explain())
-    outcome = gated_sessions.start(app, root)
+    outcome = gated_sessions.start(app, root, local_caller(app, root))
     if not isinstance(outcome, session_record.StartedSession):
         refuse_caller(outcome)
     print_state(outcome.state, as_json=as_json)
@@ -277,7 +277,7 @@ def _find_session(
     root = integrity.governed_root(data_home(), Path.cwd())
     if root is None:
         return ProjectNotOptedIn(str(Path.cwd()))
-    return resolve_caller(app, CallerClues(root, session=session_id))
+    return session_meant(app, local_caller(app, root, session=session_id))
 
 
 def _refuse_session(refusal: CallerUnknown | ProjectNotOptedIn) -> NoReturn:

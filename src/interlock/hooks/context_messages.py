@@ -9,7 +9,7 @@ from interlock.agents.hosts.hook_payload import HookPayload
 from interlock.agents.hosts.host import Host
 from interlock.app.callers import session_record
 from interlock.app.callers.agent_detection import evidence_against_typing
-from interlock.app.callers.caller import CallerClues, remember_client, resolve_caller
+from interlock.app.callers.caller import Caller, remember_client, resolve_caller
 from interlock.app.callers.session_record import session_of
 from interlock.app.context import App, has_store, open_app
 from interlock.app.coordination.attention import attend_to
@@ -239,6 +239,11 @@ def remind_of_open_runs(home: Path, host: Host, payload: HookPayload) -> str:
 
 
 def _caller_session(app: App, host: Host, payload: HookPayload) -> SessionId | None:
-    conversation = Conversation(host.name, payload.session_id)
-    result = resolve_caller(app, CallerClues(Path(payload.cwd), conversation=conversation))
+    caller = Caller(
+        surface="hook",
+        actor="agent",
+        workspace=Path(payload.cwd),
+        conversation=Conversation(host.name, payload.session_id),
+    )
+    result = resolve_caller(app, caller)
     return result if isinstance(result, str) else None

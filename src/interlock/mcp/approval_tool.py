@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from interlock.app.callers.agent_detection import evidence_against_elicitation
-from interlock.app.callers.caller import CallerClues, resolve_caller
+from interlock.app.callers.caller import Caller, session_meant
 from interlock.app.callers.user_answer import user_answer
 from interlock.app.context import App
 from interlock.app.sessions import session_approvals
@@ -19,7 +19,6 @@ from interlock.app.sessions.session_approvals import RequestStatus
 from interlock.core.ids import SessionId
 from interlock.core.session.session_approvals import ApprovalNotPossible, request_wish
 from interlock.core.visible_text import make_visible
-from interlock.mcp.arguments import workspace_of
 from interlock.mcp.results import ToolResult, UserQuestion, refusal_result
 from interlock.mcp.session_tool import given_arguments
 from interlock.mcp.tool import Tool
@@ -41,9 +40,8 @@ class ApprovalArguments(msgspec.Struct, frozen=True, rename="camel"):
     workspace_path: str | None = None
 
 
-def _call_request_approval(app: App, arguments: ApprovalArguments) -> ToolResult:
-    clues = CallerClues(workspace_of(arguments.workspace_path), session=arguments.session_id)
-    session = resolve_caller(app, clues)
+def _call_request_approval(app: App, caller: Caller, arguments: ApprovalArguments) -> ToolResult:
+    session = session_meant(app, caller)
     if not isinstance(session, str):
         return refuse_unknown_caller(session, REQUEST_APPROVAL, given_arguments(arguments))
     wish = request_wish(arguments.title, arguments.content, arguments.request_id or "")

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from interlock.app.callers.caller import Caller
 from interlock.app.catalogue import workflow_files
 from interlock.app.context import App
 from interlock.app.refusals import NoSuchWorkflow
@@ -14,7 +15,7 @@ from interlock.core.ids import StepId, WorkflowHash, WorkflowId
 from interlock.core.preferences import Preferences
 from interlock.core.workflow import outline
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow
-from interlock.mcp.arguments import Workspace, workspace_of
+from interlock.mcp.arguments import Workspace
 from interlock.mcp.results import ToolResult, refusal_result
 from interlock.mcp.tool import Tool
 
@@ -52,10 +53,10 @@ class WorkflowList(msgspec.Struct, frozen=True, rename="camel"):
     broken: tuple[BrokenFile, ...] = ()
 
 
-def _list_workflows(app: App, arguments: ListArguments) -> ToolResult:
+def _list_workflows(app: App, caller: Caller, arguments: ListArguments) -> ToolResult:
     listing = workflow_files.list_workflows(
         app,
-        workspace_of(arguments.workspace_path),
+        caller.workspace,
         tags=arguments.tags or (),
         query=arguments.query or "",
     )
@@ -158,9 +159,8 @@ class Inspection(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     """The file as written, or what it compiles to, where that was asked for."""
 
 
-def _inspect_workflow(app: App, arguments: InspectArguments) -> ToolResult:
-    workspace = workspace_of(arguments.workspace_path)
-    entry = workflow_files.find_workflow(app, workspace, WorkflowId(arguments.workflow_id))
+def _inspect_workflow(app: App, caller: Caller, arguments: InspectArguments) -> ToolResult:
+    entry = workflow_files.find_workflow(app, caller.workspace, WorkflowId(arguments.workflow_id))
     if isinstance(entry, NoSuchWorkflow):
         return refusal_result(
             entry.explain(),

@@ -5,13 +5,14 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from interlock.app.callers.caller import NO_SESSION
-from interlock.app.context import App
-from interlock.app.coordination.participants import (
-    Participant,
-    find_participant,
+from interlock.app.callers.caller import (
+    NO_SESSION,
+    Caller,
+    refuse_acting_as,
     workspace_of_session,
 )
+from interlock.app.context import App
+from interlock.app.coordination.participants import Participant, find_participant
 from interlock.app.coordination.project_desk import ProjectDesk, open_desk
 from interlock.app.refusals import NoSuchDirectory
 from interlock.core.coordination.identities import NameRefused
@@ -21,9 +22,8 @@ from interlock.core.coordination.refusals import (
     WorkHeld,
     WorkNotFree,
 )
-from interlock.core.protocol.gated_session import ChangeNotAllowed
+from interlock.core.ids import SessionId
 from interlock.core.refusal import Refusal
-from interlock.mcp.arguments import workspace_of
 from interlock.mcp.results import SuggestedCall, ToolResult, refusal_result
 from interlock.mcp.session_tool import SESSION_TOOL, given_arguments
 from interlock.mcp.tool import Tool
@@ -39,27 +39,24 @@ class ToolCaller(msgspec.Struct, frozen=True):
 
 
 def find_caller(
-    app: App, tool: Tool[Any], arguments: msgspec.Struct, track: str | None = None
+    app: App,
+    caller: Caller,
+    tool: Tool[Any],
+    arguments: msgspec.Struct,
+    track: str | None = None,
 ) -> ToolCaller | ToolResult:
     """Who calls, and the desk of the project; or a refusal."""
     sent = given_arguments(arguments)
     named: str | None = getattr(arguments, "workspace_path", None)
-    workspace = workspace_of(named)
+    workspace = caller.workspace
     if named and not workspace.is_dir():
         sent.pop("workspacePath", None)
         return refusal_result(NoSuchDirectory(named).explain(), tool.corrected_call(sent))
-    session: str | None = getattr(arguments, "session_id", None)
-    who = find_participant(app, workspace, session=session, track=track, is_server=True)
-    own = find_participant(app, workspace, is_server=True) if session else who
-    if (
-        isinstance(who, Participant)
-        and isinstance(own, Participant)
-        and who.key not in (own.key, *app.coordination.own_sessions)
-    ):
-        refusal = ChangeNotAllowed(f"acting as session {who.key}", "it is another agent's")
-        sent.pop("sessionId", None)
-        return refusal_result(refusal.explain(), tool.corrected_call(sent))
+    who = find_participant(app, caller, track=track)
     if isinstance(who, Participant):
+        if refusal := refuse_acting_as(app, caller, SessionId(who.key)):
+            sent.pop("sessionId", None)
+            return refusal_result(refusal.explain(), tool.corrected_call(sent))
         # The project is that of the session: over HTTP our own directory says nothing.
         place = workspace if named else workspace_of_session(app, who.key) or workspace
         return ToolCaller(open_desk(app, place), who)

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from interlock.app.callers.caller import NO_SESSION, CallerClues, resolve_caller
+from interlock.app.callers.caller import NO_SESSION, Caller, session_meant
 from interlock.app.context import App
 from interlock.app.gate.integrity import governed_root
 from interlock.app.protocol import delegations
@@ -34,7 +34,6 @@ from interlock.core.session.orchestration import (
 )
 from interlock.core.session.verdict_outcomes import OUTCOMES
 from interlock.core.views.delegated_work import delegation_lines, handoff_lines, output_lines
-from interlock.mcp.arguments import workspace_of
 from interlock.mcp.results import SuggestedCall, ToolResult, refusal_result
 from interlock.mcp.session_tool import SESSION_TOOL, ReviewAnswer, given_arguments, review_answer
 from interlock.mcp.tool import Tool
@@ -129,8 +128,8 @@ class DecisionAnswer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
     rejected_by: Names = ()
 
 
-def _call_delegate(app: App, arguments: DelegateArguments) -> ToolResult:
-    session = _session_of(app, DELEGATE, arguments)
+def _call_delegate(app: App, caller: Caller, arguments: DelegateArguments) -> ToolResult:
+    session = _session_of(app, caller, DELEGATE, arguments)
     if isinstance(session, ToolResult):
         return session
     agent = normalise_agent(arguments.agent)
@@ -166,8 +165,8 @@ def _call_delegate(app: App, arguments: DelegateArguments) -> ToolResult:
     return ToolResult(answer, "\n".join(filter(None, (*lines, unknown_agent_warning(agent)))))
 
 
-def _call_complete(app: App, arguments: CompleteArguments) -> ToolResult:
-    session = _session_of(app, COMPLETE_DELEGATION, arguments)
+def _call_complete(app: App, caller: Caller, arguments: CompleteArguments) -> ToolResult:
+    session = _session_of(app, caller, COMPLETE_DELEGATION, arguments)
     if isinstance(session, ToolResult):
         return session
     blockers = arguments.blockers or ()
@@ -212,8 +211,8 @@ def _verdict(given: VerdictArguments, blockers: Names) -> VerdictGiven | ToolRes
     return VerdictGiven(outcome, given.confidence, given.reasoning, given.conditions, blockers)
 
 
-def _call_decision(app: App, arguments: DecisionArguments) -> ToolResult:
-    session = _session_of(app, RECORD_DECISION, arguments)
+def _call_decision(app: App, caller: Caller, arguments: DecisionArguments) -> ToolResult:
+    session = _session_of(app, caller, RECORD_DECISION, arguments)
     if isinstance(session, ToolResult):
         return session
     agent = normalise_agent(arguments.decided_by or "orchestrator")
@@ -260,15 +259,15 @@ def _decision_problem(arguments: DecisionArguments) -> str:
 
 def _session_of(
     app: App,
+    caller: Caller,
     tool: Tool[Any],
     arguments: DelegateArguments | CompleteArguments | DecisionArguments,
 ) -> SessionId | ToolResult:
     """The session that the call is about, or a refusal."""
-    workspace = workspace_of(arguments.workspace_path)
-    root = governed_root(app.home, workspace)
+    root = governed_root(app.home, caller.workspace)
     if root is None:
-        return refusal_result(ProjectNotOptedIn(str(workspace)).explain(), None)
-    session = resolve_caller(app, CallerClues(workspace, session=arguments.session_id))
+        return refusal_result(ProjectNotOptedIn(str(caller.workspace)).explain(), None)
+    session = session_meant(app, caller)
     if session == NO_SESSION:
         return refusal_result(
             NO_SESSION.explain(), SESSION_TOOL.corrected_call({"action": "start"})

@@ -6,6 +6,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from interlock.app.callers.caller import Caller
 from interlock.app.context import App
 from interlock.app.coordination import mail
 from interlock.core.coordination.messages import MessageDraft
@@ -55,10 +56,10 @@ class MessagesAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """The number of messages on later pages."""
 
 
-def _call_send(app: App, arguments: MessageArguments) -> ToolResult:
-    caller = find_caller(app, SEND_MESSAGE, arguments)
-    if isinstance(caller, ToolResult):
-        return caller
+def _call_send(app: App, caller: Caller, arguments: MessageArguments) -> ToolResult:
+    found = find_caller(app, caller, SEND_MESSAGE, arguments)
+    if isinstance(found, ToolResult):
+        return found
     draft = MessageDraft(
         arguments.to,
         arguments.subject,
@@ -67,20 +68,20 @@ def _call_send(app: App, arguments: MessageArguments) -> ToolResult:
         arguments.needs_answer or False,
         arguments.request_id or "",
     )
-    outcome = mail.send_message(app, caller.desk, caller.who, draft)
+    outcome = mail.send_message(app, found.desk, found.who, draft)
     if isinstance(outcome, Message):
-        absent = mail.absent_recipients(app, caller.desk, outcome)
+        absent = mail.absent_recipients(app, found.desk, outcome)
         note = f" Nobody here is called {', '.join(absent)} now." if absent else ""
         text = f"Sent; they are told at their next call.{note}\n{_describe_message(outcome)}"
         return ToolResult(MessagesAnswer((outcome,)), text)
     return refuse_call(outcome, SEND_MESSAGE)
 
 
-def _call_inbox(app: App, arguments: InboxArguments) -> ToolResult:
-    caller = find_caller(app, INBOX, arguments)
-    if isinstance(caller, ToolResult):
-        return caller
-    desk, who = caller.desk, caller.who
+def _call_inbox(app: App, caller: Caller, arguments: InboxArguments) -> ToolResult:
+    found = find_caller(app, caller, INBOX, arguments)
+    if isinstance(found, ToolResult):
+        return found
+    desk, who = found.desk, found.who
     if arguments.acknowledge:
         outcome = mail.acknowledge_messages(app, desk, who, arguments.acknowledge)
         if isinstance(outcome, Refusal):

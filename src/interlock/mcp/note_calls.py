@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from interlock.app.callers.caller import Caller
 from interlock.app.callers.request_key import RequestKey, request_key
 from interlock.app.context import App
 from interlock.app.notes import neighbourhood
@@ -52,7 +53,6 @@ from interlock.core.notes.edit_refusals import (
 )
 from interlock.core.refusal import Refusal
 from interlock.core.views.counting import pluralise, time_ago
-from interlock.mcp.arguments import workspace_of
 from interlock.mcp.note_tools import (
     ContextArguments,
     DeleteArguments,
@@ -71,10 +71,14 @@ Outcome = TypeVar("Outcome")
 
 
 def _with_notes(
-    app: App, tool: Tool[Any], arguments: Any, use: Callable[[OpenedNotes], Outcome | Refusal]
+    app: App,
+    caller: Caller,
+    tool: Tool[Any],
+    arguments: Any,
+    use: Callable[[OpenedNotes], Outcome | Refusal],
 ) -> Outcome | ToolResult:
     """The result of `use` on the notes of the workspace's project; a refusal as a tool result."""
-    notes = open_notes(app, workspace_of(arguments.workspace_path))
+    notes = open_notes(app, caller.workspace)
     outcome = use(notes) if isinstance(notes, OpenedNotes) else notes
     return _refuse(outcome, tool, arguments) if isinstance(outcome, Refusal) else outcome
 
@@ -125,7 +129,7 @@ def _given_arguments(arguments: msgspec.Struct) -> dict[str, Json]:
     return {name: value for name, value in sent.items() if value != defaults[name]}
 
 
-def write_note(app: App, tool: Tool[Any], arguments: WriteArguments) -> ToolResult:
+def write_note(app: App, caller: Caller, tool: Tool[Any], arguments: WriteArguments) -> ToolResult:
     draft = NoteDraft(
         arguments.title,
         arguments.content,
@@ -137,18 +141,19 @@ def write_note(app: App, tool: Tool[Any], arguments: WriteArguments) -> ToolResu
         version=arguments.version,
         is_separate=arguments.separate,
     )
-    workspace = workspace_of(arguments.workspace_path)
     return _change_notes(
         app,
+        caller,
         tool,
         arguments,
-        lambda notes, call: write_draft(app, notes, draft, workspace, call),
+        lambda notes, call: write_draft(app, caller, notes, draft, call),
     )
 
 
-def read_note(app: App, tool: Tool[Any], arguments: ReadArguments) -> ToolResult:
+def read_note(app: App, caller: Caller, tool: Tool[Any], arguments: ReadArguments) -> ToolResult:
     note = _with_notes(
         app,
+        caller,
         tool,
         arguments,
         lambda notes: read_note_text(app, notes, arguments.identifier, page=arguments.page),
@@ -164,7 +169,7 @@ def read_note(app: App, tool: Tool[Any], arguments: ReadArguments) -> ToolResult
     return ToolResult(note, f"{head}\n\n{note.text}")
 
 
-def edit_note(app: App, tool: Tool[Any], arguments: EditArguments) -> ToolResult:
+def edit_note(app: App, caller: Caller, tool: Tool[Any], arguments: EditArguments) -> ToolResult:
     edit = resolve_edit(
         EditRequest(
             arguments.operation,
@@ -180,38 +185,49 @@ def edit_note(app: App, tool: Tool[Any], arguments: EditArguments) -> ToolResult
     change = NoteChange(edit, arguments.metadata or {}, arguments.version)
     return _change_notes(
         app,
+        caller,
         tool,
         arguments,
-        lambda notes, call: apply_note_edit(app, notes, arguments.identifier, change, call),
+        lambda notes, call: apply_note_edit(
+            app, notes, arguments.identifier, change, call, caller=caller
+        ),
     )
 
 
-def move_note(app: App, tool: Tool[Any], arguments: MoveArguments) -> ToolResult:
+def move_note(app: App, caller: Caller, tool: Tool[Any], arguments: MoveArguments) -> ToolResult:
     return _change_notes(
         app,
+        caller,
         tool,
         arguments,
         lambda notes, call: rename_note(app, notes, arguments.identifier, arguments.to, call),
     )
 
 
-def delete_note(app: App, tool: Tool[Any], arguments: DeleteArguments) -> ToolResult:
+def delete_note(
+    app: App, caller: Caller, tool: Tool[Any], arguments: DeleteArguments
+) -> ToolResult:
     name, version = arguments.identifier, arguments.version
     return _change_notes(
-        app, tool, arguments, lambda notes, call: remove_note(app, notes, name, version, call)
+        app,
+        caller,
+        tool,
+        arguments,
+        lambda notes, call: remove_note(app, notes, name, version, call),
     )
 
 
 def _change_notes(
     app: App,
+    caller: Caller,
     tool: Tool[Any],
     arguments: Any,
     change: Callable[[OpenedNotes, RequestKey], NoteChangeResult | Refusal],
 ) -> ToolResult:
     # As text: the values in `metadata` need not have a canonical form.
     sent = msgspec.json.encode(arguments).decode()
-    call = request_key(tool.name, app.caller, sent, arguments.request_id)
-    outcome = _with_notes(app, tool, arguments, lambda notes: change(notes, call))
+    call = request_key(tool.name, caller.connection.client, sent, arguments.request_id)
+    outcome = _with_notes(app, caller, tool, arguments, lambda notes: change(notes, call))
     if isinstance(outcome, ToolResult):
         return outcome
     version = f", version {outcome.version}" if outcome.version else ""
@@ -219,7 +235,9 @@ def _change_notes(
     return ToolResult(outcome, "\n".join([*lines, *(f"hint: {hint}" for hint in outcome.hints)]))
 
 
-def search_notes(app: App, tool: Tool[Any], arguments: SearchArguments) -> ToolResult:
+def search_notes(
+    app: App, caller: Caller, tool: Tool[Any], arguments: SearchArguments
+) -> ToolResult:
     since = _since_ms(app, arguments.timeframe)
     if since is None:
         return _refuse_timeframe(tool, arguments)
@@ -234,18 +252,21 @@ def search_notes(app: App, tool: Tool[Any], arguments: SearchArguments) -> ToolR
     query = NoteQuery(
         arguments.query or "", note_filter, arguments.limit, arguments.page, arguments.explain
     )
-    result = _with_notes(app, tool, arguments, lambda notes: search(app, notes, query))
+    result = _with_notes(app, caller, tool, arguments, lambda notes: search(app, notes, query))
     if isinstance(result, ToolResult):
         return result
     return ToolResult(result, _hits_text(result, app.clock.now_ms()))
 
 
-def build_context(app: App, tool: Tool[Any], arguments: ContextArguments) -> ToolResult:
+def build_context(
+    app: App, caller: Caller, tool: Tool[Any], arguments: ContextArguments
+) -> ToolResult:
     since = _since_ms(app, arguments.timeframe)
     if since is None:
         return _refuse_timeframe(tool, arguments)
     context = _with_notes(
         app,
+        caller,
         tool,
         arguments,
         lambda notes: neighbourhood.build_context(
@@ -262,13 +283,16 @@ def build_context(app: App, tool: Tool[Any], arguments: ContextArguments) -> Too
     )
 
 
-def recent_activity(app: App, tool: Tool[Any], arguments: RecentArguments) -> ToolResult:
+def recent_activity(
+    app: App, caller: Caller, tool: Tool[Any], arguments: RecentArguments
+) -> ToolResult:
     since = _since_ms(app, arguments.timeframe or "7d")
     if since is None:
         return _refuse_timeframe(tool, arguments)
     note_filter = NoteFilter(types=arguments.types or (), since_ms=since)
     recent = _with_notes(
         app,
+        caller,
         tool,
         arguments,
         lambda notes: recent_notes(app, notes, note_filter, limit=arguments.limit),

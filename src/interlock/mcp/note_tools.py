@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta
 
+from interlock.app.callers.caller import Caller
 from interlock.app.context import App
 from interlock.core.canonical import Json
 from interlock.core.notes.note import NoteStatus
@@ -201,12 +202,12 @@ def _suggest_delete_call(sent_arguments: Mapping[str, Json]) -> SuggestedCall | 
     return None if sent_arguments.get("version") else read_first_call(sent_arguments)
 
 
-def _lazy_call(name: str) -> Callable[[App, Any], ToolResult]:
+def _lazy_call(name: str) -> Callable[[App, Caller, Any], ToolResult]:
     """A call that imports its implementation when it is made: most conversations need no note."""
 
-    def call(app: App, arguments: Any) -> ToolResult:
+    def call(app: App, caller: Caller, arguments: Any) -> ToolResult:
         calls = import_module("interlock.mcp.note_calls")
-        return getattr(calls, name)(app, TOOLS_BY_NAME[name], arguments)
+        return getattr(calls, name)(app, caller, TOOLS_BY_NAME[name], arguments)
 
     return call
 

@@ -6,15 +6,22 @@ kept between messages, so a client may use either at any time; only who can be a
 is remembered by what it said of itself when it opened the connection.
 """
 
+import os
 import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, Protocol, cast
 
 import msgspec
 
 from interlock import __version__
-from interlock.app.callers.caller import as_named_caller
+from interlock.app.callers.caller import (
+    Caller,
+    Connection,
+    called_conversation,
+    known_workspace,
+    local_caller,
+    recorded_session,
+)
 from interlock.app.context import App
 from interlock.app.failures import LeaseLost, SettingsBroken, StoreFailure
 from interlock.core import ids
@@ -24,6 +31,7 @@ from interlock.core.ids import SessionId
 from interlock.core.visible_text import make_visible
 from interlock.mcp import results
 from interlock.mcp.argument_folding import ParsedArguments, parse_arguments
+from interlock.mcp.arguments import token_in, workspace_of
 from interlock.mcp.instructions import instructions_for
 from interlock.mcp.results import SuggestedCall, ToolResult, refusal_result
 from interlock.mcp.tool import Tool
@@ -84,22 +92,26 @@ class ClientLink(Protocol):
 
 
 class McpProtocol:
-    """`has_directory`: it was started in the client's directory, which is a project's."""
+    """`connection`: of a client that did not start this process, so that our directory, our
+    environment and our ancestors say nothing of it.
+    """
 
     def __init__(
         self,
         app: App,
         tools: tuple[Tool[Any], ...],
         *,
-        has_directory: bool = True,
+        connection: Connection | None = None,
         link: ClientLink | None = None,
     ) -> None:
         self._app, self._link = app, link
         self._asking_client = ""
         """The name of the client, if it can ask its user."""
         self._request_id: int | str = ""
-        self._previous_caller: SessionId | None = None
-        self._has_directory = has_directory
+        self._has_directory = connection is None
+        self._connection = connection or Connection(str(os.getppid()))
+        self._served_session: SessionId | None = None
+        """The session of the latest call, for the heartbeats."""
         self._tools = {tool.name: tool for tool in tools}
         self._methods: Mapping[str, Callable[[dict[str, Any]], _Result]] = {
             "initialize": self._initialize,
@@ -181,45 +193,47 @@ class McpProtocol:
         name = params.get("name")
         if not isinstance(name, str):
             raise RpcError(INVALID_PARAMS, "`params.name` says which tool to call")
-        app, root = as_named_caller(self._app, _arguments_or_empty(params.get("_meta")))
-        # Only the server of one client may take a call for that of its caller before.
-        is_own = self._has_directory and app is self._app
-        cache = app.coordination
-        cache.caller, cache.previous_caller = None, self._previous_caller if is_own else None
-        result, warnings = self._call_tool(name, params.get("arguments"), app, root)
-        session = cache.caller or cache.previous_caller
-        if is_own and "sessionId" in _arguments_or_empty(params.get("arguments")):
-            session = self._previous_caller or session  # naming another's does not make it ours
-        elif session:
-            cache.own_sessions.add(session)
-        if is_own:
-            self._previous_caller = session
-        return _call_result(result, warnings, self._news(app, session))
+        caller = self._caller(_arguments_or_empty(params.get("_meta")))
+        result, warnings = self._call_tool(name, params.get("arguments"), caller)
+        return _call_result(result, warnings, self._news(caller))
+
+    def _caller(self, metadata: Mapping[str, Any]) -> Caller:
+        """The caller, as far as the arguments of the call do not tell it."""
+        here = workspace_of(None)
+        if self._has_directory:
+            caller = local_caller(self._app, here, surface="mcp", actor="agent")
+            caller = msgspec.structs.replace(caller, connection=self._connection)
+        else:
+            connection = self._connection
+            caller = Caller(surface="mcp", actor="agent", workspace=here, connection=connection)
+        return called_conversation(self._app, caller, metadata)
 
     def beat(self) -> float:
         """Nothing has come for a while: the agent is still there. Returns how long to wait now."""
-        if self._previous_caller is None:
+        if self._served_session is None:
             return IDLE_SECONDS
         from interlock.app.coordination.attention import beat  # noqa: PLC0415 (10 ms, not at the start)
 
         try:
-            return beat(self._app, self._previous_caller)
+            return beat(self._app, self._served_session)
         except Exception:  # noqa: BLE001 (no agent loses its server by it)
             return IDLE_SECONDS
 
-    def _news(self, app: App, session: SessionId | None) -> tuple[str, ...]:
+    def _news(self, caller: Caller) -> tuple[str, ...]:
         """The news that the caller has to be told besides, whatever it has called."""
         from interlock.app.coordination.attention import attend_to  # noqa: PLC0415 (10 ms, not at the start)
 
         try:
-            return attend_to(app, session)
+            session = caller.connection.latest or recorded_session(self._app, caller)
+            self._served_session = session
+            return attend_to(self._app, session) if session else ()
         except Exception as error:  # noqa: BLE001 (the answer to the call must not be lost by it)
             fault = make_visible(f"{type(error).__name__}: {error}")
             sys.stderr.write(f"news were not told: {fault}\n")
             return ()
 
     def _call_tool(
-        self, name: str, sent: object, app: App, root: Path | None
+        self, name: str, sent: object, caller: Caller
     ) -> tuple[ToolResult, tuple[str, ...]]:
         tool = self._tools.get(name)
         if tool is None:
@@ -230,10 +244,12 @@ class McpProtocol:
                 return parsed, ()
             arguments = parsed.arguments
             if not self._has_directory and needs_workspace(arguments):
+                root = known_workspace(self._app, caller)
                 if root is None:
                     return refuse_without_workspace(tool, arguments), ()
                 arguments = msgspec.structs.replace(arguments, workspace_path=str(root))
-            return self._ask_user(tool.call(app, arguments)), parsed.warnings
+            caller = _with_arguments(caller, arguments)
+            return self._ask_user(tool.call(self._app, caller, arguments)), parsed.warnings
         except StoreFailure as failure:
             return results.store_failure_result(
                 failure, SuggestedCall(name, _arguments_or_empty(sent))
@@ -245,7 +261,7 @@ class McpProtocol:
         except Exception as error:  # noqa: BLE001 (the edge: an agent gets an answer, not a hang)
             import traceback  # noqa: PLC0415 (a server that works never needs it)
 
-            failure = ids.failure_id(app.entropy(ids.FAILURE_BYTES))
+            failure = ids.failure_id(self._app.entropy(ids.FAILURE_BYTES))
             sys.stderr.write(f"{failure} in {name}\n{make_visible(traceback.format_exc())}")
             return results.internal_error_result(error, failure), ()
 
@@ -260,6 +276,17 @@ class McpProtocol:
                 return result.question.record(is_granted, reason, self._asking_client)
             case _:
                 return result
+
+
+def _with_arguments(caller: Caller, arguments: msgspec.Struct) -> Caller:
+    """The caller with what the arguments of the call tell about its session."""
+    token: str | None = getattr(arguments, "continue_token", None)
+    return msgspec.structs.replace(
+        caller,
+        workspace=workspace_of(getattr(arguments, "workspace_path", None)),
+        session=getattr(arguments, "session_id", None),
+        token=token_in(token) if token else None,
+    )
 
 
 def store_failure_reply(message: object, cause: StoreFailure) -> Reply:

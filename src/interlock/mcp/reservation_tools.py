@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from interlock.app.callers.caller import Caller
 from interlock.app.context import App
 from interlock.app.coordination import holdings, preflight
 from interlock.app.coordination.holdings import ReservedPaths, ReserveRequest
@@ -72,22 +73,22 @@ class HoldingsAnswer(msgspec.Struct, frozen=True, rename="camel"):
     reservations: tuple[ReservationView, ...]
 
 
-def _call_preflight(app: App, arguments: PreflightArguments) -> ToolResult:
-    caller = find_caller(app, PREFLIGHT, arguments, arguments.track)
-    if isinstance(caller, ToolResult):
-        return caller
+def _call_preflight(app: App, caller: Caller, arguments: PreflightArguments) -> ToolResult:
+    found = find_caller(app, caller, PREFLIGHT, arguments, arguments.track)
+    if isinstance(found, ToolResult):
+        return found
     request = PreflightRequest(arguments.paths or (), arguments.items or (), arguments.ignore or ())
     end_departed_sessions(app)
-    outcome = preflight.run_preflight(app, caller.desk, caller.who, request)
+    outcome = preflight.run_preflight(app, found.desk, found.who, request)
     if not isinstance(outcome, PreflightReport):
         return refusal_result(outcome.explain(), PREFLIGHT.example_call())
     return ToolResult(outcome, report_lines(outcome))
 
 
-def _call_reserve(app: App, arguments: ReserveArguments) -> ToolResult:
-    caller = find_caller(app, RESERVE_PATHS, arguments)
-    if isinstance(caller, ToolResult):
-        return caller
+def _call_reserve(app: App, caller: Caller, arguments: ReserveArguments) -> ToolResult:
+    found = find_caller(app, caller, RESERVE_PATHS, arguments)
+    if isinstance(found, ToolResult):
+        return found
     request = ReserveRequest(
         arguments.paths,
         arguments.minutes * 60_000 if arguments.minutes else None,
@@ -95,7 +96,7 @@ def _call_reserve(app: App, arguments: ReserveArguments) -> ToolResult:
         reason=arguments.reason or "",
         proceeds=arguments.proceed or False,
     )
-    outcome = holdings.reserve_paths(app, caller.desk, caller.who, request)
+    outcome = holdings.reserve_paths(app, found.desk, found.who, request)
     if isinstance(outcome, ReservedPaths):
         return _holdings_result(outcome)
     sent = given_arguments(arguments)
@@ -111,11 +112,11 @@ def _call_reserve(app: App, arguments: ReserveArguments) -> ToolResult:
     return refuse_call(outcome, RESERVE_PATHS)
 
 
-def _call_release(app: App, arguments: ReleaseArguments) -> ToolResult:
-    caller = find_caller(app, RELEASE_PATHS, arguments)
-    if isinstance(caller, ToolResult):
-        return caller
-    outcome = holdings.release_paths(app, caller.desk, caller.who, arguments.paths or ())
+def _call_release(app: App, caller: Caller, arguments: ReleaseArguments) -> ToolResult:
+    found = find_caller(app, caller, RELEASE_PATHS, arguments)
+    if isinstance(found, ToolResult):
+        return found
+    outcome = holdings.release_paths(app, found.desk, found.who, arguments.paths or ())
     if isinstance(outcome, ReservedPaths):
         return _holdings_result(outcome)
     if isinstance(outcome, NothingReserved):

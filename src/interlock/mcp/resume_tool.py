@@ -1,13 +1,12 @@
 """The tool `resume_session`: find the work to go on with."""
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
 from interlock.app.callers import session_record
-from interlock.app.callers.caller import own_conversation
+from interlock.app.callers.caller import Caller, own_conversation
 from interlock.app.context import App
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.presence import sessions_in_use
@@ -15,7 +14,7 @@ from interlock.app.runs.resume import ResumableRun, ResumeQuery, find_resumable_
 from interlock.core.canonical import Json
 from interlock.core.ids import RunId, SessionId
 from interlock.core.views.counting import progress_text
-from interlock.mcp.arguments import Workspace, workspace_of
+from interlock.mcp.arguments import Workspace
 from interlock.mcp.results import SuggestedCall, ToolResult
 from interlock.mcp.tool import Tool
 
@@ -61,10 +60,10 @@ class ResumeAnswer(msgspec.Struct, frozen=True, rename="camel"):
     hint: str
 
 
-def _resume_session(app: App, arguments: ResumeArguments) -> ToolResult:
-    in_use = sessions_in_use(app, own_conversation(app))
+def _resume_session(app: App, caller: Caller, arguments: ResumeArguments) -> ToolResult:
+    in_use = sessions_in_use(app, own_conversation(app, caller))
     query = ResumeQuery(
-        workspace=workspace_of(arguments.workspace_path),
+        workspace=caller.workspace,
         query=arguments.query or "",
         session=arguments.session_id,
         run=arguments.run_id,
@@ -78,13 +77,11 @@ def _resume_session(app: App, arguments: ResumeArguments) -> ToolResult:
     candidates = find_resumable_runs(app.reader, app.keyring, query)
     sessions = {candidate.row.session: candidate.row.workspace for candidate in candidates}
     named_id = arguments.session_id or arguments.run_id
-    sessions_to_join = gated_sessions.sessions_to_move_to(
-        app, query.workspace, sessions, in_use.own
-    )
+    sessions_to_join = gated_sessions.sessions_to_move_to(app, caller, sessions, in_use.own)
     join_message = ""
     if named_id:
         if len(sessions) == len(sessions_to_join) == 1:
-            join_message = _join_session(app, query.workspace, sessions_to_join.pop())
+            join_message = _join_session(app, caller, sessions_to_join.pop())
         sessions_to_join.clear()
     answer = ResumeAnswer(
         tuple(_resume_candidate(candidate, sessions_to_join) for candidate in candidates),
@@ -93,9 +90,9 @@ def _resume_session(app: App, arguments: ResumeArguments) -> ToolResult:
     return ToolResult(answer, _answer_text(answer))
 
 
-def _join_session(app: App, workspace: Path, session: SessionId) -> str:
+def _join_session(app: App, caller: Caller, session: SessionId) -> str:
     """Make the conversation part of the named session, if it may be; return a message about it."""
-    outcome = gated_sessions.move_conversation(app, workspace, session)
+    outcome = gated_sessions.move_conversation(app, caller, session)
     if isinstance(outcome, session_record.StartedSession):
         return f"This conversation is now part of {session} (mode {outcome.state.current_mode})."
     explanation = outcome.explain()

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from interlock.app.callers import session_record
-from interlock.app.callers.caller import NO_SESSION, CallerClues, resolve_caller
+from interlock.app.callers.caller import NO_SESSION, Caller, refuse_acting_as, session_meant
 from interlock.app.context import App
 from interlock.app.gate.integrity import governed_root
 from interlock.app.gate.policy import policy_remarks
@@ -35,7 +35,7 @@ from interlock.core.session.state import SessionState
 from interlock.core.views.delegated_work import completion_arguments, review_line
 from interlock.core.workflow.blanks import is_blank
 from interlock.core.workflow.operators import clip
-from interlock.mcp.arguments import TOKEN_ALIASES, Workspace, token_in, workspace_of
+from interlock.mcp.arguments import TOKEN_ALIASES, Workspace
 from interlock.mcp.results import SuggestedCall, ToolResult, refusal_result
 from interlock.mcp.tool import Tool
 from interlock.mcp.unknown_caller import refuse_unknown_caller
@@ -110,8 +110,8 @@ class SessionAnswer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
     next_calls: tuple[SuggestedCall, ...] = ()
 
 
-def _call_session(app: App, arguments: SessionArguments) -> ToolResult:
-    workspace = workspace_of(arguments.workspace_path)
+def _call_session(app: App, caller: Caller, arguments: SessionArguments) -> ToolResult:
+    workspace = caller.workspace
     sent_arguments = given_arguments(arguments)
     if not os.path.isdir(workspace):
         sent_arguments.pop("workspacePath", None)
@@ -119,9 +119,8 @@ def _call_session(app: App, arguments: SessionArguments) -> ToolResult:
             NoSuchDirectory(str(workspace)).explain(), SESSION_TOOL.corrected_call(sent_arguments)
         )
     if arguments.action == "start":
-        return _start_session(app, workspace, sent_arguments, arguments.session_id)
-    token = token_in(arguments.continue_token) if arguments.continue_token else None
-    session = resolve_caller(app, CallerClues(workspace, session=arguments.session_id, token=token))
+        return _start_session(app, caller, sent_arguments)
+    session = session_meant(app, caller)
     changes = (
         *(arguments.mode, arguments.task, arguments.feature, arguments.phase, arguments.track),
     )
@@ -135,7 +134,8 @@ def _call_session(app: App, arguments: SessionArguments) -> ToolResult:
             NO_SESSION.explain(), SESSION_TOOL.corrected_call({"action": "start"})
         )
     if not isinstance(session, str):
-        if resolve_caller(app, CallerClues(workspace)) == NO_SESSION:
+        unnamed = msgspec.structs.replace(caller, session=None, token=None)
+        if session_meant(app, unnamed) == NO_SESSION:
             return refusal_result(
                 session.explain(), SESSION_TOOL.corrected_call({"action": "start"})
             )
@@ -148,7 +148,7 @@ def _call_session(app: App, arguments: SessionArguments) -> ToolResult:
     if action == "complete_feature" and isinstance(outcome, SessionState):
         return _complete_feature(app, outcome, governed_root(app.home, workspace), arguments)
     if action == "end" and isinstance(outcome, SessionState):
-        return _end_session(app, outcome, governed_root(app.home, workspace), arguments)
+        return _end_session(app, caller, outcome, arguments)
     if isinstance(outcome, SessionState):
         remarks = _remarks(app, outcome)
         if action == "get":
@@ -191,17 +191,15 @@ def _set_track(app: App, state: SessionState, track: str) -> None:
 
 
 def _end_session(
-    app: App, state: SessionState, root: Path | None, arguments: SessionArguments
+    app: App, caller: Caller, state: SessionState, arguments: SessionArguments
 ) -> ToolResult:
     from interlock.app.protocol.end_request import SessionEnding, end_session  # noqa: PLC0415
 
     session = SessionId(state.session_id)
-    if state.worktree != str(root):
+    if state.worktree != str(governed_root(app.home, caller.workspace)):
         refusal = ChangeNotAllowed(f"ending session {session}", f"it belongs to {state.worktree}")
         return refusal_result(refusal.explain(), None)
-    own = resolve_caller(app, CallerClues(Path(state.worktree)))
-    if arguments.session_id and isinstance(own, str) and own != session:
-        refusal = ChangeNotAllowed(f"ending session {session}", "it is another conversation's")
+    if refusal := refuse_acting_as(app, caller, session):
         return refusal_result(refusal.explain(), SESSION_TOOL.corrected_call({"action": "get"}))
     summary = arguments.summary or ""
     # The blank of the example, sent back as it was, says nothing.
@@ -257,15 +255,13 @@ def _complete_feature(
     return ToolResult(answer, f"{result.text}, session: {session}, mode: {state.current_mode}")
 
 
-def _start_session(
-    app: App, workspace: Path, sent_arguments: dict[str, Json], session_id: str | None
-) -> ToolResult:
-    root = governed_root(app.home, workspace)
+def _start_session(app: App, caller: Caller, sent_arguments: dict[str, Json]) -> ToolResult:
+    root = governed_root(app.home, caller.workspace)
     if root is None:
-        return refusal_result(ProjectNotOptedIn(str(workspace)).explain(), None)
-    outcome = gated_sessions.start(app, root, session_id)
+        return refusal_result(ProjectNotOptedIn(str(caller.workspace)).explain(), None)
+    outcome = gated_sessions.start(app, root, caller)
     if isinstance(outcome, session_record.StartedSession):
-        app.coordination.caller = outcome.session
+        caller.connection.remember_work(outcome.session)
         remarks = _remarks(app, outcome.state)
         return _session_result(outcome.state, assemble_bootstrap(app, outcome.state, remarks).text)
     if isinstance(outcome, ChangeNotAllowed):

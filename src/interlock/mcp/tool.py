@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from interlock.app.callers.caller import Caller
 from interlock.app.context import App
 from interlock.core.canonical import Json
 from interlock.mcp import schema
@@ -39,7 +40,7 @@ class Tool(msgspec.Struct, Generic[Arguments], frozen=True, dict=True):
     """The struct of the arguments; each field has a description and an example (`msgspec.Meta`)."""
     cue: str
     """One line on when to call it and with what: all that some clients show of a tool at first."""
-    call: Callable[[App, Arguments], ToolResult]
+    call: Callable[[App, Caller, Arguments], ToolResult]
     is_read_only: bool = False
     is_idempotent: bool = False
     """Whether the same call again, whenever it comes, changes nothing more."""

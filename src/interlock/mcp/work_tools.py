@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from interlock.app.callers.caller import Caller
 from interlock.app.context import App
 from interlock.app.coordination import tracker
 from interlock.core.coordination.records import WorkItem
@@ -49,21 +50,21 @@ class WorkAnswer(msgspec.Struct, frozen=True, rename="camel"):
     items: tuple[WorkItem, ...]
 
 
-def _call_claim(app: App, arguments: ClaimArguments) -> ToolResult:
-    caller = find_caller(app, CLAIM_WORK, arguments)
-    if isinstance(caller, ToolResult):
-        return caller
-    outcome = tracker.claim(app, caller.desk, caller.who, arguments.item)
+def _call_claim(app: App, caller: Caller, arguments: ClaimArguments) -> ToolResult:
+    found = find_caller(app, caller, CLAIM_WORK, arguments)
+    if isinstance(found, ToolResult):
+        return found
+    outcome = tracker.claim(app, found.desk, found.who, arguments.item)
     if isinstance(outcome, WorkItem):
         return _work_result((outcome,), f"It is yours.\n{describe_item(outcome)}")
     return refuse_call(outcome, CLAIM_WORK)
 
 
-def _call_work(app: App, arguments: WorkArguments) -> ToolResult:
-    caller = find_caller(app, WORK_ITEMS, arguments)
-    if isinstance(caller, ToolResult):
-        return caller
-    desk, who, action = caller.desk, caller.who, arguments.action
+def _call_work(app: App, caller: Caller, arguments: WorkArguments) -> ToolResult:
+    found = find_caller(app, caller, WORK_ITEMS, arguments)
+    if isinstance(found, ToolResult):
+        return found
+    desk, who, action = found.desk, found.who, arguments.action
     action = action or ("add" if arguments.title else "show" if arguments.item else "ready")
     if action in ("ready", "list"):
         listed = tracker.list_work(app, desk, is_ready=action == "ready")

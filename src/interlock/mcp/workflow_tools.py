@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from interlock.app.callers.caller import NO_SESSION
+from interlock.app.callers.caller import NO_SESSION, Caller
 from interlock.app.context import App
 from interlock.app.refusals import (
     BadToken,
@@ -43,7 +43,7 @@ from interlock.core.session.refusals import (
     SessionUnattended,
 )
 from interlock.core.workflow.examples import NOTES_BLANK
-from interlock.mcp.arguments import TOKEN_ALIASES, Workspace, token_in, workspace_of
+from interlock.mcp.arguments import TOKEN_ALIASES, Workspace, token_in
 from interlock.mcp.catalogue_tools import closest_workflow
 from interlock.mcp.results import SuggestedCall, ToolResult, refusal_result
 from interlock.mcp.resume_tool import RESUME_SESSION
@@ -100,23 +100,21 @@ class StartArguments(msgspec.Struct, frozen=True, rename="camel"):
     takeover: Annotated[str | None, Meta(description="A stale agent to take over from.")] = None
 
 
-def _start_workflow(app: App, arguments: StartArguments) -> ToolResult:
+def _start_workflow(app: App, caller: Caller, arguments: StartArguments) -> ToolResult:
     request = StartRequest(
         WorkflowId(arguments.workflow_id),
         goal=arguments.goal,
-        workspace=workspace_of(arguments.workspace_path),
-        session=arguments.session_id,
+        caller=caller,
         context=arguments.context or {},
         preferences=arguments.preferences or Wish(),
         request_id=arguments.request_id,
-        by="agent",
         scope=StartScope(
             arguments.track, arguments.on_conflict or "warn", arguments.takeover or ""
         ),
     )
     outcome = start(app, request)
     if isinstance(outcome, RenderedAnswer):
-        return _answer_result(app, outcome)
+        return _answer_result(caller, outcome)
     sent: dict[str, Json] = msgspec.to_builtins(arguments)
     sent_arguments = {name: value for name, value in sent.items() if value is not None}
     match outcome:
@@ -191,7 +189,7 @@ class ContinueArguments(msgspec.Struct, frozen=True, rename="camel"):
     ] = None
 
 
-def _continue_workflow(app: App, arguments: ContinueArguments) -> ToolResult:
+def _continue_workflow(app: App, caller: Caller, arguments: ContinueArguments) -> ToolResult:
     token = token_in(arguments.continue_token)
     is_reading = arguments.intent == "rehydrate" or arguments.step is not None
     if is_reading and arguments.output is not None:
@@ -211,7 +209,7 @@ def _continue_workflow(app: App, arguments: ContinueArguments) -> ToolResult:
     else:
         outcome = show_pending_step(app, token)
     if isinstance(outcome, RenderedAnswer):
-        return _answer_result(app, outcome)
+        return _answer_result(caller, outcome)
     return refusal_result(outcome.explain(), _suggest_call(app, outcome, token))
 
 
@@ -250,7 +248,7 @@ class CheckpointArguments(msgspec.Struct, frozen=True, rename="camel"):
     request_id: _RequestId = None
 
 
-def _checkpoint_workflow(app: App, arguments: CheckpointArguments) -> ToolResult:
+def _checkpoint_workflow(app: App, caller: Caller, arguments: CheckpointArguments) -> ToolResult:
     submission = parse_submission(Output(arguments.notes_markdown, arguments.artifacts), None)
     if isinstance(submission, InputRefused):
         return refusal_result(submission.explain(), _checkpoint_call(None))
@@ -258,15 +256,9 @@ def _checkpoint_workflow(app: App, arguments: CheckpointArguments) -> ToolResult
     if token:
         outcome = checkpoint(app, token, submission)
     else:
-        outcome = begin_with_checkpoint(
-            app,
-            submission,
-            workspace=workspace_of(arguments.workspace_path),
-            session=arguments.session_id,
-            request_id=arguments.request_id,
-        )
+        outcome = begin_with_checkpoint(app, caller, submission, request_id=arguments.request_id)
     if isinstance(outcome, RenderedAnswer):
-        return _answer_result(app, outcome)
+        return _answer_result(caller, outcome)
     if isinstance(outcome, NoSuchSession):
         return refuse_unknown_caller(
             outcome, CHECKPOINT_WORKFLOW, {"notesMarkdown": arguments.notes_markdown}
@@ -291,8 +283,8 @@ CHECKPOINT_WORKFLOW = Tool(
 )
 
 
-def _answer_result(app: App, rendered: RenderedAnswer) -> ToolResult:
-    app.coordination.caller = rendered.session
+def _answer_result(caller: Caller, rendered: RenderedAnswer) -> ToolResult:
+    caller.connection.remember_work(rendered.session)
     return ToolResult(rendered.answer, rendered.text)
 
 

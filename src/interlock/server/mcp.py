@@ -5,7 +5,6 @@ The session id of the handshake only tells clients apart.
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, cast
 
 import msgspec
@@ -13,6 +12,7 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
 
+from interlock.app.callers.caller import Connection
 from interlock.app.context import App
 from interlock.app.failures import LeaseLost, StoreFailure
 from interlock.core.project_stream import LeaseCondition
@@ -39,7 +39,12 @@ _READ_ONLY_TOOLS = frozenset(tool.name for tool in TOOLS if tool.is_read_only)
 # while everybody else waits, nor before the commit.
 _APPENDING_TOOLS = frozenset({"continue_workflow", "checkpoint_workflow"})
 
-DEFAULT_PROTOCOL = partial(McpProtocol, tools=TOOLS, has_directory=False)
+CONNECTIONS_MAX = 1_000
+"""How many connections are remembered."""
+
+
+def _serve_all_tools(app: App, connection: Connection) -> McpProtocol:
+    return McpProtocol(app, TOOLS, connection=connection)
 
 
 class McpEndpoint:
@@ -49,10 +54,12 @@ class McpEndpoint:
         reader: Worker,
         errands: Worker,
         entropy: Callable[[int], bytes],
-        protocol: Callable[[App], McpProtocol] = DEFAULT_PROTOCOL,
+        protocol: Callable[[App, Connection], McpProtocol] = _serve_all_tools,
     ) -> None:
         self._writer, self._reader, self._errands = writer, reader, errands
         self._entropy, self._protocol = entropy, protocol
+        self._connections: dict[str, Connection] = {}
+        """What each connection remembers, by the session id of its handshake."""
 
     async def answer(self, request: Request) -> Response:
         if request.method != "POST":
@@ -82,11 +89,13 @@ class McpEndpoint:
         return response
 
     async def _reply(
-        self, message: object, caller: str, lease: LeaseCondition | None = None
+        self, message: object, client: str, lease: LeaseCondition | None = None
     ) -> Reply | None:
+        connection = self._connection(client)
+
         def answer(app: App) -> Reply | None:
-            as_caller = msgspec.structs.replace(app, caller=f"http:{caller}", lease=lease)
-            return self._protocol(as_caller).reply_to(message)
+            leased = msgspec.structs.replace(app, lease=lease)
+            return self._protocol(leased, connection).reply_to(message)
 
         tool = _called_tool(message)
         if tool in _APPENDING_TOOLS:
@@ -100,6 +109,16 @@ class McpEndpoint:
             # It looks at the whole project and waits for a job: nobody else may wait for that.
             return await self._errands.run(answer)
         return await self._writer.run(answer)
+
+    def _connection(self, client: str) -> Connection:
+        """The memory of a connection; a new one for a call that does not name its connection."""
+        if not client:
+            return Connection("http:")
+        connection = self._connections.pop(client, None) or Connection(f"http:{client}")
+        self._connections[client] = connection  # the latest at the end
+        if len(self._connections) > CONNECTIONS_MAX:
+            del self._connections[next(iter(self._connections))]
+        return connection
 
 
 def parse_lease(header: str) -> LeaseCondition | RpcError | None:

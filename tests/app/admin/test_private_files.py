@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from interlock.app.callers.caller import local_caller
 from interlock.app.context import open_app
 from interlock.app.gate import opt_in
 from interlock.app.notes.project_notes import OpenedNotes, open_notes
@@ -56,7 +57,7 @@ def test_in_a_home_that_was_there_only_its_owner_can_read_the_store(
         begin_recorded(app, project, Conversation("claude-code", "conversation-1"))
         notes = open_notes(app, project)
         assert isinstance(notes, OpenedNotes)
-        write_draft(app, notes, NoteDraft("A note", "text"), project)
+        write_draft(app, local_caller(app, project), notes, NoteDraft("A note", "text"))
 
         found = modes(shared)
 

@@ -13,12 +13,13 @@ from interlock.app.callers.agent_detection import client_among
 from interlock.app.callers.caller import (
     NO_SESSION,
     SESSION_VARIABLE,
-    CallerClues,
+    Connection,
     ancestor_conversation,
+    local_caller,
     own_conversation,
     remember_client,
     resolve_caller,
-    session_to_show,
+    session_meant,
 )
 from interlock.app.context import App
 from interlock.app.gate import gate_journal
@@ -40,7 +41,20 @@ from interlock.workspace.machine.processes import Process
 from tests.app.callers.conversations import begun, in_client, project, talk
 from tests.scenes import started
 
-LEVELS = ("call", "token", "conversation", "variable", "client", "worktree")
+
+def resolved_in(app: App, workspace: Path) -> object:
+    return resolve_caller(app, local_caller(app, workspace))
+
+
+def own_of(app: App) -> Conversation | None:
+    return own_conversation(app, local_caller(app, Path()))
+
+
+def ancestor_of(app: App) -> Conversation | None:
+    return ancestor_conversation(app, local_caller(app, Path()))
+
+
+LEVELS = ("call", "token", "conversation", "variable", "client", "connection", "worktree")
 
 
 class Scene:
@@ -56,6 +70,7 @@ class Scene:
             "conversation": begun(app, elsewhere, "spoken"),
             "variable": started(app, base).session,
             "client": begun(app, elsewhere, "held"),
+            "connection": started(app, root).session,
             "worktree": begun(app, root, "other"),
         }
         self.root, self.app, self.child = root, app, child
@@ -67,11 +82,14 @@ class Scene:
             app = msgspec.structs.replace(app, environment=environment)
         if "client" in levels:
             app = in_client(app, self.child, "held")
-        caller = CallerClues(
-            self.root,
+        caller = msgspec.structs.replace(
+            local_caller(app, self.root, surface="hook"),
             session=self.sessions["call"] if "call" in levels else None,
             token=self.token if "token" in levels else None,
             conversation=talk("spoken") if "conversation" in levels else None,
+            connection=Connection(
+                session=self.sessions["connection"] if "connection" in levels else None
+            ),
         )
         return resolve_caller(app, caller)
 
@@ -94,15 +112,15 @@ def test_what_is_named_and_not_there_is_refused_and_not_replaced(
     scene = Scene(app, tmp_path, root, child)
     app = in_client(app, child, "held")
     delete(app, scene.sessions["token"])
-    environment = {SESSION_VARIABLE: "ses_none"} if level == "variable" else {}
-    caller = {
-        "call": CallerClues(root, session="ses_none"),
-        "token": CallerClues(root, token=scene.token),
-        "conversation": CallerClues(root, conversation=talk("nobody's")),
-        "variable": CallerClues(root),
-    }[level]
+    clues: dict[str, dict[str, object]] = {
+        "call": {"session": "ses_none"},
+        "token": {"token": scene.token},
+        "conversation": {"conversation": talk("nobody's")},
+        "variable": {"environment": {SESSION_VARIABLE: "ses_none"}},
+    }
+    caller = local_caller(app, root, surface="hook")
 
-    found = resolve_caller(msgspec.structs.replace(app, environment=environment), caller)
+    found = resolve_caller(app, msgspec.structs.replace(caller, **clues[level]))
 
     assert (
         found
@@ -113,7 +131,9 @@ def test_what_is_named_and_not_there_is_refused_and_not_replaced(
             "variable": NoSuchSession("ses_none", (), SESSION_VARIABLE),
         }[level]
     )
-    assert isinstance(resolve_caller(app, CallerClues(root, token="ct1oops")), BadToken)
+    assert isinstance(
+        resolve_caller(app, msgspec.structs.replace(caller, token="ct1oops")), BadToken
+    )
 
 
 def test_several_that_go_on_are_listed_with_what_tells_them_apart(app: App, root: Path) -> None:
@@ -121,7 +141,7 @@ def test_several_that_go_on_are_listed_with_what_tells_them_apart(app: App, root
     second = begun(app, root, "two", "planning")
     gated_sessions.change_work(app, second, gated_sessions.WorkUpdate(task="T-7"))
 
-    found = resolve_caller(app, CallerClues(root))
+    found = resolved_in(app, root)
 
     assert isinstance(found, SeveralSessions)
     assert found == SeveralSessions(
@@ -142,9 +162,9 @@ def test_one_that_was_put_aside_counts_only_if_no_other_goes_on(app: App, root: 
     first, second = begun(app, root, "one"), begun(app, root, "two")
     gated_sessions.change_status(app, first, "paused", "for now")
 
-    assert resolve_caller(app, CallerClues(root)) == second
+    assert resolved_in(app, root) == second
     gated_sessions.change_status(app, second, "ended", "done")
-    assert resolve_caller(app, CallerClues(root)) == first
+    assert resolved_in(app, root) == first
 
 
 @pytest.mark.parametrize("names", [("gone", "running"), ("gone", "running", "unknown")])
@@ -159,9 +179,9 @@ def test_of_several_the_one_whose_client_still_runs_is_meant(
     clients.remember(app.home, gone, "claude-code", "gone", now_ms=now_ms)
     clients.remember(app.home, running, "claude-code", "running", now_ms=now_ms)
 
-    assert resolve_caller(app, CallerClues(root)) == sessions[1]
+    assert resolved_in(app, root) == sessions[1]
     child.communicate(b"\n")
-    found = resolve_caller(app, CallerClues(root))
+    found = resolved_in(app, root)
     assert isinstance(found, SeveralSessions), "nobody runs, so all may be meant"
     assert len(found.candidates) == len(names)
 
@@ -170,7 +190,7 @@ def test_a_directory_below_belongs_to_the_worktree(app: App, root: Path) -> None
     session = begun(app, root, "one")
     (root / "src").mkdir()
 
-    assert resolve_caller(app, CallerClues(root / "src")) == session
+    assert resolved_in(app, root / "src") == session
 
 
 def test_the_client_counts_only_where_it_works(
@@ -182,9 +202,9 @@ def test_the_client_counts_only_where_it_works(
     other = project(tmp_path / "other")
 
     monkeypatch.chdir(tmp_path)
-    assert resolve_caller(app, CallerClues(root)) == session
-    assert resolve_caller(app, CallerClues(other)) == NO_SESSION
-    assert resolve_caller(app, CallerClues(tmp_path)) == session, "where we run says nothing"
+    assert resolved_in(app, root) == session
+    assert resolved_in(app, other) == NO_SESSION
+    assert resolved_in(app, tmp_path) == session, "where we run says nothing"
 
 
 def test_a_session_that_has_ended_goes_on_with_the_next_call_of_its_conversation(
@@ -192,9 +212,9 @@ def test_a_session_that_has_ended_goes_on_with_the_next_call_of_its_conversation
 ) -> None:
     session = begun(app, root, "held", "planning")
     gated_sessions.change_status(app, session, "ended", DEPARTED)
-    assert resolve_caller(app, CallerClues(root)) == NO_SESSION, "it is nobody else's"
+    assert resolved_in(app, root) == NO_SESSION, "it is nobody else's"
 
-    assert resolve_caller(in_client(app, child, "held"), CallerClues(root)) == session
+    assert resolved_in(in_client(app, child, "held"), root) == session
     row = gate_rows.read_state(app.home, "claude-code", "held")
     assert isinstance(row, GateRow), "the gate knows it again"
     assert row.mode == "planning"
@@ -209,12 +229,12 @@ def test_the_conversation_is_read_from_the_environment_where_no_process_tells(
         app, environment={"CLAUDE_CODE_SESSION_ID": "spoken"}, process=child
     )
 
-    assert resolve_caller(told, CallerClues(root)) == session
-    assert own_conversation(told) is None, "it is Claude's, and we were started by something else"
+    assert resolved_in(told, root) == session
+    assert own_of(told) is None, "it is Claude's, and we were started by something else"
     unseen = msgspec.structs.replace(told, process=0)
-    assert own_conversation(unseen) == talk("spoken"), "nothing speaks against it"
+    assert own_of(unseen) == talk("spoken"), "nothing speaks against it"
     in_client(app, child, "other")
-    for found in (ancestor_conversation(told), own_conversation(told)):
+    for found in (ancestor_of(told), own_of(told)):
         assert found == talk("other"), "a server's variable may be an old one"
 
 
@@ -227,7 +247,7 @@ def test_each_client_that_names_the_conversation_is_believed(
 ) -> None:
     told = msgspec.structs.replace(app, environment={variable: "spoken"}, process=0)
 
-    assert own_conversation(told) == ancestor_conversation(told) == Conversation(host, "spoken")
+    assert own_of(told) == ancestor_of(told) == Conversation(host, "spoken")
 
 
 @pytest.mark.parametrize(
@@ -259,7 +279,7 @@ def test_a_home_that_cannot_be_written_only_makes_the_client_harder_to_find(
 
     remember_client(app, talk("one"))
 
-    assert ancestor_conversation(msgspec.structs.replace(app, environment={})) is None
+    assert ancestor_of(msgspec.structs.replace(app, environment={})) is None
 
 
 def test_a_start_goes_into_the_callers_session_or_the_only_one_or_a_new_one(
@@ -282,16 +302,16 @@ def test_to_show_is_the_callers_session_else_the_only_one_with_an_open_run(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     run = started(app, tmp_path)
-    assert session_to_show(app, CallerClues(tmp_path)) == run.session
+    assert session_meant(app, local_caller(app, tmp_path)) == run.session
     second = started(app, tmp_path)
-    found = session_to_show(app, CallerClues(tmp_path))
+    found = session_meant(app, local_caller(app, tmp_path))
     assert isinstance(found, SeveralSessions)
     assert [(x.session, x.title[:6]) for x in found.candidates] == [
         (second.session, "Try it"),
         (run.session, "Try it"),
     ]
     attended = begun(app, root, "one")
-    assert session_to_show(app, CallerClues(root)) == attended
+    assert session_meant(app, local_caller(app, root)) == attended
 
 
 def test_what_the_user_types_in_an_unknown_conversation_changes_no_other(

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import msgspec
 
+from interlock.app.callers.caller import local_caller
 from interlock.app.catalogue.workflow_files import (
     WorkflowFile,
     find_workflow,
@@ -176,7 +177,10 @@ def test_what_is_pinned_is_read_back_only_under_its_own_workflow(app: App, tmp_p
 
 def test_a_session_is_found_by_any_workflow_that_was_run_in_it(app: App, tmp_path: Path) -> None:
     session = started(app, tmp_path).session
-    second = start(app, StartRequest(WorkflowId("hello"), "And this", tmp_path, session=session))
+    second = start(
+        app,
+        StartRequest(WorkflowId("hello"), "And this", local_caller(app, tmp_path, session=session)),
+    )
     assert isinstance(second, RenderedAnswer)
 
     for name, found in (("line", [session]), ("hello", [session]), ("discovery", [])):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from interlock.app.callers import session_record
+from interlock.app.callers.caller import local_caller
 from interlock.app.context import App, open_app
 from interlock.app.handoff.export import session_handoff
 from interlock.app.handoff.migrate import MigrationReport, migrate_handoff
@@ -45,7 +46,9 @@ def taken_over(
 def outcome(app: App, root: Path, text: str | bytes, *, is_dry_run: bool = False) -> object:
     path = root / "HANDOFF.md"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    found = migrate_handoff(app, opened(app, root), path, is_dry_run=is_dry_run)
+    found = migrate_handoff(
+        app, local_caller(app, root), opened(app, root), path, is_dry_run=is_dry_run
+    )
     assert path.read_bytes() == (text if isinstance(text, bytes) else text.encode())
     return found
 
@@ -240,7 +243,7 @@ def test_a_file_elsewhere_is_called_by_its_name_alone(app: App, root: Path, tmp_
     path.parent.mkdir()
     path.write_text(SMALL)
 
-    done = migrate_handoff(app, opened(app, root), path, is_dry_run=False)
+    done = migrate_handoff(app, local_caller(app, root), opened(app, root), path, is_dry_run=False)
 
     assert isinstance(done, MigrationReport)
     assert done.source == "HAND.md"
@@ -265,7 +268,9 @@ def test_what_is_no_readable_text_is_refused(app: App, root: Path, tmp_path: Pat
     os.mkfifo(tmp_path / "pipe")
 
     refusals = [
-        migrate_handoff(app, notes, tmp_path / name, is_dry_run=False)
+        migrate_handoff(
+            app, local_caller(app, notes.root), notes, tmp_path / name, is_dry_run=False
+        )
         for name in ("none", "", "large", "utf16", "pipe", "a\0b")
     ]
 

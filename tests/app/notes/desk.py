@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from interlock.app.callers.caller import local_caller
 from interlock.app.callers.request_key import RequestKey
 from interlock.app.context import App
 from interlock.app.notes.edit import NoteChange, apply_note_edit
@@ -36,7 +37,8 @@ class Desk:
 
     def write(self, title: str, content: str, **more: Any) -> NoteChangeResult | Refusal:
         call: RequestKey | None = more.pop("call", None)
-        return write_draft(self.app, self.notes, NoteDraft(title, content, **more), self.root, call)
+        caller = local_caller(self.app, self.root)
+        return write_draft(self.app, caller, self.notes, NoteDraft(title, content, **more), call)
 
     def written(self, title: str, content: str, **more: Any) -> NoteChangeResult:
         done = self.write(title, content, **more)
@@ -46,7 +48,9 @@ class Desk:
     def edit(
         self, name: str, change: NoteEdit | None, call: RequestKey | None = None, **more: Any
     ) -> Any:
-        return apply_note_edit(self.app, self.notes, name, NoteChange(change, **more), call)
+        caller = local_caller(self.app, self.root)
+        edited = NoteChange(change, **more)
+        return apply_note_edit(self.app, self.notes, name, edited, call, caller=caller)
 
     def read(self, name: str) -> NoteText:
         found = read_note_text(self.app, self.notes, name)

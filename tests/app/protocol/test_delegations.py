@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from interlock.app.callers import session_record
+from interlock.app.callers.caller import local_caller
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import delegations, deletion, gated_sessions
@@ -28,7 +29,7 @@ WRITERS, UPDATES = 6, scale(10)
 @pytest.fixture
 def session(app: App, tmp_path: Path) -> SessionId:
     opt_in(tmp_path, "standard")
-    started = gated_sessions.start(app, tmp_path)
+    started = gated_sessions.start(app, tmp_path, local_caller(app, tmp_path))
     assert isinstance(started, session_record.StartedSession)
     return started.session
 
@@ -45,7 +46,7 @@ def test_of_many_who_write_to_one_session_at_once_nobody_loses_anything(
     app: App, home: Path, tmp_path: Path
 ) -> None:
     opt_in(tmp_path, "light")
-    started = gated_sessions.start(app, tmp_path)
+    started = gated_sessions.start(app, tmp_path, local_caller(app, tmp_path))
     assert isinstance(started, session_record.StartedSession)
     session, before = started.session, app.reader.stats().events
 

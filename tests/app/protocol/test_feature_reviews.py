@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from interlock.app.callers import session_record
+from interlock.app.callers.caller import local_caller
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import delegations, gated_sessions
@@ -52,7 +53,7 @@ def timed(app: App, clock: SettableClock) -> App:
 @pytest.fixture
 def session(timed: App, tmp_path: Path) -> SessionId:
     opt_in(tmp_path, "light")
-    started = gated_sessions.start(timed, tmp_path)
+    started = gated_sessions.start(timed, tmp_path, local_caller(timed, tmp_path))
     assert isinstance(started, session_record.StartedSession)
     gated_sessions.change_work(timed, started.session, WorkUpdate(feature="Export"))
     return started.session
@@ -173,7 +174,7 @@ def test_of_two_last_verdicts_at_once_exactly_one_settles_the_review(
     app: App, home: Path, tmp_path: Path
 ) -> None:
     opt_in(tmp_path, "light")
-    started = gated_sessions.start(app, tmp_path)
+    started = gated_sessions.start(app, tmp_path, local_caller(app, tmp_path))
     assert isinstance(started, session_record.StartedSession)
     opened(app, started.session)
     judge(app, started.session, "qa", "WARN")

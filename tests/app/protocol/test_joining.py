@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app.callers.caller import CallerClues, resolve_caller
+from interlock.app.callers.caller import local_caller, resolve_caller
 from interlock.app.context import App
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.gated_sessions import StartedSession
@@ -26,33 +26,37 @@ def test_the_gate_follows_a_conversation_to_an_older_session(
 ) -> None:
     old, new = begun(app, root, "before", "planning"), begun(app, root, "now")
     app = in_client(app, child, "now")
-    assert gated_sessions.sessions_to_move_to(app, root, {old: str(root), new: str(root)}, new) == {
-        old
-    }
+    assert gated_sessions.sessions_to_move_to(
+        app, local_caller(app, root), {old: str(root), new: str(root)}, new
+    ) == {old}
 
-    taken = gated_sessions.move_conversation(app, root, old)
+    taken = gated_sessions.move_conversation(app, local_caller(app, root), old)
 
     assert isinstance(taken, StartedSession)
     assert mode_at_gate(home, "now") == f"{old} planning"
-    assert resolve_caller(app, CallerClues(root)) == old
+    assert resolve_caller(app, local_caller(app, root)) == old
     gated_sessions.change_mode(app, new, "coding", by="user")
     assert mode_at_gate(home, "now") == f"{old} planning", "the session that was left has no say"
     gated_sessions.change_mode(app, old, "analysis", by="user")
     assert mode_at_gate(home, "now") == f"{old} analysis"
-    assert isinstance(gated_sessions.move_conversation(app, root, new), ChangeNotAllowed)
+    assert isinstance(
+        gated_sessions.move_conversation(app, local_caller(app, root), new), ChangeNotAllowed
+    )
     gated_sessions.change_mode(app, new, "analysis", by="user")
-    assert isinstance(gated_sessions.move_conversation(app, root, new), StartedSession)
+    assert isinstance(
+        gated_sessions.move_conversation(app, local_caller(app, root), new), StartedSession
+    )
     assert mode_at_gate(home, "now") == f"{new} analysis", "and back again"
 
 
 def test_a_session_that_was_left_does_not_go_on(app: App, root: Path, child: int) -> None:
     old, new = begun(app, root, "before"), begun(app, root, "now")
     in_client(app, child, "now")
-    assert resolve_caller(app, CallerClues(root)) == new
+    assert resolve_caller(app, local_caller(app, root)) == new
 
     gated_sessions.join(app, root, talk("now"), old)
 
-    assert resolve_caller(app, CallerClues(root)) == old
+    assert resolve_caller(app, local_caller(app, root)) == old
 
 
 @pytest.mark.parametrize(
@@ -77,11 +81,11 @@ def test_joining_a_session_gives_no_agent_a_mode_that_is_not_its_to_take(
     new = begun(app, root, "now", before)
     app = in_client(app, child, "now")
 
-    taken = gated_sessions.move_conversation(app, root, old)
+    taken = gated_sessions.move_conversation(app, local_caller(app, root), old)
 
     assert isinstance(taken, StartedSession if may else ChangeNotAllowed)
     assert mode_at_gate(home, "now") == (f"{old} {there}" if may else f"{new} {before}")
-    started_there = gated_sessions.start(app, root, old)
+    started_there = gated_sessions.start(app, root, local_caller(app, root, session=old))
     assert isinstance(started_there, StartedSession if may else ChangeNotAllowed), (
         "nor does starting it"
     )
@@ -95,7 +99,9 @@ def test_a_conversation_that_joins_a_session_is_asked_anew_before_it_goes_on_to_
     begun(app, root, "now")
     app = in_client(app, child, "now")
 
-    assert isinstance(gated_sessions.move_conversation(app, root, old), StartedSession)
+    assert isinstance(
+        gated_sessions.move_conversation(app, local_caller(app, root), old), StartedSession
+    )
 
     refused = gated_sessions.change_mode(app, old, "coding", by="agent")
     assert isinstance(refused, ChangeNotAllowed)
@@ -115,9 +121,13 @@ def test_a_session_of_another_project_is_not_joined(
     app = in_client(app, child, "now")
 
     directories = {elsewhere: str(tmp_path / "elsewhere")}
-    assert gated_sessions.sessions_to_move_to(app, root, directories, None) == set()
-    assert isinstance(gated_sessions.move_conversation(app, root, elsewhere), ChangeNotAllowed)
-    refused = gated_sessions.start(app, root, elsewhere)
+    assert (
+        gated_sessions.sessions_to_move_to(app, local_caller(app, root), directories, None) == set()
+    )
+    assert isinstance(
+        gated_sessions.move_conversation(app, local_caller(app, root), elsewhere), ChangeNotAllowed
+    )
+    refused = gated_sessions.start(app, root, local_caller(app, root, session=elsewhere))
     assert isinstance(refused, ChangeNotAllowed)
     assert str(tmp_path / "elsewhere") in refused.reason
 
@@ -129,6 +139,8 @@ def test_a_session_without_a_gate_gets_one_when_it_is_taken_up(
     begun(app, root, "now")
     app = in_client(app, child, "now")
 
-    assert isinstance(gated_sessions.move_conversation(app, root, old), StartedSession)
+    assert isinstance(
+        gated_sessions.move_conversation(app, local_caller(app, root), old), StartedSession
+    )
 
     assert mode_at_gate(home, "now") == f"{old} analysis"

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from interlock.app.callers import session_record
+from interlock.app.callers.caller import local_caller
 from interlock.app.context import App
 from interlock.app.failures import SettingsBroken
 from interlock.app.gate.opt_in import opt_in
@@ -39,7 +40,7 @@ def timed(app: App, clock: SettableClock) -> App:
 def session(timed: App, clock: SettableClock, tmp_path: Path) -> SessionId:
     """Its history was compacted twice."""
     opt_in(tmp_path, "standard")
-    started = gated_sessions.start(timed, tmp_path)
+    started = gated_sessions.start(timed, tmp_path, local_caller(timed, tmp_path))
     assert isinstance(started, session_record.StartedSession)
     for number in range(20):
         delegations.delegate(timed, started.session, DelegationRequest("qa", f"Part {number}"))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from interlock.app.callers.caller import local_caller
 from interlock.app.context import App, open_app
 from interlock.app.gate import opt_in
 from interlock.app.refusals import (
@@ -328,7 +329,9 @@ def test_verifying_looks_at_sessions_without_a_run(app: App, home: Path, tmp_pat
 
 
 def test_starting_what_does_not_exist_names_what_does(app: App, tmp_path: Path) -> None:
-    refusal = start(app, StartRequest(WorkflowId("helo"), goal="g", workspace=tmp_path))
+    refusal = start(
+        app, StartRequest(WorkflowId("helo"), goal="g", caller=local_caller(app, tmp_path))
+    )
 
     assert isinstance(refusal, NoSuchWorkflow)
     assert WorkflowId("hello") in refusal.available
@@ -337,8 +340,11 @@ def test_starting_what_does_not_exist_names_what_does(app: App, tmp_path: Path) 
 def test_a_run_needs_a_goal_and_a_place(app: App, tmp_path: Path) -> None:
     hello = WorkflowId("hello")
 
-    assert start(app, StartRequest(hello, goal=" ", workspace=tmp_path)) == GoalMissing()
-    assert start(app, StartRequest(hello, goal="g", workspace=tmp_path / "no")) == NoSuchDirectory(
-        str(tmp_path / "no")
+    assert (
+        start(app, StartRequest(hello, goal=" ", caller=local_caller(app, tmp_path)))
+        == GoalMissing()
     )
+    assert start(
+        app, StartRequest(hello, goal="g", caller=local_caller(app, tmp_path / "no"))
+    ) == NoSuchDirectory(str(tmp_path / "no"))
     assert app.reader.stats().sessions == 0

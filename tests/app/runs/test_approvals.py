@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from interlock.app.callers.caller import local_caller
 from interlock.app.context import App
 from interlock.app.refusals import ApprovalAnswered, ApprovalChanged
 from interlock.app.runs import approvals
@@ -71,7 +72,9 @@ def planned(workspace: Path, **approval: Any) -> None:
 
 
 def begun(app: App, workspace: Path) -> RenderedAnswer:
-    answered = start(app, StartRequest(WorkflowId("planned"), "Build it", workspace))
+    answered = start(
+        app, StartRequest(WorkflowId("planned"), "Build it", local_caller(app, workspace))
+    )
     assert isinstance(answered, RenderedAnswer)
     return answered
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from interlock.app.callers.caller import local_caller
 from interlock.app.context import App
 from interlock.app.refusals import NoSuchStep
 from interlock.app.runs.advance import advance
@@ -34,7 +35,7 @@ def read(app: App, token: str, step: str) -> RenderedAnswer:
 def begun(app: App, workspace: Path, workflow: Workflow, **context: Json) -> RenderedAnswer:
     install(app, workspace, workflow)
     request = StartRequest(
-        workflow.id, goal="Keep the thread", workspace=workspace, context=context
+        workflow.id, goal="Keep the thread", caller=local_caller(app, workspace), context=context
     )
     answered = start(app, request)
     assert isinstance(answered, RenderedAnswer)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from interlock.app.callers.caller import local_caller
 from interlock.app.context import App
 from interlock.app.refusals import NotesRequired
 from interlock.app.runs.checkpoint import begin_with_checkpoint, checkpoint
@@ -21,7 +22,7 @@ def marked(app: App, before: RenderedAnswer, notes: str) -> RenderedAnswer:
 
 def begun(app: App, workspace: Path, notes: str, request_id: str | None = None) -> RenderedAnswer:
     answered = begin_with_checkpoint(
-        app, output(notes), workspace=workspace, session=None, request_id=request_id
+        app, local_caller(app, workspace), output(notes), request_id=request_id
     )
     assert isinstance(answered, RenderedAnswer)
     return answered
@@ -86,9 +87,7 @@ def test_a_repeated_beginning_is_one_session(app: App, tmp_path: Path) -> None:
 
 
 def test_a_marker_without_a_token_needs_notes(app: App, tmp_path: Path) -> None:
-    refusal = begin_with_checkpoint(
-        app, output(""), workspace=tmp_path, session=None, request_id=None
-    )
+    refusal = begin_with_checkpoint(app, local_caller(app, tmp_path), output(""), request_id=None)
 
     assert refusal == NotesRequired()
     assert app.reader.stats().sessions == 0

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from interlock.app.callers.caller import local_caller
 from interlock.app.context import App, open_app
 from interlock.app.protocol import deletion
 from interlock.app.refusals import NothingToUnblock
@@ -139,7 +140,9 @@ def test_a_damaged_event_does_not_keep_other_sessions_from_being_deleted(
 
 def test_a_goal_and_what_is_reported_have_a_length(app: App, tmp_path: Path) -> None:
     install(app, tmp_path, linear())
-    refusal = start(app, StartRequest(WorkflowId("line"), goal="g" * 3_000, workspace=tmp_path))
+    refusal = start(
+        app, StartRequest(WorkflowId("line"), goal="g" * 3_000, caller=local_caller(app, tmp_path))
+    )
     assert isinstance(refusal, InputRefused)
     assert refusal.pointer == "/goal"
 
@@ -154,7 +157,9 @@ def test_the_next_call_brings_the_context_that_is_missing(app: App, tmp_path: Pa
     steps = linear(2).steps
     second = msgspec.structs.replace(steps[1], prompt="Mend {{file.name}}.")
     install(app, tmp_path, msgspec.structs.replace(linear(2), steps=(steps[0], second)))
-    first = start(app, StartRequest(WorkflowId("line"), goal="g", workspace=tmp_path))
+    first = start(
+        app, StartRequest(WorkflowId("line"), goal="g", caller=local_caller(app, tmp_path))
+    )
     assert isinstance(first, RenderedAnswer)
 
     call = handed_in(app, first, "done").answer.next_call
@@ -166,7 +171,9 @@ def test_the_next_call_brings_the_context_that_is_missing(app: App, tmp_path: Pa
 def test_a_required_capability_is_named_in_the_example(app: App, tmp_path: Path) -> None:
     workflow = msgspec.structs.replace(linear(), capabilities={"delegation": "required"})
     install(app, tmp_path, workflow)
-    first = start(app, StartRequest(WorkflowId("line"), goal="g", workspace=tmp_path))
+    first = start(
+        app, StartRequest(WorkflowId("line"), goal="g", caller=local_caller(app, tmp_path))
+    )
     assert isinstance(first, RenderedAnswer)
 
     answer = handed_in(app, first, "done").answer

@@ -1,10 +1,12 @@
 """Starting: once, in the right session, with the right preferences and context."""
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
+from interlock.app.callers.caller import Caller, Connection, local_caller
 from interlock.app.callers.request_key import UNNAMED_VALID_MS
 from interlock.app.context import App
 from interlock.app.failures import SettingsBroken
@@ -18,16 +20,28 @@ from interlock.core.session.refusals import InputRefused
 from tests.scenes import SettableClock, install, linear
 
 
-def begun(app: App, workspace: Path, **changes: object) -> RenderedAnswer:
+def begun(app: App, workspace: Path, **changes: Any) -> RenderedAnswer:
     answered = start(app, asked(app, workspace, **changes))
     assert isinstance(answered, RenderedAnswer), answered
     return answered
 
 
-def asked(app: App, workspace: Path, **changes: object) -> StartRequest:
+def asked(app: App, workspace: Path, **changes: Any) -> StartRequest:
     install(app, workspace, linear())
-    base = StartRequest(WorkflowId("line"), goal="Try it", workspace=workspace)
+    caller = local_caller(
+        app,
+        workspace,
+        actor=changes.pop("actor", "user"),
+        session=changes.pop("session", None),
+    )
+    base = StartRequest(WorkflowId("line"), goal="Try it", caller=changes.pop("caller", caller))
     return msgspec.structs.replace(base, **changes)
+
+
+def another(workspace: Path) -> Caller:
+    return Caller(
+        surface="cli", actor="user", workspace=workspace, connection=Connection("another client")
+    )
 
 
 @pytest.mark.invariant("start-is-idempotent")
@@ -43,9 +57,7 @@ def test_the_same_start_within_a_minute_is_the_same_run(app: App, tmp_path: Path
 
 
 def test_another_caller_gets_a_run_of_its_own(app: App, tmp_path: Path) -> None:
-    other = msgspec.structs.replace(app, caller="another client")
-
-    assert begun(app, tmp_path).session != begun(other, tmp_path).session
+    assert begun(app, tmp_path).session != begun(app, tmp_path, caller=another(tmp_path)).session
 
 
 @pytest.mark.invariant("start-is-idempotent")
@@ -56,9 +68,8 @@ def test_a_start_that_names_itself_is_the_same_for_ever_and_for_all(
     app = msgspec.structs.replace(app, clock=clock)
     first = begun(app, tmp_path, request_id="r1")
     clock.at_ms += 10 * UNNAMED_VALID_MS
-    other = msgspec.structs.replace(app, caller="another client")
 
-    assert begun(other, tmp_path, request_id="r1") == first
+    assert begun(app, tmp_path, request_id="r1", caller=another(tmp_path)) == first
     assert start(app, asked(app, tmp_path, request_id="r1", goal="Other")) == RequestReused()
 
 
@@ -78,7 +89,7 @@ def test_a_run_can_begin_in_a_session_that_exists(app: App, tmp_path: Path) -> N
 def test_preferences_come_from_the_user_the_project_and_the_call(
     app: App, home: Path, tmp_path: Path
 ) -> None:
-    def chosen(**changes: object) -> Preferences:
+    def chosen(**changes: Any) -> Preferences:
         told = begun(app, tmp_path, **changes).answer.introduction
         assert told is not None
         return told.preferences
@@ -100,13 +111,14 @@ def test_preferences_come_from_the_user_the_project_and_the_call(
 @pytest.mark.invariant("persons-loosen")
 def test_an_agent_takes_no_more_autonomy_than_the_user_gives(app: App, tmp_path: Path) -> None:
     wish = Wish("full_auto_never_stop", "aggressive")
-    first = begun(app, tmp_path, preferences=wish, by="agent").answer
+    first = begun(app, tmp_path, preferences=wish, actor="agent").answer
 
     assert first.introduction is not None
     assert first.introduction.preferences == Preferences()
     assert "for the user to allow: `interlock preferences set`" in first.warnings[0]
     assert (
-        begun(app, tmp_path, goal="2", preferences=Wish("guided"), by="agent").answer.warnings == ()
+        begun(app, tmp_path, goal="2", preferences=Wish("guided"), actor="agent").answer.warnings
+        == ()
     )
 
 

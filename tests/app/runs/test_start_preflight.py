@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from interlock.app.callers.caller import NO_SESSION
+from interlock.app.callers.caller import NO_SESSION, local_caller
 from interlock.app.context import App
 from interlock.app.coordination.project_desk import open_desk, read_board
 from interlock.app.runs.start import StartRequest, start
@@ -23,8 +23,10 @@ def team(app: App, root: Path) -> Team:
 
 
 def begin(team: Team, workflow: str = "hello", **scope: Any) -> Any:
-    request = StartRequest(WorkflowId(workflow), "do it", team.root, scope=StartScope(**scope))
-    return start(team.process(), request)
+    app = team.process()
+    caller = local_caller(app, team.root)
+    request = StartRequest(WorkflowId(workflow), "do it", caller, scope=StartScope(**scope))
+    return start(app, request)
 
 
 def test_a_run_registers_its_session_with_the_track(team: Team) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from interlock.app.callers.caller import local_caller
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.runs.advance import advance
@@ -47,8 +48,7 @@ def begin(
     request = StartRequest(
         WorkflowId("line"),
         goal="Prove it",
-        workspace=project,
-        session=session,
+        caller=local_caller(app, project, session=session),
         preferences=wish or Wish(),
     )
     answered = start(app, request)

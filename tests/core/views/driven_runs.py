@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
+from interlock.app.callers.caller import local_caller
 from interlock.app.context import App
 from interlock.app.runs import approvals
 from interlock.app.runs.advance import advance
@@ -59,7 +60,9 @@ class Driven:
         directory.mkdir(parents=True, exist_ok=True)
         (directory / "driven.json").write_text(json.dumps(document))
         self.app = app
-        asked = StartRequest(WorkflowId("driven"), goal="Drive it", workspace=workspace)
+        asked = StartRequest(
+            WorkflowId("driven"), goal="Drive it", caller=local_caller(app, workspace)
+        )
         self._hold(start(app, asked))
 
     def hand_in(

@@ -1,14 +1,16 @@
 """Find the session that a call belongs to, in the same order for every surface.
 
-The session that the call names; that of its token; that of its conversation, or the one that the
-environment names; that of the client whose process led to ours; the only open one in the
-worktree. A session that is named and does not exist is refused, never replaced by another.
+Each surface makes one `Caller` where a call arrives, and passes it on. The order: the session that
+the call names; that of its token; that of its conversation; the one that the environment names;
+that of the client whose process led to ours; the one that the same MCP connection worked in before;
+the only open one in the worktree. A command may also mean the only session here with an open run.
+A session that is named and does not exist is refused, never replaced by another.
 """
 
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -27,7 +29,7 @@ from interlock.app.sessions.held_token import HeldToken, find_held_token
 from interlock.app.sessions.lookup import find_session
 from interlock.core.gate.state import GateRow
 from interlock.core.ids import SessionId
-from interlock.core.protocol.gated_session import Conversation
+from interlock.core.protocol.gated_session import ChangeNotAllowed, Conversation
 from interlock.core.session.head import Attendance
 from interlock.store import gate_rows
 from interlock.workspace.machine import clients, processes
@@ -53,39 +55,99 @@ RECENT_RUNS_MAX = 200  # runs that are searched for those of a directory
 LISTED_SESSIONS_MAX = 5
 
 
-class CallerClues(msgspec.Struct, frozen=True):
-    """Everything in a call that identifies its session."""
+class Connection(msgspec.Struct):
+    """The memory of one MCP connection, from call to call."""
 
+    client: str = ""
+    """Tells the calls of this client from those of another where a call has no token."""
+    session: SessionId | None = None
+    """The session in which it last began or continued work."""
+    latest: SessionId | None = None
+    """The session that its latest call belonged to."""
+    own_sessions: set[SessionId] = msgspec.field(default_factory=set[SessionId])
+    """The sessions that it began or was found to be in, without naming them."""
+    conversations: dict[str, "Connection"] = msgspec.field(default_factory=dict[str, "Connection"])
+    """Those of the conversations that share this connection, where calls name them."""
+
+    def of_conversation(self, name: str) -> "Connection":
+        return self.conversations.setdefault(name, Connection(self.client))
+
+    def remember_work(self, session: SessionId) -> None:
+        """Note that work was begun or continued in this session."""
+        self.session = self.latest = session
+        self.own_sessions.add(session)
+
+
+class Caller(msgspec.Struct, frozen=True, kw_only=True):
+    """Who makes a call, from where, and every clue to the session that it belongs to."""
+
+    surface: Literal["mcp", "cli", "hook", "rest"]
+    actor: Literal["agent", "user", "person"]
+    """A person is a user at a terminal."""
     workspace: Path
     session: str | None = None
     """As the call names it: the start of an id will do if only one session begins so."""
     token: str | None = None
     conversation: Conversation | None = None
+    """The conversation that the call names itself; then no process is looked at."""
+    connection: Connection = msgspec.field(default_factory=Connection)
+    process: int = 0
+    """A process that the client started, directly or not; 0 if the call does not tell."""
+    environment: Mapping[str, str] = {}
+    """The variables that the client gave to that process."""
+
+
+def local_caller(
+    app: App,
+    workspace: Path,
+    *,
+    surface: Literal["mcp", "cli", "hook"] = "cli",
+    actor: Literal["agent", "user", "person"] = "user",
+    session: str | None = None,
+) -> Caller:
+    """The caller that started this process, directly or not."""
+    return Caller(
+        surface=surface,
+        actor=actor,
+        workspace=workspace,
+        session=session,
+        connection=Connection(str(os.getppid())),
+        process=app.process,
+        environment=app.environment,
+    )
 
 
 CallerUnknown = NoSuchSession | SeveralSessions | BadToken | NodeGone
 
 
-def resolve_caller(app: App, caller: CallerClues) -> SessionId | CallerUnknown:
-    session = _resolve(app, caller)
-    if isinstance(session, str):
-        app.coordination.caller = session
+def resolve_caller(app: App, caller: Caller) -> SessionId | CallerUnknown:
+    """Return the session of the caller, which may be recorded or go on by that."""
+    session, connection = _resolve(app, caller), caller.connection
+    if isinstance(session, str) and not caller.session:
+        connection.own_sessions.add(session)
+        connection.latest = session
+    elif isinstance(session, str):
+        connection.latest = connection.latest or session  # naming another's does not make it ours
     return session
 
 
-def _resolve(app: App, caller: CallerClues) -> SessionId | CallerUnknown:
+def _resolve(app: App, caller: Caller) -> SessionId | CallerUnknown:
     if caller.session:
         return _session_named(app, caller.session)
     if caller.token:
         return _session_of_token(app, caller.token)
-    if caller.conversation:
+    if caller.conversation and caller.surface == "hook":
         # Without a session of its own, it must not change the session of another conversation.
         return session_of(app, caller.conversation) or NO_SESSION
-    if id_or_prefix := app.environment.get(SESSION_VARIABLE):
+    if id_or_prefix := caller.environment.get(SESSION_VARIABLE):
         result = _session_named(app, id_or_prefix)
         is_missing = isinstance(result, NoSuchSession)
         return msgspec.structs.replace(result, variable=SESSION_VARIABLE) if is_missing else result
-    return _session_of_client(app, caller.workspace) or _session_in_worktree(app, caller.workspace)
+    return (
+        _session_of_client(app, caller)
+        or _session_of_connection(app, caller)
+        or _session_in_worktree(app, caller.workspace)
+    )
 
 
 def _session_named(app: App, id_or_prefix: str) -> SessionId | NoSuchSession:
@@ -99,10 +161,13 @@ def _session_named(app: App, id_or_prefix: str) -> SessionId | NoSuchSession:
     return found
 
 
-def session_to_show(app: App, caller: CallerClues) -> SessionId | CallerUnknown:
-    """The caller's session; without one, the only session with an open run in the directory."""
+def session_meant(app: App, caller: Caller) -> SessionId | CallerUnknown:
+    """The caller's session; for a command also the only session here with an open run.
+
+    Not for an agent's tools: it would act for the agent that began the run.
+    """
     result = resolve_caller(app, caller)
-    if result != NO_SESSION:
+    if result != NO_SESSION or caller.surface != "cli":
         return result
     rows = app.reader.newest_runs(limit=RECENT_RUNS_MAX)
     here = [row for row in rows if row.workspace == str(caller.workspace)]
@@ -111,8 +176,26 @@ def session_to_show(app: App, caller: CallerClues) -> SessionId | CallerUnknown:
     return _only_session([OpenSession(session, title=title) for session, title in titles.items()])
 
 
-def as_named_caller(app: App, metadata: Mapping[str, Any]) -> tuple[App, Path | None]:
-    """The app for a call whose metadata may name its conversation, and the project of that.
+def refuse_acting_as(app: App, caller: Caller, session: SessionId) -> ChangeNotAllowed | None:
+    """The refusal to act as a session that the call names, if it is another agent's."""
+    if not caller.session or session in caller.connection.own_sessions:
+        return None
+    own = resolve_caller(app, msgspec.structs.replace(caller, session=None, token=None))
+    if not isinstance(own, str) or own == session:
+        return None
+    return ChangeNotAllowed(f"acting as session {session}", "it is another agent's")
+
+
+def recorded_session(app: App, caller: Caller) -> SessionId | None:
+    """The session of the caller's conversation, if one is recorded. Nothing is recorded by this."""
+    conversation = ancestor_conversation(app, caller)
+    if conversation is None:
+        return None
+    return app.reader.session_of_conversation(conversation.host, conversation.id)
+
+
+def called_conversation(app: App, caller: Caller, metadata: Mapping[str, Any]) -> Caller:
+    """The caller of a call whose metadata may name its conversation.
 
     A conversation that is named and not known is nobody's: the process around is not asked then,
     because it may hold others.
@@ -121,42 +204,58 @@ def as_named_caller(app: App, metadata: Mapping[str, Any]) -> tuple[App, Path | 
         name = metadata.get(key)
         if not isinstance(name, str) or not name:
             continue
-        row = gate_rows.read_state(app.home, host_name, name)
-        root = Path(row.root) if isinstance(row, GateRow) else None
-        if root or app.reader.session_of_conversation(host_name, name):
-            named = Conversation(host_name, name)
-            return msgspec.structs.replace(app, conversation=named), root
-        others = {k: v for k, v in app.environment.items() if k not in HOST_VARIABLES}
-        return msgspec.structs.replace(app, process=0, environment=others), None
-    return app, None
+        named = msgspec.structs.replace(caller, connection=caller.connection.of_conversation(name))
+        if isinstance(gate_rows.read_state(app.home, host_name, name), GateRow) or (
+            app.reader.session_of_conversation(host_name, name)
+        ):
+            return msgspec.structs.replace(named, conversation=Conversation(host_name, name))
+        others = {k: v for k, v in caller.environment.items() if k not in HOST_VARIABLES}
+        return msgspec.structs.replace(named, process=0, environment=others)
+    return caller
 
 
-def ancestor_conversation(app: App) -> Conversation | None:
-    """The conversation of the client that started this process, directly or not.
+def known_workspace(app: App, caller: Caller) -> Path | None:
+    """The directory that the caller is known to work in, where the call names none."""
+    if named := caller.conversation:
+        row = gate_rows.read_state(app.home, named.host, named.id)
+        return Path(row.root) if isinstance(row, GateRow) else None
+    session = caller.connection.session
+    return workspace_of_session(app, session) if session else None
+
+
+def workspace_of_session(app: App, session: str) -> Path | None:
+    """The directory of a session, if it is on this machine."""
+    stream = app.reader.stream(SessionId(session))
+    workspace = Path(stream.head.workspace) if stream and stream.head else None
+    return workspace if workspace and workspace.is_dir() else None
+
+
+def ancestor_conversation(app: App, caller: Caller) -> Conversation | None:
+    """The conversation of the client that started the caller's process, directly or not.
 
     A client that another one started, and that no hook reported, works for that other one.
     """
-    if app.conversation:
-        return app.conversation
-    for process in processes.ancestors(app.process):
+    if caller.conversation:
+        return caller.conversation
+    for process in processes.ancestors(caller.process):
         if held := clients.recall(app.home, process):
             return _only_conversation(held)
-    return next((conversation for conversation, _ in _environment_conversations(app)), None)
+    return next((conversation for conversation, _ in _environment_conversations(caller)), None)
 
 
-def own_conversation(app: App) -> Conversation | None:
-    """The conversation of the client that started this process directly.
+def own_conversation(app: App, caller: Caller) -> Conversation | None:
+    """The conversation of the client that started the caller's process directly.
 
     Only that one moves from session to session: a client that works for another must not move it.
     """
-    if app.conversation:
-        return app.conversation
-    process = client_among(processes.ancestors(app.process))
+    if caller.conversation:
+        return caller.conversation
+    process = client_among(processes.ancestors(caller.process))
     if process and (held := clients.recall(app.home, process)):
         return _only_conversation(held)
     own_conversations = (
         conversation
-        for conversation, program in _environment_conversations(app)
+        for conversation, program in _environment_conversations(caller)
         if not process or process.name == program
     )
     return next(own_conversations, None)
@@ -169,9 +268,9 @@ def _only_conversation(held: list[Client]) -> Conversation | None:
     return Conversation(newest.host, newest.conversation) if is_told else None
 
 
-def _environment_conversations(app: App) -> Iterator[tuple[Conversation, str]]:
+def _environment_conversations(caller: Caller) -> Iterator[tuple[Conversation, str]]:
     for variable, (host, program) in HOST_VARIABLES.items():
-        if name := app.environment.get(variable):
+        if name := caller.environment.get(variable):
             yield Conversation(host, name), program
 
 
@@ -195,17 +294,29 @@ def _session_of_token(app: App, token: str) -> SessionId | BadToken | NodeGone:
     return held.located.stream.session if isinstance(held, HeldToken) else held
 
 
-def _session_of_client(app: App, workspace: Path) -> SessionId | None:
-    conversation = ancestor_conversation(app)
+def _session_of_client(app: App, caller: Caller) -> SessionId | None:
+    conversation = ancestor_conversation(app, caller)
     stream = stream_of(app, conversation) if conversation else None
     if stream is None or stream.head is None or stream.head.attended is None:
         return None
-    return stream.session if _is_work_in(workspace, Path(stream.head.workspace)) else None
+    return stream.session if _is_work_in(caller, Path(stream.head.workspace)) else None
 
 
-def _is_work_in(workspace: Path, other: Path) -> bool:
-    """Whether work in `workspace` is work in the worktree of `other`."""
-    if str(workspace) == _current_directory():
+def _session_of_connection(app: App, caller: Caller) -> SessionId | None:
+    session = caller.connection.session
+    stream = app.reader.stream(session) if session else None
+    if stream is None or stream.head is None:
+        return None  # it was deleted
+    attended = stream.head.attended
+    if attended and attended.status == "ended" and not attended.is_departed:
+        return None
+    return stream.session if _is_work_in(caller, Path(stream.head.workspace)) else None
+
+
+def _is_work_in(caller: Caller, other: Path) -> bool:
+    """Whether work in the caller's directory is work in the worktree of `other`."""
+    workspace = caller.workspace
+    if caller.process and str(workspace) == _current_directory():
         return True  # it tells nothing: some clients start their servers anywhere
     return workspace.is_relative_to(other) or _project_root(workspace) == _project_root(other)
 

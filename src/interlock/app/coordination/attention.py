@@ -11,7 +11,6 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.app.callers.caller import ancestor_conversation
 from interlock.app.context import App, Attention
 from interlock.app.coordination.board_reading import make_board
 from interlock.app.coordination.participants import SEEN_EVERY_MS, record_seen
@@ -41,15 +40,11 @@ DELIVERED_MAX = 10
 IDLE_SECONDS = 60.0
 
 
-def attend_to(app: App, session: SessionId | None) -> tuple[str, ...]:
+def attend_to(app: App, session: SessionId) -> tuple[str, ...]:
     """The news that an agent was not told yet. It is taken for told now, and for seen."""
     # Whatever fails here, the answer to the call must not be lost by it.
     with suppress(StoreFailure, SettingsBroken, OSError):
-        if session is None:
-            conversation = ancestor_conversation(app)
-            pair = (conversation.host, conversation.id) if conversation else None
-            session = app.reader.session_of_conversation(*pair) if pair else None
-        return _attend(app, session) if session else ()
+        return _attend(app, session)
     return ()
 
 

@@ -8,12 +8,10 @@ from typing import TypeVar
 import msgspec
 
 from interlock.app.callers.caller import (
-    NO_SESSION,
     SESSION_VARIABLE,
-    CallerClues,
+    Caller,
     CallerUnknown,
-    ancestor_conversation,
-    resolve_caller,
+    session_meant,
 )
 from interlock.app.callers.session_record import attended_head
 from interlock.app.context import App, Attention
@@ -68,30 +66,16 @@ class Participant(msgspec.Struct, frozen=True):
 
 
 def find_participant(
-    app: App,
-    workspace: Path,
-    *,
-    session: str | None = None,
-    name: str = "",
-    track: str | None = None,
-    is_person: bool = False,
-    is_server: bool = False,
+    app: App, caller: Caller, *, name: str = "", track: str | None = None
 ) -> Participant | CallerUnknown | NameRefused:
-    """Who a call comes from. `is_person`: where no session is named, a person is meant.
-
-    `is_server`: it comes to the server of a client. That a session is the only one here says
-    nothing then: it may be that of another client, and nobody must act in its name.
-    """
+    """Who a call comes from. A person counts as themselves unless a session is named."""
     if name and (not is_base_name(name) or parse_id(name) or name.startswith("ses_")):
         return NameRefused(name)  # the last two would be somebody else's mailbox
     track = normalise_track(track)
-    is_named = bool(session or app.environment.get(SESSION_VARIABLE))
-    if is_person and not is_named:
+    is_named = bool(caller.session or caller.environment.get(SESSION_VARIABLE))
+    if caller.actor == "person" and not is_named:
         return Participant(f"person:{name or user_name()}", name or _person_base(), track)
-    if is_server and not is_named and ancestor_conversation(app) is None:
-        found = app.coordination.previous_caller or NO_SESSION
-    else:
-        found = resolve_caller(app, CallerClues(workspace, session=session))
+    found = session_meant(app, caller)
     if isinstance(found, str):
         attended = attended_head(app, found)
         if track is None and attended and attended.feature:
@@ -99,13 +83,6 @@ def find_participant(
         host = attended.hosts[-1][0] if attended and attended.hosts else ""
         return Participant(found, name, track, host)
     return found
-
-
-def workspace_of_session(app: App, session: str) -> Path | None:
-    """The directory of a session, if it is on this machine."""
-    stream = app.reader.stream(SessionId(session))
-    workspace = Path(stream.head.workspace) if stream and stream.head else None
-    return workspace if workspace and workspace.is_dir() else None
 
 
 def _person_base() -> str:

@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from interlock.app.callers import session_record
-from interlock.app.callers.caller import CallerClues, resolve_caller
+from interlock.app.callers.caller import Caller, resolve_caller
 from interlock.app.context import App
 from interlock.app.notes.project_notes import OpenedNotes
 from interlock.app.notes.refusals import (
@@ -74,7 +74,7 @@ class _MigrationSession(msgspec.Struct, frozen=True):
 
 @refuse_on_disk_failure
 def migrate_handoff(
-    app: App, notes: OpenedNotes, path: Path, *, is_dry_run: bool
+    app: App, caller: Caller, notes: OpenedNotes, path: Path, *, is_dry_run: bool
 ) -> MigrationReport | Refusal:
     """Start the session and write the notes.
 
@@ -94,9 +94,9 @@ def migrate_handoff(
     is_new = any(note.result == "created" for note in planned_notes)
     # The session is started first, so that the notes name it as their origin.
     session = _session_for_work(
-        app, notes.root, migration, source, is_new=is_new, is_dry_run=is_dry_run
+        app, caller, notes.root, migration, source, is_new=is_new, is_dry_run=is_dry_run
     )
-    migrated_notes = planned_notes if is_dry_run else _write_notes(app, notes, drafts)
+    migrated_notes = planned_notes if is_dry_run else _write_notes(app, caller, notes, drafts)
     if not isinstance(migrated_notes, list):
         return migrated_notes
     return MigrationReport(
@@ -156,11 +156,11 @@ def _plan_notes(
 
 
 def _write_notes(
-    app: App, notes: OpenedNotes, drafts: list[NoteDraft]
+    app: App, caller: Caller, notes: OpenedNotes, drafts: list[NoteDraft]
 ) -> list[MigratedNote] | Refusal:
     written_notes: list[MigratedNote] = []
     for draft in drafts:
-        outcome = _migrated_note(draft, write_draft(app, notes, draft, notes.root))
+        outcome = _migrated_note(draft, write_draft(app, caller, notes, draft))
         if not isinstance(outcome, MigratedNote):
             return outcome
         written_notes.append(outcome)
@@ -179,7 +179,14 @@ def _migrated_note(
 
 
 def _session_for_work(
-    app: App, root: Path, migration: Migration, source: str, *, is_new: bool, is_dry_run: bool
+    app: App,
+    caller: Caller,
+    root: Path,
+    migration: Migration,
+    source: str,
+    *,
+    is_new: bool,
+    is_dry_run: bool,
 ) -> _MigrationSession:
     """Return the session that continues the work of the file, started if necessary."""
     if project.root_of(root) is None:
@@ -193,12 +200,12 @@ def _session_for_work(
     if not is_new:
         return _MigrationSession(None, "No session: the file was taken over before.")
     if is_dry_run:
-        caller = resolve_caller(app, CallerClues(root))
-        session = caller if isinstance(caller, str) else None
+        found = resolve_caller(app, caller)
+        session = found if isinstance(found, str) else None
         return _MigrationSession(
             session, f"A session would go on with {_work_description(migration)}."
         )
-    started = gated_sessions.start(app, root)
+    started = gated_sessions.start(app, root, caller)
     if not isinstance(started, session_record.StartedSession):
         return _no_session(started.explain())
     if started.state.active_feature or started.state.active_task:

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from interlock.app.callers.caller import Caller
 from interlock.app.callers.request_key import RequestKey
 from interlock.app.context import App
 from interlock.app.notes import repeated_calls
@@ -94,6 +95,8 @@ def apply_note_edit(
     identifier: str,
     change: NoteChange,
     call: RequestKey | None = None,
+    *,
+    caller: Caller,
 ) -> NoteChangeResult | Refusal:
     """Apply an edit to the note as it is now.
 
@@ -125,7 +128,7 @@ def apply_note_edit(
         result = write_and_index(
             app, notes, row.path, text, existing_file=note_file, result="changed", call=call
         )
-    record_written_note(app, calling_session(app, notes.root), result)
+    record_written_note(app, calling_session(app, caller), result)
     return result
 
 

@@ -11,10 +11,10 @@ and the session it is written in. The composed text is checked for bad values be
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 
+from interlock.app.callers.caller import Caller
 from interlock.app.callers.request_key import RequestKey
 from interlock.app.context import App
 from interlock.app.notes import repeated_calls
@@ -101,7 +101,11 @@ class _NotePlacement(msgspec.Struct, frozen=True):
 
 @refuse_on_disk_failure
 def write_draft(
-    app: App, notes: OpenedNotes, draft: NoteDraft, workspace: Path, call: RequestKey | None = None
+    app: App,
+    caller: Caller,
+    notes: OpenedNotes,
+    draft: NoteDraft,
+    call: RequestKey | None = None,
 ) -> NoteChangeResult | Refusal:
     """Write the draft to the notes.
 
@@ -109,7 +113,7 @@ def write_draft(
     names the version it has read. Writing the same text again is no change.
     """
     notes.refresh(app, seconds_max=None)
-    session = calling_session(app, workspace)
+    session = calling_session(app, caller)
     origin = _origin_metadata(app, session)
     with notes.lock.hold():
         if (earlier_result := repeated_calls.find_earlier_result(app, notes, call)) is not None:

@@ -1,10 +1,9 @@
 """The record of which notes a session has written: its own note links to them."""
 
 from contextlib import suppress
-from pathlib import Path
 
 from interlock.app.append_loop import append_plan
-from interlock.app.callers.caller import CallerClues, resolve_caller
+from interlock.app.callers.caller import Caller, session_meant
 from interlock.app.context import App
 from interlock.app.notes.results import NoteChangeResult
 from interlock.core.ids import SessionId
@@ -14,13 +13,13 @@ from interlock.core.session.plan import EventDraft, Plan, plan
 from interlock.store.failures import StoreFailure
 
 
-def calling_session(app: App, workspace: Path) -> SessionId | None:
+def calling_session(app: App, caller: Caller) -> SessionId | None:
     """The session in which a note is written; None if it is not known.
 
     A store that is missing or unusable does not prevent a note from being written: it is a file.
     """
     with suppress(StoreFailure):
-        session = resolve_caller(app, CallerClues(workspace))
+        session = session_meant(app, caller)
         return session if isinstance(session, str) else None
     return None
 

@@ -22,10 +22,11 @@ from interlock.app.append_loop import append_plan
 from interlock.app.callers.caller import (
     NO_SESSION,
     SESSION_VARIABLE,
-    CallerClues,
+    Caller,
     CallerUnknown,
+    local_caller,
     own_conversation,
-    resolve_caller,
+    session_meant,
 )
 from interlock.app.callers.session_record import (
     StartedSession,
@@ -70,18 +71,18 @@ def begin(app: App, root: Path, conversation: Conversation) -> StartedSession:
 
 
 def start(
-    app: App, root: Path, session_prefix: str | None = None
+    app: App, root: Path, caller: Caller
 ) -> StartedSession | CallerUnknown | ChangeNotAllowed:
     """Start a session for a client or a user: the one that the caller is in, or a new one.
 
     A known conversation without a session gets one of its own, as from its hook.
     """
     _let_gate_know_others(app, root)
-    conversation = own_conversation(app)
-    named_session = session_prefix or app.environment.get(SESSION_VARIABLE)
+    conversation = own_conversation(app, caller)
+    named_session = caller.session or caller.environment.get(SESSION_VARIABLE)
     if conversation and not named_session:
         return _start(app, root, conversation, session_of(app, conversation))
-    result = resolve_caller(app, CallerClues(root, session=session_prefix))
+    result = session_meant(app, caller)
     if isinstance(result, SeveralSessions) or result == NO_SESSION:
         return _start(app, root, conversation, None)
     return join(app, root, conversation, result) if isinstance(result, str) else result
@@ -125,26 +126,27 @@ def join(
 
 
 def move_conversation(
-    app: App, workspace: Path, session: SessionId
+    app: App, caller: Caller, session: SessionId
 ) -> StartedSession | ChangeNotAllowed:
     """Move the caller's conversation, and so the gate, to an older session that it continues.
 
     It is one of those that it would have to move to.
     """
-    root, conversation = project.root_of(workspace), own_conversation(app)
+    root, conversation = project.root_of(caller.workspace), own_conversation(app, caller)
     assert root is not None, "a move is within a project"
     return join(app, root, conversation, session)
 
 
 def sessions_to_move_to(
-    app: App, workspace: Path, sessions: Mapping[SessionId, str], bound: SessionId | None
+    app: App, caller: Caller, sessions: Mapping[SessionId, str], bound: SessionId | None
 ) -> set[SessionId]:
     """The ones of `sessions` that the caller's conversation would have to move to.
 
     They come with their directories. `bound`: the session that it belongs to now.
     """
+    workspace = caller.workspace
     root = project.root_of(workspace) if os.path.isdir(workspace) else None
-    if root is None or own_conversation(app) is None:
+    if root is None or own_conversation(app, caller) is None:
         return set()
     return {
         session
@@ -255,7 +257,7 @@ def _previous_name(app: App, conversation: Conversation) -> Conversation | None:
     """
     if conversation.source != RENAMING_SOURCE or not host_named(conversation.host).holds_one:
         return None
-    previous = own_conversation(app)
+    previous = own_conversation(app, local_caller(app, Path()))
     return previous if previous and previous.id != conversation.id else None
 
 

@@ -1,9 +1,9 @@
 """Set a durable checkpoint with notes, without advancing; or begin a session that has only such."""
 
 import os
-from pathlib import Path
 
 from interlock.app.append_loop import append_reply
+from interlock.app.callers.caller import Caller
 from interlock.app.context import App
 from interlock.app.refusals import (
     BadToken,
@@ -68,19 +68,14 @@ def _decide(
 
 
 def begin_with_checkpoint(
-    app: App,
-    submission: Submission,
-    *,
-    workspace: Path,
-    session: str | None,
-    request_id: str | None,
+    app: App, caller: Caller, submission: Submission, *, request_id: str | None
 ) -> RenderedAnswer | StartRefusal | NotesRequired | BadToken | NodeGone | UnhealthySession:
     """For an agent without a workflow: begin a run with one open step, and set a checkpoint."""
     notes = submission.output.notes.strip()
     if not notes:
         return NotesRequired()
-    if not os.path.isdir(workspace):
-        return NoSuchDirectory(str(workspace))
+    if not os.path.isdir(caller.workspace):
+        return NoSuchDirectory(str(caller.workspace))
     if refusal := decide.notes_refusal(submission.output):
         return refusal
     outcome = begin_run(
@@ -88,8 +83,7 @@ def begin_with_checkpoint(
         StartRequest(
             WorkflowId(checkpoints.checkpoints_workflow().workflow.id),
             goal=notes.partition("\n")[0][:TITLE_CHARS_MAX],
-            workspace=workspace,
-            session=session,
+            caller=caller,
             request_id=request_id,
         ),
         checkpoints.checkpoints_workflow(),

@@ -9,7 +9,7 @@ import msgspec
 
 from interlock.app.append_loop import append_reply
 from interlock.app.callers import request_key
-from interlock.app.callers.caller import NO_SESSION, CallerClues, CallerUnknown, resolve_caller
+from interlock.app.callers.caller import NO_SESSION, Caller, CallerUnknown, resolve_caller
 from interlock.app.callers.request_key import UNNAMED_VALID_MS, RequestKey
 from interlock.app.catalogue.workflow_files import find_workflow
 from interlock.app.context import App
@@ -34,7 +34,6 @@ from interlock.core import ids
 from interlock.core.canonical import Json, NotCanonical
 from interlock.core.ids import NodeId, SessionId, WorkflowId
 from interlock.core.preferences import Preferences, Wish, apply_wish, apply_wish_where_stricter
-from interlock.core.protocol.gated_session import Actor
 from interlock.core.session import decide, start_run
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.decide import PlannedReply
@@ -68,16 +67,18 @@ class StartRequest(msgspec.Struct, frozen=True):
 
     workflow: WorkflowId
     goal: str
-    workspace: Path
-    session: str | None = None
+    caller: Caller
+    """An agent may only ask for stricter preferences than the user's."""
     context: dict[str, Json] = {}
     preferences: Wish = Wish()
     request_id: str | None = None
-    by: Actor = "user"
-    """An agent may only ask for stricter preferences than the user's."""
     scope: StartScope = StartScope()
     is_by_driver: bool = False
     """The driver begins the run for which the session was queued."""
+
+    @property
+    def workspace(self) -> Path:
+        return self.caller.workspace
 
 
 StartRefusal = (
@@ -130,7 +131,7 @@ def start(app: App, request: StartRequest) -> RenderedAnswer | StartRefusal:
 
 def _is_repeated(app: App, request: StartRequest) -> bool:
     try:
-        key = _request_key(app, request, _TOOL)
+        key = _request_key(request, _TOOL)
     except NotCanonical:  # it is refused later
         return False
     return is_repeated(app, key)
@@ -162,7 +163,7 @@ def begin_run(
         return session
     root = ids.node_id(app.entropy(ids.NODE_BYTES))
     try:
-        call = _request_key(app, request, tool)
+        call = _request_key(request, tool)
     except NotCanonical as error:  # of all arguments, only the context may not be canonical
         return InputRefused(error.pointer, error.reason)
 
@@ -187,10 +188,10 @@ def _session_reading(session: SessionId | None) -> Query[tuple[Stream | None, li
 
 def _session_for(app: App, request: StartRequest) -> SessionId | CallerUnknown | None:
     """The caller's session; None, for a new one, if none was named and no clue points to one."""
-    session = resolve_caller(app, CallerClues(request.workspace, session=request.session))
+    session = resolve_caller(app, request.caller)
     if isinstance(session, SeveralSessions) or session == NO_SESSION:
         # An agent that takes over keeps its session, which gets the waiting mail.
-        return app.coordination.previous_caller if request.scope.takeover else None
+        return request.caller.connection.latest if request.scope.takeover else None
     return session
 
 
@@ -218,7 +219,7 @@ def _new_run(
         stream = Stream(ids.session_id(app.entropy(ids.RANDOM_BYTES)))
     default, warnings = default_preferences(app, request.workspace), ()
     preferences = wished = apply_wish(default, request.preferences)
-    if request.by == "agent":
+    if request.caller.actor == "agent":
         preferences = apply_wish_where_stricter(default, request.preferences)
     if preferences != wished:
         warnings = (
@@ -252,17 +253,19 @@ def _finished_work(runs: Sequence[RunHead]) -> Iterator[str]:
         )
 
 
-def _request_key(app: App, request: StartRequest, tool: str) -> RequestKey:
+def _request_key(request: StartRequest, tool: str) -> RequestKey:
     arguments: Json = {
         "workflow": request.workflow,
         "goal": request.goal,
         "workspace": str(request.workspace),
-        "session": request.session,
+        "session": request.caller.session,
         "context": request.context,
         "preferences": [request.preferences.autonomy, request.preferences.risk_policy],
         "scope": [request.scope.track, request.scope.on_conflict, request.scope.takeover],
     }
-    return request_key.request_key(tool, app.caller, arguments, request.request_id)
+    return request_key.request_key(
+        tool, request.caller.connection.client, arguments, request.request_id
+    )
 
 
 Other = TypeVar("Other")

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from interlock.app.append_loop import append_plan
+from interlock.app.callers.caller import Caller
 from interlock.app.context import App
 from interlock.app.jobs.executor_role import own_machine
 from interlock.app.refusals import NoSuchSession
@@ -165,13 +166,11 @@ def show_step(
         request = StartRequest(
             order.workflow,
             order.goal,
-            worktree,
-            session,
+            Caller(surface="rest", actor="user", workspace=worktree, session=session),
             order.context,
             # Nobody is there to confirm each step; what only the user can give still stops it.
             Wish(autonomy="full_auto_stop_on_user_deps"),
             f"unattended:{session}",
-            by="user",
             scope=StartScope(is_by_user=True),
             is_by_driver=True,
         )

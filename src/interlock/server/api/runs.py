@@ -6,6 +6,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from interlock.app.callers.caller import Caller
 from interlock.app.callers.user_answer import user_answer
 from interlock.app.context import App
 from interlock.app.refusals import (
@@ -165,8 +166,12 @@ def _start(app: App, _: NoParameters, body: RunRequest) -> Answer | Refusal | Ex
     request = StartRequest(
         WorkflowId(body.workflow),
         goal=body.goal,
-        workspace=Path(body.workspace),
-        session=body.session or None,
+        caller=Caller(
+            surface="rest",
+            actor="user",
+            workspace=Path(body.workspace),
+            session=body.session or None,
+        ),
         context=body.context,
         preferences=body.preferences,
         request_id=body.request_id or None,

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 from starlette.routing import Route
 
+from interlock.app.callers.caller import Caller
 from interlock.app.catalogue.workflow_files import WorkflowFile, find_workflow_file
 from interlock.app.refusals import NoSuchWorkflow
 from interlock.app.runs.resume import ResumableRun, ResumeQuery, find_resumable_runs
@@ -68,14 +69,12 @@ def begin(request: PageRequest) -> PageRedirect | Page | Explanation:
     context = _context(request, _inputs(file))
     if isinstance(context, FormError):
         return _page(request, context)
-    # The session that the server itself may have been started in is not what is meant here.
-    app = msgspec.structs.replace(request.app, environment={})
     answered = start(
-        app,
+        request.app,
         StartRequest(
             file.workflow,
             goal=request.word("goal"),
-            workspace=project,
+            caller=Caller(surface="rest", actor="user", workspace=project),
             context=context,
             request_id=f"console:{request.word('request')}" if request.word("request") else None,
         ),
