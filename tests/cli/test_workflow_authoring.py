@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Terminal
-from tests.core.workflow.workflow_samples import encoded, step, workflow
+from tests.core.workflow.workflow_samples import call, encoded, routine, step, workflow
 
 GOOD = workflow(step("a"))
 BAD = workflow(step("A b"))
@@ -85,3 +85,40 @@ def test_two_workflows_are_compared_by_their_meaning(typed: Terminal, tmp_path: 
         "3 differences.",
     ]
     assert typed("workflow", "diff", "a.json", "c.json").out == "They mean the same.\n"
+
+
+def test_a_file_anywhere_finds_the_routines_beside_it(typed: Terminal, tmp_path: Path) -> None:
+    flows = tmp_path / "elsewhere"
+    flows.mkdir()
+    (flows / "inner.json").write_bytes(encoded(routine("inner", step("look"))))
+    (flows / "outer.json").write_bytes(encoded(workflow(call("c", "inner"))))
+
+    assert typed("workflow", "validate", "elsewhere/outer.json").code == 0
+    assert "Step look" in typed("workflow", "preview", "elsewhere/outer.json").out
+
+
+def test_a_file_with_errors_of_form_shows_its_warnings_as_well(
+    typed: Terminal, tmp_path: Path
+) -> None:
+    repeated = {"name": "f", "definition": "Do it."}
+    document = workflow(step("a", prompt=7), functionDefinitions=[repeated, repeated])
+    (tmp_path / "bad.json").write_bytes(encoded(document))
+
+    said = typed("workflow", "validate", "bad.json")
+
+    assert "error (value)" in said.out
+    assert "warning (function)" in said.out
+    assert "0 of 1 file is valid." in said.out
+
+
+def test_a_preview_shows_the_defaults_of_inputs(typed: Terminal, tmp_path: Path) -> None:
+    inputs = {
+        "place": {"description": "Where to look", "default": "the attic"},
+        "thing": {"description": "What to look for"},
+    }
+    document = routine("seek", step("a", prompt="Look for {thing} in {place}."), inputs=inputs)
+    (tmp_path / "seek.json").write_bytes(encoded(document))
+
+    assert (
+        "Look for <What to look for> in the attic." in typed("workflow", "preview", "seek.json").out
+    )

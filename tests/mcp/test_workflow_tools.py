@@ -25,7 +25,7 @@ def test_a_workflow_can_be_looked_at_in_four_ways(agent: Agent) -> None:
     assert views["metadata"]["steps"][0] == {"id": "step-1", "title": "Step 1"}
     assert "Do the thing number 1." in views["preview"]["steps"][0]["prompt"]
     assert json.loads(views["source"]["content"])["name"] == "A line"
-    assert json.loads(views["compiled"]["content"])["compilerVersion"] == 2
+    assert json.loads(views["compiled"]["content"])["compilerVersion"] == 3
     assert agent.ok("inspect_workflow", workflowId="line") == views["preview"]
 
 

@@ -33,6 +33,7 @@ from interlock.cli.terminal import (
     print_table,
     print_text,
 )
+from interlock.core.counting import pluralise
 from interlock.core.ids import WorkflowId
 from interlock.core.preferences import AUTONOMIES, Preferences
 from interlock.core.workflow import compiled_diff, outline
@@ -70,7 +71,7 @@ def list_command(*, as_json: bool) -> None:
                 entry.workflow.id,
                 entry.workflow.version,
                 entry.workflow.kind,
-                f"{entry.pinned.workflow.step_count} steps",
+                pluralise(entry.pinned.workflow.step_count, "step"),
                 entry.place.origin,
                 entry.workflow.name,
             )
@@ -150,7 +151,8 @@ def _print_checked(checked: "list[_CheckedFile]", *, as_json: bool) -> None:
     if not checked:
         return
     valid_count = sum(not _has_errors(problems) for _, _, problems in checked)
-    print_lines(f"{valid_count} of {len(checked)} files are valid.")
+    verb = "is" if len(checked) == 1 else "are"
+    print_lines(f"{valid_count} of {pluralise(len(checked), 'file')} {verb} valid.")
 
 
 @workflow.command()
@@ -171,7 +173,8 @@ def diff(old: str, new: str, *, as_json: bool) -> None:
         if difference.kind == "changed":
             for mark, value in (("-", difference.before), ("+", difference.after)):
                 print_text(_value_text(value), prefix=f"  {mark} ")
-    print_lines(f"{len(found)} differences." if found else "They mean the same.")
+    count = pluralise(len(found), "difference")
+    print_lines(f"{count}." if found else "They mean the same.")
 
 
 def _value_text(value: object) -> str:

@@ -16,6 +16,7 @@ from interlock.agents.models.model_port import FailureKind, ModelFailure, ModelP
 from interlock.agents.models.retrying import answer_with_retries
 from interlock.app.unattended.driver_desk import CHILD_DEPTH_MAX
 from interlock.core.canonical import Json, blob_ref
+from interlock.core.counting import pluralise
 from interlock.core.session.secrets import redact_secrets
 from interlock.core.unattended.conversation import (
     ModelAnswer,
@@ -152,9 +153,7 @@ class ModelLoop:
             self._context.append(AdvanceAnswered("refused", hidden))
         elif answer.get("kind") == "blocked" and answer.get("nextIntent") != "rehydrate_only":
             token = str(answer["continueToken"])
-            self._context.append(
-                AdvanceAnswered("blocked", _blocked_text(answer["blocked"]), token)
-            )
+            self._context.append(AdvanceAnswered("blocked", _blocked_text(answer), token))
         else:
             self._context.append(AdvanceAnswered("advanced", ""))
             await self._context.report("working")
@@ -302,7 +301,9 @@ def without_secrets(
     )
 
 
-def _blocked_text(blocked: dict[str, Any]) -> str:
+def _blocked_text(answer: dict[str, Any]) -> str:
+    blocked, form = answer["blocked"], {**answer["nextCall"]["params"]}
+    form.pop("continueToken", None)
     lines = [
         f"- {one['message']} ({one['pointer']}). {one['suggestion']}" for one in blocked["blockers"]
     ]
@@ -310,7 +311,8 @@ def _blocked_text(blocked: dict[str, Any]) -> str:
         (
             "The step was not accepted yet. What is missing:",
             *lines,
-            f"{blocked['attemptsLeft']} attempts are left.",
+            f"Send it in this form: {msgspec.json.encode(form).decode()}",
+            f"{pluralise(blocked['attemptsLeft'], 'attempt')} left.",
         )
     )
 

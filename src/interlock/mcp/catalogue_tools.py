@@ -1,7 +1,7 @@
 """The tools that show the catalogue: `list_workflows` and `inspect_workflow`."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -10,6 +10,8 @@ from interlock.app.callers.caller import Caller
 from interlock.app.catalogue import workflow_files
 from interlock.app.context import App
 from interlock.app.refusals import NoSuchWorkflow
+from interlock.core.canonical import Json
+from interlock.core.counting import pluralise
 from interlock.core.explanation import Explanation
 from interlock.core.ids import StepId, WorkflowHash, WorkflowId
 from interlock.core.preferences import Preferences
@@ -17,6 +19,7 @@ from interlock.core.workflow import outline
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow
 from interlock.mcp.arguments import Workspace
 from interlock.mcp.results import ToolResult, refusal_result
+from interlock.mcp.session_tool import given_arguments
 from interlock.mcp.tool import Tool
 
 
@@ -91,15 +94,18 @@ def _workflow_list_item(
 
 
 def _workflow_list_text(answer: WorkflowList, *, is_short: bool) -> str:
-    lines = [f"{len(answer.workflows)} workflows:"]
+    routines = sum(one.kind == "routine" for one in answer.workflows)
+    lines = [f"{pluralise(len(answer.workflows) - routines, 'workflow')}:"]
+    if routines:
+        lines = [f"{lines[0][:-1]} and {pluralise(routines, 'routine')}:"]
     for workflow in answer.workflows:
         kind = "" if workflow.kind == "workflow" else f" ({workflow.kind})"
         lines.append(f"- {workflow.id}: {workflow.name}{kind}")
         if not is_short:
+            tags = ", ".join(workflow.tags) or "-"
             lines.append(
                 f"  {workflow.description}\n  version {workflow.version},"
-                f" {workflow.step_count} steps, tags: {', '.join(workflow.tags) or '-'},"
-                f" {workflow.hash}"
+                f" {pluralise(workflow.step_count, 'step')}, tags: {tags}, {workflow.hash}"
             )
     if answer.tags:
         lines.append("tags: " + ", ".join(f"{tag} ({n})" for tag, n in answer.tags.items()))
@@ -162,10 +168,7 @@ class Inspection(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
 def _inspect_workflow(app: App, caller: Caller, arguments: InspectArguments) -> ToolResult:
     entry = workflow_files.find_workflow(app, caller.workspace, WorkflowId(arguments.workflow_id))
     if isinstance(entry, NoSuchWorkflow):
-        return refusal_result(
-            entry.explain(),
-            INSPECT_WORKFLOW.corrected_call({"workflowId": closest_workflow(entry)}),
-        )
+        return refuse_unknown_workflow(entry, INSPECT_WORKFLOW, given_arguments(arguments))
     mode = arguments.mode or "preview"
     workflow = entry.workflow
     content = {
@@ -235,7 +238,14 @@ INSPECT_WORKFLOW = Tool(
 )
 
 
-def closest_workflow(refusal: NoSuchWorkflow) -> str:
-    """The workflow that was probably meant."""
-    likely = (*refusal.explain().did_you_mean, *refusal.available)
-    return likely[0] if likely else "hello"
+def refuse_unknown_workflow(
+    refusal: NoSuchWorkflow, tool: Tool[Any], sent_arguments: dict[str, Json]
+) -> ToolResult:
+    """Suggest the same call for the workflow that was probably meant, else the list of them."""
+    explanation = refusal.explain()
+    call = LIST_WORKFLOWS.corrected_call(
+        {name: path for name, path in sent_arguments.items() if name == "workspacePath"}
+    )
+    if likely := explanation.did_you_mean:
+        call = tool.corrected_call({**sent_arguments, "workflowId": likely[0]})
+    return refusal_result(explanation, call)

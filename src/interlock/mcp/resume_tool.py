@@ -12,6 +12,7 @@ from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.presence import sessions_in_use
 from interlock.app.runs.resume import ResumableRun, ResumeQuery, find_resumable_runs
 from interlock.core.canonical import Json
+from interlock.core.counting import pluralise
 from interlock.core.ids import RunId, SessionId
 from interlock.core.views.counting import progress_text
 from interlock.mcp.arguments import Workspace
@@ -142,7 +143,7 @@ def _hint(candidates: list[ResumableRun], named_id: str | None) -> str:
 
 
 def _answer_text(answer: ResumeAnswer) -> str:
-    lines = [f"{len(answer.candidates)} candidates. {answer.hint}"]
+    lines = [f"{pluralise(len(answer.candidates), 'candidate')}. {answer.hint}"]
     for number, candidate in enumerate(answer.candidates, start=1):
         at = f"at `{candidate.pending_step}`" if candidate.pending_step else candidate.status
         lines += [

@@ -44,10 +44,10 @@ from interlock.core.session.refusals import (
 )
 from interlock.core.workflow.examples import NOTES_BLANK
 from interlock.mcp.arguments import TOKEN_ALIASES, Workspace, token_in
-from interlock.mcp.catalogue_tools import closest_workflow
+from interlock.mcp.catalogue_tools import refuse_unknown_workflow
 from interlock.mcp.results import SuggestedCall, ToolResult, refusal_result
 from interlock.mcp.resume_tool import RESUME_SESSION
-from interlock.mcp.session_tool import SESSION_TOOL
+from interlock.mcp.session_tool import SESSION_TOOL, given_arguments
 from interlock.mcp.tool import Tool
 from interlock.mcp.unknown_caller import refuse_unknown_caller
 
@@ -115,13 +115,12 @@ def _start_workflow(app: App, caller: Caller, arguments: StartArguments) -> Tool
     outcome = start(app, request)
     if isinstance(outcome, RenderedAnswer):
         return _answer_result(caller, outcome)
-    sent: dict[str, Json] = msgspec.to_builtins(arguments)
-    sent_arguments = {name: value for name, value in sent.items() if value is not None}
+    sent_arguments = given_arguments(arguments)
     match outcome:
         case RunCannotBegin(var=""):
             return refusal_result(outcome.explain(), None)
         case NoSuchWorkflow():
-            sent_arguments["workflowId"] = closest_workflow(outcome)
+            return refuse_unknown_workflow(outcome, START_WORKFLOW, sent_arguments)
         case NoSuchSession() if outcome == NO_SESSION:
             call = SESSION_TOOL.corrected_call({"action": "start"})
             return refusal_result(outcome.explain(), call)

@@ -251,6 +251,10 @@ def test_a_deadline_is_decided_by_whoever_looks_first(
 
     assert seen["pending"]["stepId"] == step
     assert approvals.list_pending(waiting_app) == []
+    if on_timeout == "deny":
+        [blocker] = seen["blocked"]["blockers"]
+        assert "Nobody answered" in blocker["message"]
+        assert "Ask the user" in blocker["suggestion"], "nobody has said what is wrong with it"
 
 
 @pytest.mark.parametrize("is_listed_first", [True, False])

@@ -179,8 +179,9 @@ def test_a_required_capability_is_named_in_the_example(app: App, tmp_path: Path)
     answer = handed_in(app, first, "done").answer
 
     assert answer.blocked is not None
-    shapes: Any = answer.blocked.example["artifacts"]
-    assert shapes[0]["capability"] == "delegation"
+    assert answer.next_call is not None
+    shapes: Any = answer.next_call.params["output"]
+    assert shapes["artifacts"][0]["capability"] == "delegation"
 
 
 @pytest.mark.sqlite

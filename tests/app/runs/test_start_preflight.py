@@ -66,6 +66,20 @@ def test_a_conflict_is_a_warning_with_calls_or_a_refusal(team: Team) -> None:
     assert team.app.reader.stats().sessions == 1, "the refused one was not begun"
 
 
+def test_silent_agents_are_named_if_they_hold_something_and_three_at_most(team: Team) -> None:
+    names = ["Ana", "Ben", "Cleo", "Dina", "Eli", "Fay"]
+    agents = {name: team.join(name, name.lower()) for name in names}
+    for name in names[1:]:
+        team.reserve(name, f"{name.lower()}/**")
+    team.later(12)
+
+    warned = [one for one in begin(team).answer.warnings if "silent" in one or "takeover" in one]
+
+    assert len(warned) == 4
+    assert not any(agents["Ana"].id in one for one in warned), "it holds nothing"
+    assert warned[-1].startswith("2 more silent agents")
+
+
 def test_a_stale_agent_is_taken_over_with_the_start(team: Team) -> None:
     ana = team.join("Ana", "checkout")
     team.reserve("Ana", "src/**")

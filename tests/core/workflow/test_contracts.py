@@ -99,13 +99,9 @@ def filled(example: str) -> Any:
 
 
 def repair(contract: Contract, sent: list[Any], found: tuple[Breach, ...]) -> list[Any]:
-    """One who sends what the first breach shows, or else the example that is always shown."""
+    """One who sends the example that every answer shows."""
     kept = [value for index, value in enumerate(sent) if index != found[0].index]
-    if found[0].is_missing:
-        shown = re.search(r"Add this to [^:]*: (\{.*\})$", found[0].suggestion)
-        assert shown, "what is missing is shown whole"
-        return [*kept, filled(shown[1])]
-    assert all(re.match(REMEDIES, breach.suggestion) for breach in found)
+    assert all(breach.is_missing or re.match(REMEDIES, breach.suggestion) for breach in found)
     return [*kept, filled(contract.example)]
 
 
@@ -181,8 +177,7 @@ def test_what_was_sent_and_what_is_needed_is_told() -> None:
         index=None,
         pointer="/output/artifacts",
         message=f"{need}`wr.gap`, `gap`, 2 without a kind",
-        suggestion="Add this to output.artifacts, with your own values: "
-        '{"decision":"<continue | stop>","kind":"loop_control","reason":"<why>"}',
+        suggestion="Add it to `output.artifacts`, in the form that this answer shows.",
     )
     assert none.message == f"{need}none"
 
@@ -264,7 +259,8 @@ def test_the_instructions_show_the_example_in_one_line_and_name_what_it_leaves_o
     assert example == decoded(contract.example)
     assert example["kind"] == contract.name
     left_out = [name for name in decoded(contract.schema)["properties"] if name not in example]
-    assert more == ([f"It may also have: {', '.join(left_out)}."] if left_out else [])
+    told = [f"It may also have: {', '.join(left_out)}."] if left_out else []
+    assert more == [*(rule.rule for rule in contract.rules), *told]
 
 
 def test_the_instructions_tell_the_limits_in_the_blanks() -> None:

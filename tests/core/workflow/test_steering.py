@@ -181,3 +181,25 @@ def test_a_placeholder_that_the_context_schema_does_not_know_is_a_warning() -> N
 
     assert (problem.rule, problem.pointer) == ("prompt", "/steps/0")
     assert problem.suggestion == "Did you mean `size`?"
+
+
+def test_a_key_that_a_prompt_names_too_late_is_not_called_unset() -> None:
+    """The first step asks for it, since it reads the key before it can have set it."""
+    document = workflow(
+        step(
+            "a",
+            prompt="Set `size` to large or small.",
+            promptFragments=[{"id": "f", "text": "Hurry.", "when": {"var": "size", "equals": "S"}}],
+        )
+    )
+
+    messages = [one.message for one in compiled(document).warnings if one.rule == "unset"]
+
+    assert messages == ["`size` is read here before any step can have set it"]
+    assert keys(document) == {"": {"size": "<text, like “S”>"}}
+
+
+def test_a_key_that_the_context_schema_forbids_is_not_asked_for() -> None:
+    schema: Doc = {"type": "object", "properties": {"other": {}}, "additionalProperties": False}
+
+    assert keys(workflow(step("a"), reads(equals="S"), contextSchema=schema)) == {}

@@ -25,7 +25,10 @@ from interlock.core.coordination.preflight import PreflightReport
 from interlock.core.explanation import Explanation
 from interlock.core.ids import SessionId
 from interlock.core.refusal import Refusal
+from interlock.core.views.counting import pluralise
 from interlock.store.failures import StoreFailure
+
+STALE_SHOWN_MAX = 3
 
 
 class ConflictFound(Refusal, frozen=True):
@@ -104,8 +107,13 @@ def _conflict_warnings(report: PreflightReport) -> Iterator[str]:
 
 
 def _stale_warnings(report: PreflightReport) -> Iterator[str]:
-    for one in report.stale_sessions:
+    holders = {one.id for one in report.active_sessions if one.beads_claimed or one.files_reserved}
+    stale = [one for one in report.stale_sessions if one.session_id in holders]
+    for one in stale[:STALE_SHOWN_MAX]:
         yield (
             f"{one.display} was not seen for {one.stale_minutes} min ({one.process}). To take over"
             f" what it holds: `interlock takeover {one.session_id}`"
         )
+    if stale[STALE_SHOWN_MAX:]:
+        more = pluralise(len(stale) - STALE_SHOWN_MAX, "more silent agent")
+        yield f"{more} with claims or reservations: `interlock who` lists them."

@@ -134,14 +134,16 @@ class NextCall(msgspec.Struct, frozen=True, rename="camel"):
     params: dict[str, Json]
 
 
-class BlockedStep(msgspec.Struct, frozen=True, rename="camel"):
-    """Why the step was not accepted, and what would be."""
+class BlockedStep(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Why the step was not accepted. The next call of the answer has the form of what would be."""
 
     blockers: tuple[Blocker, ...]
     attempts_left: int
     """Attempts that remain before the run waits for the user."""
-    example: dict[str, Json]
-    """An output of the right form, to be filled in."""
+    unblock: str = ""
+    """At 0 attempts: the command with which the user lets the run continue."""
+    example: dict[str, Json] = {}
+    """An output of the right form, as answers of earlier versions have it."""
 
 
 class Introduction(msgspec.Struct, frozen=True, rename="camel"):

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import msgspec
 
 from interlock.core.canonical import Json
+from interlock.core.counting import pluralise
 from interlock.core.ids import NodeId, RunId, SessionId
 from interlock.core.session.answer import (
     PROMPT_SLOT,
@@ -108,7 +109,7 @@ def fill(
     """Return a stored answer with its prompt and tokens. `token_at` mints one for a node."""
     answer = stored.answer
     pending, next_call = answer.pending, answer.next_call
-    if pending:
+    if pending and PROMPT_SLOT in stored.text:
         pending = msgspec.structs.replace(pending, prompt=prompt)
     if next_call:
         next_call = NextCall(next_call.tool, {**next_call.params, "continueToken": token})
@@ -158,8 +159,8 @@ _APPROVAL_INSTRUCTIONS = (
     " and without output: that brings the step at which the run goes on."
 )
 _WAITING_INSTRUCTIONS = (
-    "Too many attempts were not accepted, so the run waits for the user. Tell the user, who can let"
-    " it go on; then ask again with this token and without output."
+    "Too many attempts were not accepted, so the run waits for the user. Tell the user how; then"
+    " call again with this token and without output."
 )
 _EXPLANATION = (
     "Do only this step, then call `continue_workflow` with this token as `continueToken`, your"
@@ -173,6 +174,8 @@ def _text_with_slots(answer: Answer) -> str:
     head = _completion_text(answer)
     if answer.approval:
         head = _approval_text(answer.approval)
+    # Who has just sent it has the step before its eyes; only what is wrong is new.
+    is_new = not answer.blocked or answer.introduction is not None
     if answer.pending:
         head = _heading(answer.pending)
     parts = (
@@ -181,7 +184,7 @@ def _text_with_slots(answer: Answer) -> str:
         _blocked_text(answer),
         head,
         "".join(f"Skipped: {_without_slots(_skipped_line(part))}\n" for part in answer.skipped),
-        f"\n{PROMPT_SLOT}\n" if answer.pending else "\n",
+        f"\n{PROMPT_SLOT}\n" if answer.pending and is_new else "\n",
         _without_slots(answer.recap and f"\n{answer.recap}\n"),
         _left_out_text(answer),
         "\n---\n",
@@ -209,7 +212,7 @@ def _completion_text(answer: Answer) -> str:
         return ""
     skipped = f", {progress.skipped} skipped" if progress.skipped else ""
     open_ends = " Tell the user what is still open, below." if answer.gaps else ""
-    steps = "1 step" if progress.of == 1 else f"{progress.of} steps"
+    steps = pluralise(progress.of, "step")
     return f"The workflow is complete: {progress.done} of {steps} done{skipped}.{open_ends}\n"
 
 
@@ -263,13 +266,20 @@ def _verify_text(answer: Answer) -> str:
 def _blocked_text(answer: Answer) -> str:
     if answer.blocked is None:
         return ""
-    lines = [f"Not accepted yet; {answer.blocked.attempts_left} attempts left. What is missing:"]
+    left = pluralise(answer.blocked.attempts_left, "attempt")
+    lines = [f"Not accepted yet; {left} left. The step is the same. What is missing:"]
     for blocker in answer.blocked.blockers:
         lines.append(
             f"- {blocker.message} ({blocker.code}, {blocker.pointer}). {blocker.suggestion}"
         )
-    example = msgspec.json.encode(answer.blocked.example).decode()
-    lines.append(f"An output of the right form: {example}\n\n")
+    if answer.blocked.unblock:
+        lines.append(f"Only the user can continue the run: `{answer.blocked.unblock}`")
+    if answer.next_call and "output" in answer.next_call.params:
+        form = {
+            name: item for name, item in answer.next_call.params.items() if name != "continueToken"
+        }
+        lines.append(f"Send it in this form: {msgspec.json.encode(form).decode()}")
+    lines.append("\n")
     return _without_slots("\n".join(lines))
 
 

@@ -149,13 +149,16 @@ def _continue_run(resolution: _Resolution) -> tuple[NewNode, list[EventDraft]]:
 
 def _denial_blocker(approval: AwaitedApproval, verdict: ApprovalVerdict) -> Blocker:
     reason = verdict.reason or "no reason was given"
-    return Blocker(
-        "approval_denied",
-        "/output",
-        f"Approval {approval.request.approval} was denied by {verdict.who or verdict.by}: {reason}",
-        "Do the step again so that this is settled, and hand it in anew.",
-        about=approval.request.approval,
-    )
+    name = approval.request.approval
+    message = f"Approval {name} was denied by {verdict.who or verdict.by}: {reason}"
+    suggestion = "Do the step again so that this is settled, and submit it again."
+    if verdict.by == "timeout":
+        message = f"Nobody answered approval {name} before its deadline, so it counts as denied"
+        suggestion = (
+            "Ask the user to look at it now. Then submit the step again, which requests a new"
+            " approval."
+        )
+    return Blocker("approval_denied", "/output", message, suggestion, about=name)
 
 
 def _send_back(

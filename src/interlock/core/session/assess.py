@@ -9,7 +9,6 @@ from interlock.core.canonical import Json
 from interlock.core.session.artifacts import SubmittedArtifact
 from interlock.core.session.blockers import Blocker
 from interlock.core.workflow.compiled_workflow import CompiledStep
-from interlock.core.workflow.examples import assessment_example
 from interlock.core.workflow.packs import kind_without_prefix
 from interlock.core.workflow.passthrough import Assessment
 
@@ -29,7 +28,7 @@ def assess(
     for assessment in step.assessments:
         index = _artifact_index(assessment, artifacts, is_only=len(step.assessments) == 1)
         if index is None:
-            blockers.append(_missing_assessment(assessment, step))
+            blockers.append(_missing_assessment(assessment))
             continue
         levels, level_blockers = _parse_levels(
             assessment, artifacts[index].value, f"/output/artifacts/{index}"
@@ -88,13 +87,12 @@ def _parse_levels(
     return levels, blockers
 
 
-def _missing_assessment(assessment: Assessment, step: CompiledStep) -> Blocker:
-    example = msgspec.json.encode(assessment_example(assessment, step)).decode()
+def _missing_assessment(assessment: Assessment) -> Blocker:
     return Blocker(
         "missing_output",
         "/output/artifacts",
         f"The assessment `{assessment.id}` was not handed in",
-        f"Send it as an artifact like this: {example}",
+        "Add it to `output.artifacts`, in the form that this answer shows.",
         about=assessment.id,
     )
 

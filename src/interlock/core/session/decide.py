@@ -134,7 +134,8 @@ def advance(
     if merged and (violation := contexts.schema_violation(context, workflow.context_schema)):
         return violation
     current = _current_step(workflow, node, context, inputs.commands)
-    examples = {key.name: key.example for key in current.step.sets}
+    asked = (*current.step.sets, *workflow.unset_keys)
+    examples = {key.name: key.example for key in asked}
     if refusal := contexts.blank_left(attempt.context or {}, examples):
         return refusal
     judgement = judges.judge(current, attempt.output, run)

@@ -29,7 +29,6 @@ from interlock.core.session.shortcomings import NewGap, Shortcoming
 from interlock.core.session.verification import verify
 from interlock.core.workflow import contracts, criteria, positions
 from interlock.core.workflow.compiled_workflow import CompiledStep, CompiledWorkflow
-from interlock.core.workflow.examples import user_only_example
 from interlock.core.workflow.packs import (
     EXAMPLES,
     CapabilityArtifact,
@@ -100,7 +99,7 @@ def judge(current: CurrentStep, output: StepOutput, run: RunHead) -> Judgement:
     }
     shortcomings = (
         *(
-            _misshapen_artifact(artifact)
+            _misshapen_artifact(artifact, is_shown=_is_in_example(artifact.kind, current, run))
             for artifact in misshapen
             if artifact.kind not in (contract_kind, "assessment")
         ),
@@ -162,15 +161,22 @@ def stops_run(blocker: Blocker, preferences: Preferences) -> bool:
     return True
 
 
-def _misshapen_artifact(artifact: artifacts_.MisshapenArtifact) -> Shortcoming:
+def _is_in_example(kind: str, current: CurrentStep, run: RunHead) -> bool:
+    """Whether the example of the step has this kind anyway (`examples.step_example`)."""
+    if kind == "capability_observation":
+        return bool(current.workflow.capabilities.keys() - run.capabilities.keys())
+    return kind == "user_only" and current.step.user_only is not None
+
+
+def _misshapen_artifact(artifact: artifacts_.MisshapenArtifact, *, is_shown: bool) -> Shortcoming:
     message = f"The artifact of kind `{artifact.kind}` cannot be used: {artifact.reason}"
-    example = msgspec.json.encode(EXAMPLES[artifact.kind]).decode()
+    form = f"Send it like this: {msgspec.json.encode(EXAMPLES[artifact.kind]).decode()}"
     return Shortcoming(
         Blocker(
             "invalid_artifact",
             f"/output/artifacts/{artifact.index}",
             message,
-            f"Send it like this: {example}",
+            "Send it in the form that this answer shows." if is_shown else form,
         ),
         NewGap("output", "critical", message),
     )
@@ -293,8 +299,7 @@ def _unanswered_user_question(
                 "/output/artifacts",
                 f"Only the user can settle this ({step.user_only.reason}):"
                 f" {step.user_only.question}",
-                "Hand it in as an artifact like this:"
-                f" {msgspec.json.encode(user_only_example(preferences)).decode()}",
+                "Add it to `output.artifacts`, in the form that this answer shows.",
             ),
             NewGap("user_only", "critical", f"Nobody settled: {step.user_only.question}"),
         )

@@ -1,6 +1,6 @@
 """The way on from an accepted step: the next step with its prompt, an approval, or the end."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -16,7 +16,7 @@ from interlock.core.session.shortcomings import NewGap
 from interlock.core.workflow import conditions, interpret, positions
 from interlock.core.workflow import prompt as prompts
 from interlock.core.workflow.compiled_workflow import CompiledApproval, CompiledWorkflow
-from interlock.core.workflow.conditions import UnusableValue
+from interlock.core.workflow.conditions import Condition, UnusableValue
 from interlock.core.workflow.interpret import Destination, Entry, Impasse
 from interlock.core.workflow.placeholders import fill_placeholders
 from interlock.core.workflow.prompt import MissingContextKeys, ResolvedReference
@@ -54,14 +54,21 @@ def next_step(
     prepared = prepare_step(current.workflow, destination, context, preferences, notes=notes)
     if not isinstance(prepared, NextStep):
         return routing_blockers(prepared, destination, current.workflow)
-    needs_approval = _needs_approval(current)
-    if isinstance(needs_approval, Impasse):
-        return routing_blockers(needs_approval, destination, current.workflow)
+    approval, skipped = current.step.approval, prepared.destination.skipped
+    passed_by = [(part.part.title, part.unset) for part in skipped]
+    if approval and approval.condition:
+        condition = conditions.unpack(approval.condition)
+        needs_approval = _needs_approval(current, condition)
+        if isinstance(needs_approval, Impasse):
+            return routing_blockers(needs_approval, destination, current.workflow)
+        if not needs_approval:
+            unset = conditions.unset_variables(condition, current.scope)
+            passed_by.append((f"approval: {approval.question}", unset))
+            approval = None
     gaps = [
         *bounded_loop_gaps(prepared.destination),
-        *unset_key_gaps(current.workflow, prepared.destination, single_gaps),
+        *unset_key_gaps(passed_by, single_gaps),
     ]
-    approval = current.step.approval if needs_approval else None
     if approval and preferences.autonomy == "full_auto_never_stop":
         gaps.append(NewGap("approval", "critical", f"Nobody was asked: {approval.question}"))
         approval = None
@@ -100,21 +107,18 @@ def _past_proven_steps(
 
 
 def unset_key_gaps(
-    workflow: CompiledWorkflow, destination: Destination, single_gaps: tuple[str, ...]
+    passed_by: Sequence[tuple[str, tuple[str, ...]]], single_gaps: tuple[str, ...]
 ) -> Iterator[NewGap]:
-    """The gaps for keys that a step had asked for and nobody has set, so that steps were skipped.
+    """The gaps for keys that were asked for and are not set, so that something was skipped.
 
-    One for each key in a run: `single_gaps` has those that were recorded before.
+    `passed_by` has the title of each skipped part with the unset paths that its condition reads.
+    One gap for each key in a run: `single_gaps` has those that were recorded before.
     """
-    if not destination.skipped:
-        return
-    asked = {key.name for step, _ in workflow.steps_with_loops() for key in step.sets}
     titles: dict[str, list[str]] = {}
-    for skipped in destination.skipped:
-        for path in skipped.unset:
-            key = path.partition(".")[0]
-            if key in asked and key not in single_gaps:
-                titles.setdefault(key, []).append(skipped.part.title)
+    for title, unset in passed_by:
+        for key in dict.fromkeys(path.partition(".")[0] for path in unset):
+            if key not in single_gaps:
+                titles.setdefault(key, []).append(title)
     for key, skipped_titles in titles.items():
         summary = f"`{key}` was never set, so this was skipped: {', '.join(skipped_titles)}"
         yield NewGap("skipped", "warning", summary, subject=key)
@@ -181,11 +185,7 @@ def prepare_step(
     return NextStep(destination, rendered.text, trace, rendered.warnings)
 
 
-def _needs_approval(current: CurrentStep) -> bool | Impasse:
-    approval = current.step.approval
-    if approval is None or approval.condition is None:
-        return approval is not None
-    condition = conditions.unpack(approval.condition)
+def _needs_approval(current: CurrentStep, condition: Condition) -> bool | Impasse:
     result = conditions.evaluate(condition, current.scope, is_lenient=current.workflow.is_lenient)
     if isinstance(result, UnusableValue):
         pointer = interpret.pointer_in(current.step, "requireConfirmation/condition", result)

@@ -33,6 +33,7 @@ from interlock.core.session.events import (
 )
 from interlock.core.session.past import Past, presumed_past
 from interlock.core.session.plan import EventDraft
+from interlock.core.session.refusals import unblock_command
 from interlock.core.session.run_head import BLOCKED_IN_ROW_MAX, RunHead
 from interlock.core.tokens import SigningKey, Token, mint
 from interlock.core.workflow import examples, positions
@@ -239,7 +240,13 @@ def situation(
     if step:
         scope = positions.scope(workflow, spec.position, context)
         example = examples.step_example(
-            workflow, step, spec.position, context, run.preferences, observed=run.capabilities
+            workflow,
+            step,
+            spec.position,
+            context,
+            run.preferences,
+            observed=run.capabilities,
+            is_first=not spec.past.done,
         )
         if paths := missing_context(blockers):
             missing = examples.example_values(context, paths, examples.known_values(workflow))
@@ -250,8 +257,10 @@ def situation(
         )
     if blockers and step:
         attempts_left = max(0, BLOCKED_IN_ROW_MAX - run.blocked_in_row)
-        blocked = BlockedStep(blockers, attempts_left, example.output)
-    number = step.number if step else workflow.step_count + 1
+        unblock = "" if attempts_left else unblock_command(run.run)
+        blocked = BlockedStep(blockers, attempts_left, unblock)
+    # While an approval waits, no step is shown, but the run stands before one.
+    number = spec.step.number if spec.step else workflow.step_count + 1
     return Situation(
         introduction=Introduction(spec.session, run.run, workflow_ref(run), run.preferences),
         pending=_pending_step(step, spec, workflow, context, example) if step else None,

@@ -8,6 +8,11 @@ from interlock.core.refusal import Refusal, TextRefusal
 from interlock.core.workflow.examples import NOTES_BLANK
 
 
+def unblock_command(run: RunId) -> str:
+    """The command with which the user lets a run continue after too many blocked attempts."""
+    return f"interlock run unblock {run}"
+
+
 class NoPendingStep(TextRefusal, frozen=True):
     """The run is complete at this node: there is no step to hand in."""
 
@@ -110,12 +115,17 @@ class ContextUnset(Refusal, frozen=True):
     """Context that the run needs to begin was not given."""
 
     keys: tuple[str, ...]
+    is_optional: bool = False
+    """Whether the run can begin without them, although it then skips steps."""
 
     def explain(self) -> Explanation:
+        keys = ", ".join(f"`{key}`" for key in self.keys)
         return Explanation(
             "context_unset",
-            f"The first step speaks of context that was not given: {', '.join(self.keys)}",
-            "Send it along in `context`.",
+            f"The run needs values that were not given: {keys}",
+            "Send them in `context`; null skips the steps that depend on a value."
+            if self.is_optional
+            else "Send them in `context`.",
         )
 
 

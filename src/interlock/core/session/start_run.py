@@ -1,7 +1,5 @@
 """The start of a run: the events to record and the first answer, as a plan."""
 
-from collections.abc import Iterator
-
 import msgspec
 
 from interlock.core import ids
@@ -86,11 +84,13 @@ def start(
         return ContextUnset(first_step.keys)
     if isinstance(first_step, Impasse):
         return RunCannotBegin(first_step.pointer, first_step.var, first_step.message)
+    passed_by = [(part.part.title, part.unset) for part in first_step.destination.skipped]
+    unset_keys = dict.fromkeys(path.partition(".")[0] for _, unset in passed_by for path in unset)
+    # No step has asked for them yet, so only the call that starts the run can give them.
+    if never_asked := tuple(key for key in unset_keys if key not in new_run.context):
+        return ContextUnset(never_asked, is_optional=True)
     attempt = ids.first_attempt(new_run.root)
-    gaps = (
-        *bounded_loop_gaps(first_step.destination),
-        *unset_key_gaps(workflow, first_step.destination, ()),
-    )
+    gaps = (*bounded_loop_gaps(first_step.destination), *unset_key_gaps(passed_by, ()))
     judgement = Judgement(gaps=gaps)
     facts = facts_of(judgement, run, new_run.root, attempt, open_gaps={})
     new_node = make_node(
@@ -108,7 +108,7 @@ def start(
         context=context.context,
         prompt=first_step.prompt,
         key=key,
-        news=_first_news(new_run, workflow, first_step, facts, context.context),
+        news=_first_news(new_run, workflow, first_step, facts),
     )
     drafts = [
         *_opening_drafts(new_run, run, context),
@@ -129,7 +129,6 @@ def _first_news(
     workflow: CompiledWorkflow,
     first_step: NextStep,
     facts: Facts,
-    context: Context,
 ) -> News:
     return News(
         skipped=skipped_steps(first_step.destination),
@@ -137,21 +136,10 @@ def _first_news(
         warnings=(
             *new_run.warnings,
             *leniency_warnings(new_run.preferences, workflow.recommended_preferences),
-            *_unset_key_warnings(workflow, context),
             *first_step.warnings,
             *facts.warnings,
         ),
     )
-
-
-def _unset_key_warnings(workflow: CompiledWorkflow, context: Context) -> Iterator[str]:
-    unset = [key for key in workflow.unset_keys if context.get(key.name) is None]
-    if unset:
-        form = ", ".join(f'"{key.name}": {key.example}' for key in unset)
-        yield (
-            "This workflow reads values that none of its steps sets. If they matter, send them in"
-            f" `context`: {{{form}}}"
-        )
 
 
 def corrected_context(
@@ -170,6 +158,10 @@ def corrected_context(
             wanted = keys
         case RunCannotBegin():
             wanted = (refusal.var,) if refusal.var else ()
+    if wanted and not isinstance(refusal, InputRefused):
+        # All that the start may still ask for, so that it asks once.
+        unset = (key.name for key in workflow.unset_keys if key.name not in given)
+        wanted = (*wanted, *(key for key in unset if key not in wanted))
     known = known_values(workflow)
     if isinstance(refusal, InputRefused):
         wanted = tuple(key for key in wanted if key in known)
@@ -180,11 +172,6 @@ def _first_context(
     new_run: NewRun, workflow: CompiledWorkflow
 ) -> MergedContext | InputRefused | ContextUnset:
     """Return the context that was given, with the workflow's defaults for what was not."""
-    defaults = {
-        declared_input.name: msgspec.json.decode(declared_input.default)
-        for declared_input in workflow.inputs
-        if declared_input.default is not None
-    }
     missing = tuple(
         declared_input.name
         for declared_input in workflow.inputs
@@ -194,10 +181,16 @@ def _first_context(
     )
     if missing:
         return ContextUnset(missing)
-    context = contexts.initial_context(new_run.goal, {**defaults, **new_run.context})
+    given = {**workflow.input_defaults(), **new_run.context}
+    context = contexts.initial_context(new_run.goal, given)
     if isinstance(context, InputRefused):
         return context
-    return contexts.schema_violation(context.context, workflow.context_schema) or context
+    examples = {key.name: key.example for key in workflow.unset_keys}
+    return (
+        contexts.blank_left(new_run.context, examples)
+        or contexts.schema_violation(context.context, workflow.context_schema)
+        or context
+    )
 
 
 def _trace_drafts(next_step: NextStep, run: RunHead, node: NodeId) -> list[EventDraft]:

@@ -1,9 +1,8 @@
-"""Counts and ages in words."""
+"""Progress and ages in words."""
 
+from interlock.core.counting import pluralise
 
-def pluralise(count: int, noun: str) -> str:
-    """Return a count with its noun: `1 note`, `2 notes`."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+__all__ = ["pluralise", "progress_text", "time_ago"]
 
 
 def progress_text(done: int, skipped: int, count: int) -> str:

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from interlock.core import canonical
-from interlock.core.canonical import CanonicalBytes
+from interlock.core.canonical import CanonicalBytes, Json
 from interlock.core.ids import StepId, WorkflowHash, WorkflowId
 from interlock.core.preferences import Wish
 from interlock.core.workflow.contracts import Contract
@@ -23,7 +23,7 @@ from interlock.core.workflow.passthrough import (
     UserOnly,
 )
 
-COMPILER_VERSION = 2
+COMPILER_VERSION = 3
 """Part of every hash: a later compiler may compile the same file to something else."""
 
 
@@ -188,7 +188,7 @@ class CompiledWorkflow(_CompiledStruct, frozen=True):
     quoted_steps: tuple[StepId, ...] = ()
     """Steps whose notes a prompt quotes, as `{{notes.STEP}}`."""
     unset_keys: tuple[SetKey, ...] = ()
-    """Keys that conditions read and nothing in the workflow sets: they are given at the start."""
+    """Keys that no step can set before they are read: the first step asks for them."""
     shows_unset: bool = False
     """Whether an unset value is shown as such instead of stopping the run: for foreign files."""
 
@@ -196,6 +196,14 @@ class CompiledWorkflow(_CompiledStruct, frozen=True):
     def is_lenient(self) -> bool:
         """Whether a comparison with a value of another kind does not hold, instead of stopping."""
         return self.shows_unset
+
+    def input_defaults(self) -> dict[str, Json]:
+        """The values of the inputs that need not be given."""
+        return {
+            declared.name: msgspec.json.decode(declared.default)
+            for declared in self.inputs
+            if declared.default is not None
+        }
 
     def steps_with_loops(self) -> Iterator[tuple[CompiledStep, tuple[CompiledLoop, ...]]]:
         """The steps in the order of the definition, each with the loops around it."""

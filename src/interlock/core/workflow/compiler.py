@@ -61,17 +61,20 @@ def with_problems_of_meaning(refused: InvalidWorkflow, library: Library) -> Inva
     if salvaged.workflow is None:
         return refused
     _, problems = _compile(salvaged.workflow, library)
-    own_problems = tuple(filter(salvaged.is_own_problem, errors_of(problems)))
-    reported = (*refused.problems, *own_problems)[:PROBLEMS_MAX]
-    return InvalidWorkflow(with_locations(refused.text, reported))
+    own_problems = tuple(filter(salvaged.is_own_problem, problems))
+    return _invalid(refused.text, (*refused.problems, *own_problems))
+
+
+def _invalid(text: str, problems: tuple[Problem, ...]) -> InvalidWorkflow:
+    ordered = sorted(problems, key=lambda problem: problem.severity)  # errors are left out last
+    return InvalidWorkflow(with_locations(text, tuple(ordered[:PROBLEMS_MAX])))
 
 
 def compile_parsed(source: ParsedWorkflow, library: Library) -> Compilation | InvalidWorkflow:
     workflow, problems = _compile(source.workflow, library)
     problems = (*source.warnings, *problems)
     if errors_of(problems):
-        ordered = sorted(problems, key=lambda problem: problem.severity)  # errors come first
-        return InvalidWorkflow(with_locations(source.text, tuple(ordered[:PROBLEMS_MAX])))
+        return _invalid(source.text, problems)
     reported = problems[:PROBLEMS_MAX]
     return Compilation(
         source.workflow, pin_workflow(workflow), with_locations(source.text, reported)

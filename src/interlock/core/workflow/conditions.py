@@ -171,6 +171,11 @@ def variables(condition: Condition) -> tuple[str, ...]:
             return (var,)
 
 
+def unset_variables(condition: Condition, context: Mapping[str, Json]) -> tuple[str, ...]:
+    """Return the context paths that the condition reads and that are not set."""
+    return tuple(var for var in variables(condition) if look_up(context, var) is None)
+
+
 def look_up(context: Mapping[str, Json], path: str) -> Json:
     """Return the value at a dotted path; null if there is none.
 

@@ -12,7 +12,7 @@ whose blanks say what is allowed.
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, cast
 
@@ -45,6 +45,8 @@ class Contract(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     is_required: bool = True
     is_kept: bool = False
     """Whether the artifact is shown whole after every break."""
+    rules: tuple[packs.ContractRule, ...] = ()
+    """What its parts must not say together."""
 
 
 class Breach(msgspec.Struct, frozen=True):
@@ -66,7 +68,8 @@ def built_in_contract(name: str) -> Contract | None:
 def _contract_of_pack(name: str) -> Contract:
     pack = packs.pack(name)
     assert pack is not None, f"{name} is the name of a pack"
-    return _encode_contract(name, pack.schema, pack.example)
+    contract = _encode_contract(name, pack.schema, pack.example)
+    return msgspec.structs.replace(contract, rules=pack.rules)
 
 
 def local_contract(
@@ -124,7 +127,9 @@ def check(
         (
             candidate
             for candidate in candidates
-            if is_valid(candidate[1]) and not any(find_unreplaced(candidate[1], blanks))
+            if is_valid(candidate[1])
+            and not any(find_unreplaced(candidate[1], blanks))
+            and not any(_contradictions(contract, *candidate))
         ),
         candidates[0],
     )
@@ -137,6 +142,8 @@ def check(
     breaches = tuple(
         _breach(contract, schema, index, error) for error in (*blanks_left, *wrong)[:BREACHES_MAX]
     )
+    if not breaches:
+        breaches = tuple(_contradictions(contract, index, artifact))
     return breaches, tuple(
         f"`{_ARTIFACTS_POINTER}/{index}{pointer}` is not a field of `{contract.name}`: it is kept"
         " and not read"
@@ -144,10 +151,24 @@ def check(
     )
 
 
+def _contradictions(contract: Contract, index: int, artifact: Json) -> Iterator[Breach]:
+    """Yield the rules of the contract that the artifact breaks, although its form is right."""
+    for rule in contract.rules:
+        if schemas.validator(msgspec.json.decode(rule.contradiction))(artifact):
+            yield Breach(
+                is_missing=False,
+                index=index,
+                pointer=f"{_ARTIFACTS_POINTER}/{index}",
+                message=f"The artifact of kind `{contract.name}` contradicts itself",
+                suggestion=rule.rule,
+            )
+
+
 def instructions(contract: Contract) -> str:
     """Return the request for the artifact: its form, with blanks that say what is allowed."""
     demand = "Hand in" if contract.is_required else "If it applies, hand in"
     text = f"{demand} this artifact, with your own values in place of each <…>: {contract.example}"
+    text = "\n".join((text, *(rule.rule for rule in contract.rules)))
     schema: SchemaNode = msgspec.json.decode(contract.schema)
     shown = msgspec.json.decode(contract.example)
     more = [name for name in schema.get("properties", {}) if name not in shown]
@@ -191,7 +212,7 @@ def _missing_artifact(contract: Contract, artifacts: Sequence[Json]) -> Breach:
         pointer=_ARTIFACTS_POINTER,
         message=f"An artifact of kind `{contract.name}` is needed;"
         f" sent: {_comma_separated(sent) or 'none'}",
-        suggestion=f"Add this to output.artifacts, with your own values: {contract.example}",
+        suggestion="Add it to `output.artifacts`, in the form that this answer shows.",
     )
 
 

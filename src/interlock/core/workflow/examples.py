@@ -54,8 +54,12 @@ def step_example(
     preferences: Preferences,
     *,
     observed: Mapping[str, str],
+    is_first: bool,
 ) -> StepExample:
-    """Return the example for a step. `observed` are the capabilities that are known already."""
+    """Return the example for a step. `observed` are the capabilities that are known already.
+
+    `is_first`: no step of the run is done, so this one also asks for what no step sets.
+    """
     scope = positions.scope(workflow, position, context)
     criterion = (
         criteria.unpack(step.validation_criteria.encode()) if step.validation_criteria else None
@@ -64,7 +68,11 @@ def step_example(
         *_contract_examples(step, scope),
         *(assessment_example(assessment, step) for assessment in step.assessments),
         *((user_only_example(preferences),) if step.user_only else ()),
-        *(capability_example(name) for name in workflow.capabilities if name not in observed),
+        *(
+            capability_example(name)
+            for name, level in workflow.capabilities.items()
+            if not (observed.get(name) == "available" or (name in observed and level != "required"))
+        ),
         *(artifact_examples(criterion, scope) if criterion else ()),
     ]
     output: dict[str, Json] = {}
@@ -73,14 +81,18 @@ def step_example(
         output["notesMarkdown"] = notes_blank(demands)
     if artifacts:
         output["artifacts"] = artifacts
-    return StepExample(output, context_example(workflow, step, position, context))
+    return StepExample(
+        output, context_example(workflow, step, position, context, is_first=is_first)
+    )
 
 
-def own_context_example(step: CompiledStep, context: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the keys that the step itself sets or speaks of."""
+def own_context_example(
+    workflow: CompiledWorkflow, step: CompiledStep, context: Mapping[str, Json], *, is_first: bool
+) -> dict[str, Json]:
+    """Return the keys that the step itself sets or speaks of; of the first, also the unset ones."""
     return {
         key.name: msgspec.json.decode(key.example)
-        for key in step.sets
+        for key in (*step.sets, *(workflow.unset_keys if is_first else ()))
         if key.is_always_asked or context.get(key.name) is None
     }
 
@@ -90,12 +102,14 @@ def context_example(
     step: CompiledStep,
     position: Position,
     context: Mapping[str, Json],
+    *,
+    is_first: bool,
 ) -> dict[str, Json]:
     """Return the keys to send along: those that the step sets, and those that are needed next.
 
     A key that the step only speaks of is left out if it is set.
     """
-    example = own_context_example(step, context)
+    example = own_context_example(workflow, step, context, is_first=is_first)
     paths = missing_paths(workflow, position, context)
     missing = tuple(path for path in paths if path.partition(".")[0] not in example)
     if not missing:

@@ -239,9 +239,7 @@ class _StepSearch:
     ) -> None:
         """Go past a part that is not done, and remember why."""
         block.index += 1
-        variables = conditions.variables(condition) if condition else ()
-        scope = self._scope()
-        unset = tuple(name for name in variables if conditions.look_up(scope, name) is None)
+        unset = conditions.unset_variables(condition, self._scope()) if condition else ()
         reason += "".join(f"; `{name}` is not set" for name in unset)
         self._skipped.setdefault(part.id, SkippedPart(part, reason, unset))
 

@@ -68,6 +68,8 @@ def preview(
 ) -> Iterator[Preview]:
     """Yield every step in the order of the definition, whether this context leads there or not."""
     showing_unset = msgspec.structs.replace(workflow, shows_unset=True)
+    given = {one.name: f"<{one.description or one.name}>" for one in workflow.inputs}
+    context = {**given, **workflow.input_defaults(), **context}
     for step, loops, position in _steps_with_positions(workflow.steps):
         rendered = prompts.render(
             showing_unset,

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypeAlias, cast, get_args
 import msgspec
 from msgspec import Meta
 
+from interlock.core import canonical
 from interlock.core.canonical import Json
 from interlock.core.workflow.blanks import choice
 from interlock.core.workflow.handoff_artifacts import (
@@ -177,7 +178,7 @@ _EXAMPLE_FIELDS: dict[str, dict[str, Json]] = {
         "payload": {"summary": "<what there is to say>"},
     },
     "review_verdict": {
-        "verdict": "<clean | minor | blocking>",
+        "verdict": "<blocking | minor | clean>",
         "confidence": _CONFIDENCE,
         "findings": [
             {
@@ -252,6 +253,36 @@ EXAMPLES: dict[str, Json] = {
 """The form of each known kind, with blanks for what the agent decides."""
 
 
+class ContractRule(msgspec.Struct, frozen=True):
+    """Two parts of an artifact that cannot both be true."""
+
+    contradiction: str
+    """The schema of such an artifact: canonical JSON as text."""
+    rule: str
+    """What must hold instead, as an instruction."""
+
+
+_MUST_FIX_FINDING: dict[str, Any] = {
+    "anyOf": [
+        {"required": ["severity"], "properties": {"severity": {"const": "critical"}}},
+        {"required": ["mustFix"], "properties": {"mustFix": {"const": True}}},
+    ]
+}
+_RULES: dict[str, tuple[tuple[dict[str, Any], str], ...]] = {
+    "review_verdict": (
+        (
+            {
+                "properties": {
+                    "verdict": {"not": {"const": "blocking"}},
+                    "findings": {"contains": _MUST_FIX_FINDING},
+                }
+            },
+            "With a finding that is critical or must be fixed, `verdict` is `blocking`.",
+        ),
+    ),
+}
+
+
 class Pack(msgspec.Struct, frozen=True):
     """A built-in contract. The example has blanks for what the agent decides (`blanks`)."""
 
@@ -259,6 +290,7 @@ class Pack(msgspec.Struct, frozen=True):
     purpose: str
     schema: dict[str, Any]
     example: dict[str, Json]
+    rules: tuple[ContractRule, ...] = ()
 
 
 def names() -> tuple[str, ...]:
@@ -280,7 +312,16 @@ def _pack(name: str) -> Pack:
     generated = msgspec.json.schema(artifact_type)
     schema = _inline_refs(generated, generated["$defs"])
     schema["properties"]["kind"] = {"enum": [name, f"wr.{name}"]}
-    return Pack(name, artifact_type.__doc__ or "", schema, {"kind": name, **_EXAMPLE_FIELDS[name]})
+    return Pack(
+        name=name,
+        purpose=artifact_type.__doc__ or "",
+        schema=schema,
+        example={"kind": name, **_EXAMPLE_FIELDS[name]},
+        rules=tuple(
+            ContractRule(canonical.encode(contradiction).decode(), rule)
+            for contradiction, rule in _RULES.get(name, ())
+        ),
+    )
 
 
 def kind_without_prefix(kind: str) -> str:

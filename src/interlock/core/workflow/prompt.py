@@ -141,9 +141,9 @@ def render(
         *fragment_texts,
         *delegations.render(work.parts, scope),
         *_context_request(
-            own_context_example(step, context)
+            own_context_example(workflow, step, context, is_first=opening is not None)
             if is_preview
-            else context_example(workflow, step, position, context)
+            else context_example(workflow, step, position, context, is_first=opening is not None)
         ),
         *_decision_request(step, loops, scope),
         *_demand_texts(step, preferences),

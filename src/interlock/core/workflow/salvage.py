@@ -97,6 +97,8 @@ def _follows_from(problem: Problem, changed: str) -> bool:
     sections = changed.split("/")
     if any(_RULE_OF_SECTION.get(section) == problem.rule for section in sections):
         return True
+    if problem.rule == "unset" and "steps" in sections:
+        return True  # what could not be read may have set the key
     if problem.rule == "loop" and problem.pointer.endswith("/body") and "steps" in sections:
         return name == "id" or name.isdecimal()  # it may have been the step that the loop names
     return problem.pointer == parent or f"{problem.pointer}/".startswith(f"{changed}/")

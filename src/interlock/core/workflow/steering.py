@@ -55,8 +55,12 @@ class _Steering:
                 self._setters.setdefault(key.name, []).append((step, loops))
         declared = set(self._setters)
         readings = {name: _Readings(uses) for name, uses in self._uses.items()}
+        self._mentioned = {*declared}
+        """Keys that a step sets or names, though perhaps too late."""
         for step, loops in steps:
-            for name in (_words_of(step) & self._uses.keys()) - declared:
+            named = (_words_of(step) & self._uses.keys()) - declared
+            self._mentioned |= named
+            for name in named:
                 if readings[name].may_follow(step, loops):
                     self._setters.setdefault(name, []).append((step, loops))
         self._inferred_by_step: dict[str, list[tuple[str, bool]]] = {}
@@ -81,17 +85,26 @@ class _Steering:
         return tuple(
             SetKey(name, self._example(name))
             for name in sorted(self._uses)
-            if name not in self._setters
+            if not self._is_set_in_time(name) and self._may_be_set(name)
         )
+
+    def _is_set_in_time(self, name: str) -> bool:
+        """Whether a step can set the key before it is read for the first time."""
+        first_reading = _Readings(self._uses[name][:1])
+        return any(first_reading.may_follow(*setter) for setter in self._setters.get(name, ()))
+
+    def _may_be_set(self, name: str) -> bool:
+        is_closed = self._schema.get("additionalProperties") is False
+        return name in self._declared_in_schema or not is_closed
 
     def problems(self) -> Iterator[Problem]:
         for name, uses in self._uses.items():
             own_uses = [use for use in uses if not use.is_elsewhere]
             if self._declared_in_schema and name not in self._declared_in_schema and own_uses:
                 yield self._undeclared_problem(name, own_uses[0])
-            elif name not in self._setters:
+            elif name not in self._mentioned:
                 yield self._unset(name, uses[0])
-            elif not any(_Readings(uses[:1]).may_follow(*setter) for setter in self._setters[name]):
+            elif not self._is_set_in_time(name):
                 message = f"`{name}` is read here before any step can have set it"
                 yield warning("unset", uses[0].pointer, message)
             for use in own_uses if self._declared_in_schema else ():

@@ -101,15 +101,16 @@ class Catalogue:
         return entries, broken
 
     def check_file(self, workspace: Path | None, path: Path) -> "Compilation | InvalidWorkflow":
-        """Compile a file, wherever it is, as if it were in `workspace`.
+        """Compile a file, wherever it is, as if it and the files beside it were in `workspace`.
 
         Raises:
             OSError: the file cannot be read.
         """
-        parsed = _parse_file(path)
+        parsed, beside = _parse_file(path), path.absolute().parent
         if isinstance(parsed, InvalidWorkflow):
-            return self._with_problems_of_meaning(workspace, parsed)
-        return self._compile(path, parsed, self._library_for(workspace, parsed.workflow.id))
+            return self._with_problems_of_meaning(workspace, parsed, beside)
+        library = self._library_for(workspace, parsed.workflow.id, beside)
+        return self._compile(path, parsed, library)
 
     def check_content(self, workspace: Path, content: bytes) -> "Compilation | InvalidWorkflow":
         """Compile the content of a file as if it were in `workspace`."""
@@ -122,15 +123,17 @@ class Catalogue:
         return compile_parsed(parsed, self._library_for(workspace, parsed.workflow.id))
 
     def _with_problems_of_meaning(
-        self, workspace: Path | None, refused: InvalidWorkflow
+        self, workspace: Path | None, refused: InvalidWorkflow, beside: Path | None = None
     ) -> InvalidWorkflow:
         from interlock.core.workflow import compiler  # noqa: PLC0415 (see above)
 
-        library = self._library_for(workspace, WorkflowId(""))
+        library = self._library_for(workspace, WorkflowId(""), beside)
         return compiler.with_problems_of_meaning(refused, library)
 
-    def _library_for(self, workspace: Path | None, name: WorkflowId) -> "Library":
-        files_by_id, _ = self._parsed_files(workspace)
+    def _library_for(
+        self, workspace: Path | None, name: WorkflowId, beside: Path | None = None
+    ) -> "Library":
+        files_by_id, _ = self._parsed_files(workspace, beside)
         bindings = self._bindings(workspace)
         return _build_library(_routines_in(files_by_id), name, bindings)
 
@@ -141,11 +144,17 @@ class Catalogue:
             configs.append(workspace / ".interlock" / "config.toml")
         return [bindings_in(path) for path in configs]
 
-    def _parsed_files(self, workspace: Path | None) -> tuple["_FilesById", list[BrokenEntry]]:
+    def _parsed_files(
+        self, workspace: Path | None, beside: Path | None = None
+    ) -> tuple["_FilesById", list[BrokenEntry]]:
+        """`beside`: a directory whose files count like the project's."""
         files_by_id: _FilesById = {}
         broken: list[BrokenEntry] = []
         reserved: set[WorkflowId] = set()
-        for origin, directory in self._directories(workspace):
+        directories = dict(self._directories(workspace))
+        if beside and beside not in directories.values():
+            directories["beside"] = beside
+        for origin, directory in directories.items():
             if not origin.startswith("source ") and not os.path.lexists(directory):
                 continue  # having workflows is optional
             files = _workflow_paths(directory)
@@ -248,8 +257,7 @@ def _build_library(
 
 
 def is_routine(workflow: "Workflow") -> bool:
-    """Whether the workflow is a routine. WorkRail's are recognised by their ids alone."""
-    return workflow.kind == "routine" or workflow.id.startswith("wr.routine-")
+    return workflow.kind == "routine"
 
 
 def _refuse_reserved_id(

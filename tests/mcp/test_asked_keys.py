@@ -1,0 +1,214 @@
+"""What a run asks for: keys that no step sets, capabilities, forms that are shown once."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interlock.app.context import App
+from interlock.mcp.protocol import McpProtocol
+from interlock.mcp.tools import TOOLS
+from tests.core.workflow.workflow_samples import Doc, loop, step, workflow
+from tests.mcp.agent import Agent, prefer
+
+
+@pytest.fixture
+def agent(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Agent:
+    monkeypatch.chdir(tmp_path)
+    prefer({"autonomy": "full_auto_stop_on_user_deps", "riskPolicy": "balanced"})
+    return Agent(McpProtocol(app, TOOLS))
+
+
+def begin(agent: Agent, document: Doc, **more: object) -> dict[str, Any]:
+    directory = Path(".interlock/workflows")
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "made-up.json").write_text(json.dumps(document))
+    result = agent.call("start_workflow", {"workflowId": document["id"], "goal": "g", **more})
+    return result["structuredContent"]
+
+
+def submit(agent: Agent, answer: dict[str, Any], **more: object) -> dict[str, Any]:
+    token = answer["continueToken"]
+    output = {"notesMarkdown": "done"}
+    return agent.ok("continue_workflow", continueToken=token, output=output, **more)
+
+
+DEPENDS = {"var": "size", "equals": "large"}
+PLAIN = workflow(step("a"), step("b", runCondition=DEPENDS))
+FOREIGN = {**PLAIN, "id": "wr.made-up"}
+
+
+@pytest.mark.parametrize("document", [PLAIN, FOREIGN], ids=["own", "foreign"])
+def test_the_first_step_asks_for_a_key_that_no_step_sets(agent: Agent, document: Doc) -> None:
+    first = begin(agent, document)
+
+    assert first["pending"]["expects"]["context"] == ["size"]
+    assert first["nextCall"]["params"]["context"] == {"size": "<text, like “large”>"}
+    assert '"size"' in first["pending"]["prompt"]
+    done = submit(agent, first, context={"size": "large"})
+    assert done["pending"]["stepId"] == "b"
+    assert not done["pending"]["expects"].get("context"), "it is set"
+
+
+def test_a_key_that_stays_unset_is_a_gap(agent: Agent) -> None:
+    end = submit(agent, begin(agent, FOREIGN))
+
+    assert end["isComplete"]
+    assert [gap["summary"] for gap in end["gaps"]] == [
+        "`size` was never set, so this was skipped: Step b"
+    ]
+
+
+def test_a_blank_of_the_first_step_is_refused_like_any_other(agent: Agent) -> None:
+    first = begin(agent, PLAIN)
+
+    params = {**first["nextCall"]["params"], "output": {"notesMarkdown": "n"}}
+    problem = agent.refused("continue_workflow", params)
+
+    assert "still says" in problem["message"]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        workflow(step("b", runCondition=DEPENDS), step("c", runCondition=DEPENDS)),
+        workflow(step("b", runCondition=DEPENDS), step("c", sets=["size"], runCondition=DEPENDS)),
+        workflow(loop("l", {"type": "while", "condition": DEPENDS}, step("b"))),
+    ],
+    ids=["not set", "set too late", "loop"],
+)
+def test_a_run_never_begins_at_its_end_for_a_key_that_nobody_was_asked_for(
+    agent: Agent, document: Doc
+) -> None:
+    refused = begin(agent, document)
+
+    assert refused["code"] == "context_unset"
+    assert refused["details"]["correctCall"]["params"]["context"] == {
+        "size": "<text, like “large”>"
+    }
+    left_out = begin(agent, document, context={"size": None})
+    assert left_out["isComplete"], "null says that there is no such value"
+    assert left_out["gaps"]
+    assert begin(agent, document, context={"size": "large"})["pending"]["stepId"] == "b"
+
+
+def test_an_approval_that_an_unset_key_avoids_is_a_gap(agent: Agent) -> None:
+    ask = {"kind": "human_approval", "question": "Shall we?", "condition": DEPENDS}
+    first = begin(agent, workflow(step("a", requireConfirmation=ask), step("b")))
+
+    second = submit(agent, first)
+
+    assert [gap["summary"] for gap in second["gaps"]] == [
+        "`size` was never set, so this was skipped: approval: Shall we?"
+    ]
+
+
+def test_progress_is_right_while_an_approval_waits(agent: Agent) -> None:
+    ask = {"kind": "human_approval", "question": "Shall we?"}
+    first = begin(agent, workflow(step("a", requireConfirmation=ask), step("b"), step("c")))
+    waiting = submit(agent, first)
+
+    again = agent.ok("continue_workflow", continueToken=waiting["continueToken"])
+
+    assert again["approval"]
+    assert again["progress"] == {"done": 1, "skipped": 0, "of": 3}
+
+
+def test_a_capability_that_is_missing_is_asked_for_again(agent: Agent) -> None:
+    document = workflow(step("a"), step("b"), capabilities={"delegation": "required"})
+    answer = begin(agent, document)
+    observed = {"kind": "capability_observation", "capability": "delegation", "evidence": "none"}
+
+    for _ in range(2):
+        output = {"notesMarkdown": "n", "artifacts": [{**observed, "status": "unavailable"}]}
+        answer = agent.ok("continue_workflow", continueToken=answer["continueToken"], output=output)
+        assert answer["blocked"]["blockers"][0]["code"] == "capability_unavailable"
+        [artifact] = answer["nextCall"]["params"]["output"]["artifacts"]
+        assert artifact["capability"] == "delegation"
+
+
+def test_a_verdict_that_its_own_findings_contradict_is_refused(agent: Agent) -> None:
+    document = workflow(step("a", outputContract={"contractRef": "review_verdict"}), step("b"))
+    first = begin(agent, document)
+
+    def submitted(token: str, verdict: str, **finding: object) -> dict[str, Any]:
+        artifact = {
+            "kind": "review_verdict",
+            "verdict": verdict,
+            "confidence": "high",
+            "findings": [{"summary": "It loses data", **finding}],
+            "summary": "s",
+        }
+        output = {"notesMarkdown": "n", "artifacts": [artifact]}
+        return agent.ok("continue_workflow", continueToken=token, output=output)
+
+    rule = "With a finding that is critical or must be fixed, `verdict` is `blocking`."
+    assert rule in first["pending"]["prompt"]
+    token = first["continueToken"]
+    for verdict, finding in (
+        ("clean", {"severity": "critical"}),
+        ("clean", {"severity": "nit", "mustFix": True}),
+        ("minor", {"severity": "major", "mustFix": True}),
+    ):
+        answer = submitted(token, verdict, **finding)
+        [blocker] = answer["blocked"]["blockers"]
+        assert blocker["suggestion"] == rule
+        token = answer["continueToken"]
+    assert submitted(token, "minor", severity="major", mustFix=False)["kind"] == "ok"
+    assert submitted(token, "blocking", severity="critical")["kind"] == "ok"
+
+
+def test_a_blocked_answer_shows_the_form_once_and_not_the_step_again(agent: Agent) -> None:
+    document = workflow(
+        step("a", prompt="UNIQUE-PROMPT", outputContract={"contractRef": "coding_handoff"})
+    )
+    first = begin(agent, document)
+
+    result = agent.call(
+        "continue_workflow",
+        {"continueToken": first["continueToken"], "output": {"notesMarkdown": "n"}},
+    )
+
+    text, structure = result["content"][0]["text"], json.dumps(result["structuredContent"])
+    for shown in (text, structure):
+        assert shown.count("knownLimitations") == 1
+        assert "UNIQUE-PROMPT" not in shown
+    token = result["structuredContent"]["continueToken"]
+    again = agent.ok("continue_workflow", continueToken=token)
+    assert "UNIQUE-PROMPT" in again["pending"]["prompt"]
+
+
+def test_a_run_without_attempts_names_the_command_of_the_user(agent: Agent) -> None:
+    answer = begin(agent, PLAIN)
+    run = answer["introduction"]["run"]
+    for _ in range(10):
+        answer = agent.ok("continue_workflow", continueToken=answer["continueToken"], output={})
+
+    assert answer["blocked"]["attemptsLeft"] == 0
+    assert answer["blocked"]["unblock"] == f"interlock run unblock {run}"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "suggested"),
+    [
+        ("helo", 'start_workflow {"workflowId":"hello","goal":"g"}'),
+        ("zzz", "list_workflows {}"),
+    ],
+)
+def test_an_unknown_workflow_suggests_what_was_meant_or_the_list(
+    agent: Agent, wanted: str, suggested: str
+) -> None:
+    call = {"workflowId": wanted, "goal": "g"}
+    problem = agent.refused("start_workflow", call)
+
+    better = problem["details"]["correctCall"]
+    assert f"{better['tool']} {json.dumps(better['params'], separators=(',', ':'))}" == suggested
+
+
+def test_routines_of_workrail_are_listed_as_routines(agent: Agent) -> None:
+    begin(agent, {**PLAIN, "id": "wr.routine-made-up"})
+
+    listed = {one["id"]: one.get("kind") for one in agent.ok("list_workflows")["workflows"]}
+
+    assert listed["wr.routine-made-up"] == "routine"
