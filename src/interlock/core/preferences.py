@@ -9,6 +9,11 @@ RiskPolicy = Literal["conservative", "balanced", "aggressive"]
 
 # The strictest first.
 AUTONOMIES: tuple[Autonomy, ...] = get_args(Autonomy)
+AUTONOMY_MEANINGS: dict[Autonomy, str] = {
+    "guided": "the agent waits for confirmations, answers and approvals",
+    "full_auto_stop_on_user_deps": "no confirmations; the agent stops where only the user decides",
+    "full_auto_never_stop": "the agent never waits; what only the user could decide becomes a gap",
+}
 RISK_POLICIES: tuple[RiskPolicy, ...] = get_args(RiskPolicy)
 
 
@@ -29,6 +34,10 @@ class Wish(
 def loosens(autonomy: str | None, risk_policy: str | None) -> bool:
     """Return whether these may let an agent do more by itself than the strictest do."""
     return bool({autonomy, risk_policy} - {None, "", AUTONOMIES[0], RISK_POLICIES[0]})
+
+
+def autonomy_named(name: str) -> Autonomy | None:
+    return next((autonomy for autonomy in AUTONOMIES if autonomy == name), None)
 
 
 def apply_wish(base: Preferences, wish: Wish) -> Preferences:

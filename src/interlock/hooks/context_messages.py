@@ -175,8 +175,7 @@ def change_typed_mode(
 ) -> str:
     """Change the mode because `/mode …` was typed; without a name only tell it.
 
-    A conversation that came into the project from elsewhere gets its session here. Returns the
-    message for the model and the user.
+    Returns the message for the model and the user.
     """
     mode_name, task = typed
     mode = mode_named(mode_name)
@@ -184,11 +183,7 @@ def change_typed_mode(
         return f"`{mode_name}` is not a mode. There are: {', '.join(MODES)}."
     app = open_app(home)
     try:
-        session = _caller_session(app, host, payload)
-        if session is None:
-            begin_session(home, root, host, payload)
-            session = _caller_session(app, host, payload)
-            assert session is not None, "it has just begun"
+        session = session_for_typing(app, root, host, payload)
         if mode is None:
             return _describe_mode(app, session)
         # Whoever sends the prompt may make the gate stricter; more wants a person who types it.
@@ -206,6 +201,16 @@ def change_typed_mode(
     change = "The mode is now" if evidence else "The user has set the mode to"
     message = f"{change} {result.current_mode} ({MODE_MEANINGS[mode]})."
     return f"{message} Task: {result.active_task}." if result.active_task else message
+
+
+def session_for_typing(app: App, root: Path, host: Host, payload: HookPayload) -> SessionId:
+    """Return the session in which the user types; a conversation from elsewhere gets one here."""
+    session = _caller_session(app, host, payload)
+    if session is None:
+        begin_session(app.home, root, host, payload)
+        session = _caller_session(app, host, payload)
+        assert session is not None, "it has just begun"
+    return session
 
 
 def _describe_mode(app: App, session: SessionId) -> str:

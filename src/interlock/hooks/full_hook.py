@@ -19,7 +19,13 @@ from interlock.hooks.hook_result import (
     encode_result,
     tell,
 )
-from interlock.hooks.typed_commands import TypedAnswer, TypedMode, parse_typed_command
+from interlock.hooks.typed_commands import (
+    TypedAnswer,
+    TypedAutonomy,
+    TypedCommand,
+    TypedMode,
+    parse_typed_command,
+)
 
 COMMAND_CHARS_MAX = 4096
 
@@ -126,7 +132,7 @@ def _tell_from_store(
     root: Path,
     payload: HookPayload,
     *,
-    typed: TypedMode | TypedAnswer | None,
+    typed: TypedCommand | None,
 ) -> HookResult:
     """The answers that need the store, which takes longer to import than all before."""
     from interlock.hooks import context_messages  # noqa: PLC0415 (as said)
@@ -139,6 +145,11 @@ def _tell_from_store(
             from interlock.hooks import typed_answers  # noqa: PLC0415 (rare)
 
             text = typed_answers.answer_typed_approval(home, host, payload, typed)
+            return tell(host, event, text, (text,))
+        case "prompt-submit" if isinstance(typed, TypedAutonomy):
+            from interlock.hooks import typed_autonomy  # noqa: PLC0415 (rare)
+
+            text = typed_autonomy.change_typed_autonomy(home, root, host, payload, typed)
             return tell(host, event, text, (text,))
         case "prompt-submit" if isinstance(typed, TypedMode):
             text = context_messages.change_typed_mode(home, root, host, payload, typed)

@@ -41,7 +41,8 @@ def as_typed(host: Host, text: str) -> str:
     """The text with our commands as they are typed in this client."""
     prefix = host.mode_command.removesuffix("mode")
     for command in COMMANDS:
-        text = text.replace(f"`/{command} ", f"`{prefix}{command} ")
+        for end in (" ", "`"):
+            text = text.replace(f"`/{command}{end}", f"`{prefix}{command}{end}")
     return text
 
 

@@ -1,4 +1,4 @@
-"""The commands that a person types as a whole prompt: `/mode`, `/approve` and `/deny`."""
+"""The commands that a person types as a whole prompt: `/mode`, `/autonomy`, `/approve`, `/deny`."""
 
 import re
 from typing import Literal, NamedTuple
@@ -8,6 +8,11 @@ class TypedMode(NamedTuple):
     mode: str
     """Empty if only the mode is asked for."""
     task: str | None
+
+
+class TypedAutonomy(NamedTuple):
+    autonomy: str
+    """Empty if only the autonomy is asked for."""
 
 
 class TypedAnswer(NamedTuple):
@@ -20,19 +25,23 @@ class TypedAnswer(NamedTuple):
 _MODE = re.compile(
     r"\s*[/$](?:interlock:)?mode(?:\s+([a-z]+)(?:\s+--task[ =](\S[^\n]{0,200}))?)?\s*"
 )
+_AUTONOMY = re.compile(r"\s*[/$](?:interlock:)?autonomy(?:\s+([A-Za-z_-]{1,40}))?\s*")
 _ANSWER = re.compile(
     r"\s*[/$](?:interlock:)?(approve|deny)(?:\s+`?(apr_[0-9a-f]{1,10})`?)?(?:\s+(\S.{0,2000}?))?\s*",
     re.DOTALL,
 )
-
-
 _ALMOST_ID = re.compile(r"`?apr[_-]", re.IGNORECASE)
 
 
-def parse_typed_command(prompt: str) -> TypedMode | TypedAnswer | None:
+TypedCommand = TypedMode | TypedAutonomy | TypedAnswer
+
+
+def parse_typed_command(prompt: str) -> TypedCommand | None:
     """The command that was typed, if any. Only a whole prompt counts, never a part."""
     if match := _MODE.fullmatch(prompt):
         return TypedMode(match[1] or "", match[2].strip() if match[2] else None)
+    if match := _AUTONOMY.fullmatch(prompt):
+        return TypedAutonomy((match[1] or "").casefold().replace("-", "_"))
     if match := _ANSWER.fullmatch(prompt):
         verdict = "granted" if match[1] == "approve" else "denied"
         reason = match[3] or ""

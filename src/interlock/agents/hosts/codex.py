@@ -60,7 +60,7 @@ class Codex(NestedAnswers, Host):
     after_install = (
         "Codex runs hooks only after you have trusted them: start `codex` and choose “Trust all and"
         " continue”, or type `/hooks`. Until then it skips them without a word.",
-        "There, `$mode` is the command for the mode, and `$approve` and `$deny` answer approvals.",
+        "There, the commands are `$mode`, `$autonomy`, `$approve` and `$deny`.",
     )
 
     def settings_files(self, home: str, root: str, environment: "Mapping[str, str]") -> "list[str]":

@@ -22,11 +22,12 @@ FIELDS = (
     *("prompt", "agent_id", "agent_type", "transcript_path"),
 )
 """The texts of a payload that are read, by the names that most hosts give them."""
-MODE_COMMAND = """\
-The user typed a command about Interlock's mode. Interlock's prompt hook has read it; the context
-that it added says which mode holds now, or why it was not changed. Nothing is left to be done about
-the mode itself: tell the user that in one sentence, and go on with the work, if there is some.
+_SETTING_COMMAND = """\
+The user typed a command about Interlock's {0}. Interlock's prompt hook has read it; the context
+that it added says which {0} holds now, or why it was not changed. Nothing is left to be done about
+the {0} itself: tell the user that in one sentence, and go on with the work, if there is some.
 """
+MODE_COMMAND = _SETTING_COMMAND.format("mode")
 _ANSWER_COMMAND = """\
 The user typed `/{}`, which answers an approval of Interlock. Interlock's prompt hook has read it;
 the context that it added says what was answered, or why nothing was. Do what it says: go on with
@@ -37,6 +38,11 @@ COMMANDS = {
         "Show or set what the agent may do here",
         "[analysis|planning|coding|disabled] [--task TEXT]",
         MODE_COMMAND,
+    ),
+    "autonomy": (
+        "Show or set how far the agent goes without you",
+        "[guided|full_auto_stop_on_user_deps|full_auto_never_stop]",
+        _SETTING_COMMAND.format("autonomy"),
     ),
     "approve": ("Approve what waits", "[ID] [REASON]", _ANSWER_COMMAND.format("approve")),
     "deny": ("Deny what waits, saying why", "[ID] [REASON]", _ANSWER_COMMAND.format("deny")),
@@ -50,10 +56,8 @@ class Event:
     def __init__(
         self, native: str, name: str, seconds: int = 5, matcher: str = "", **more: "Any"
     ) -> None:
-        self.native, self.name, self.seconds, self.matcher, self.more = (
-            *(native, name, seconds, matcher),
-            more,
-        )
+        self.native, self.name, self.seconds = native, name, seconds
+        self.matcher, self.more = matcher, more
 
 
 class JsonPart:
@@ -205,15 +209,14 @@ class Host:
 
     def example_call(self, session: str, cwd: str, kind: str) -> "dict[str, Any]":
         """The payload before a call that edits or reads a file, as the client would send it."""
-        path = f"{cwd}/{session}.txt"
         tool = self.tools[kind].split()[0]
-        tool_input = {"file_path": path} | ({"content": "x"} if kind == "edit" else {})
+        path = f"{cwd}/{session}.txt"
         return {
             "session_id": session,
             "cwd": cwd,
             "hook_event_name": self.native_event("pre-tool"),
             "tool_name": tool,
-            "tool_input": tool_input,
+            "tool_input": {"file_path": path} | ({"content": "x"} if kind == "edit" else {}),
             "tool_use_id": f"call-{session}",
         }
 
@@ -293,9 +296,8 @@ class Host:
 
     def is_own_command(self, text: str) -> bool:
         """Whether a command line is a hook of ours."""
-        return f'/{LAUNCHER}"' in text.replace('"$L"', f'/{LAUNCHER}"') and (
-            f" hook {self.name} " in text
-        )
+        text = text.replace('"$L"', f'/{LAUNCHER}"')
+        return f'/{LAUNCHER}"' in text and f" hook {self.name} " in text
 
 
 def skill_text(name: str, description: str, text: str) -> str:

@@ -108,7 +108,7 @@ export const Interlock = async ({ client, directory }) => {
       if (told && typeof output?.output === "string") output.output += `\n\n<interlock>\n${told}\n</interlock>`
     }),
     "command.execute.before": quietly(async (input) => {
-      if (["mode", "approve", "deny"].includes(input.command)) (await find(input.sessionID)).typed = `/${input.command} ${input.arguments}`
+      if (["mode", "autonomy", "approve", "deny"].includes(input.command)) (await find(input.sessionID)).typed = `/${input.command} ${input.arguments}`
     }),
     "chat.message": quietly(async (input, output) => {
       const session = await start(input.sessionID)

@@ -224,7 +224,8 @@ def _open_run_lines(app: App, state: SessionState) -> Iterator[str]:
         for row in app.reader.newest_runs(limit=RECENT_RUNS_MAX)
         if row.workspace == state.worktree and row.status in ("open", "waiting") and row.is_offered
     ]
-    for row in sorted(rows, key=lambda row: row.session != state.session_id):
+    rows.sort(key=lambda row: row.session != state.session_id)
+    for row in rows:
         whose = "Your run" if row.session == state.session_id else "Open run"
         call = msgspec.json.encode({"runId": row.run}).decode()
         progress = progress_text(row.steps_done, row.steps_skipped, row.step_count)
@@ -232,6 +233,9 @@ def _open_run_lines(app: App, state: SessionState) -> Iterator[str]:
             f"{whose} of {row.workflow}: {row.title}; at “{row.step}”, {progress},"
             f" {row.status}. To go on: resume_session {call}"
         )
+    if rows and (stream := app.reader.stream(rows[0].session, rows[0].run)):
+        autonomy = stream.runs[rows[0].run].preferences.autonomy
+        yield f"Autonomy: {autonomy}. Only the user changes it, with `/autonomy`."
 
 
 def _left_lines(app: App, state: SessionState) -> Iterator[str]:

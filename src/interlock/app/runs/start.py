@@ -218,6 +218,8 @@ def _new_run(
     if stream is None:
         stream = Stream(ids.session_id(app.entropy(ids.RANDOM_BYTES)))
     default, warnings = default_preferences(app, request.workspace), ()
+    if stream.head and stream.head.attended:
+        default = apply_wish(default, Wish(stream.head.attended.autonomy))
     preferences = wished = apply_wish(default, request.preferences)
     if request.caller.actor == "agent":
         preferences = apply_wish_where_stricter(default, request.preferences)

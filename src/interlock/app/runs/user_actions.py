@@ -65,6 +65,26 @@ def set_preferences(app: App, run_prefix: str, wish: Wish) -> Preferences | NoSu
     return preferences
 
 
+def open_runs(app: App, session: SessionId) -> list[RunHead]:
+    """Return the runs of a session that are neither finished nor abandoned, oldest first."""
+    return [run for run in app.log.runs(session) if run.status in ("open", "waiting")]
+
+
+def set_autonomy(app: App, session: SessionId, preferences: Preferences) -> list[RunHead]:
+    """Change the autonomy of a session: of its open runs, which are returned, and of later ones.
+
+    `preferences` are those with which a run would begin there now.
+    """
+    stream = app.log.stream(session)
+    attended = stream.head.attended if stream and stream.head else None
+    if attended and attended.autonomy != preferences.autonomy:
+        _append_event(app, session, "preferences", PreferencesChanged("user", preferences), None)
+    runs = open_runs(app, session)
+    for run in runs:
+        set_preferences(app, run.run, Wish(preferences.autonomy))
+    return runs
+
+
 def unblock(app: App, run_prefix: str) -> RunHead | NoSuchRun | NothingToUnblock:
     match = find_run(app.log, run_prefix)
     if isinstance(match, NoSuchRun):

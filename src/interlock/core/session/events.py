@@ -143,6 +143,8 @@ class ContextSet(EventStruct, frozen=True, tag="context_set"):
 
 
 class PreferencesChanged(EventStruct, frozen=True, tag="preferences_changed"):
+    """The preferences of a run; without a run, the autonomy of those that begin in the session."""
+
     source: Literal["start", "user"]
     preferences: Preferences
 

@@ -6,6 +6,7 @@ import msgspec
 
 from interlock.core.gate.state import Mode
 from interlock.core.ids import RunId
+from interlock.core.preferences import Autonomy
 from interlock.core.session.approval_events import (
     OpenApproval,
     SessionApprovalEvent,
@@ -27,6 +28,7 @@ from interlock.core.session.events import (
     ModeChanged,
     ObservationRecorded,
     Phase,
+    PreferencesChanged,
     ProtocolStarted,
     RunStarted,
     SessionArchived,
@@ -75,6 +77,8 @@ class Attendance(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     """The sessions that have taken up hand-offs of this one."""
     open_reviews: tuple[tuple[str, int], ...] = ()
     """The reviews of features that wait for verdicts, each with its deadline in milliseconds."""
+    autonomy: Autonomy | None = None
+    """The one that the user has chosen for the session; None if that is left to the defaults."""
     hosts: tuple[tuple[str, str], ...] = ()
     """The conversations of agent clients that ever belonged to it: host, and its id there."""
 
@@ -133,6 +137,9 @@ def apply_event(head: Head | None, envelope: Envelope) -> Head:
             return change(head, git_branch=event.git_branch, git_head=event.git_head)
         case SessionArchived():
             return change(head, is_archived=event.is_archived)
+        case PreferencesChanged(preferences=preferences) if head.attended and not envelope.run:
+            attended = change(head.attended, autonomy=preferences.autonomy)
+            return change(head, attended=attended)
         case RunStarted():
             return change(head, run_count=head.run_count + 1, latest_run=envelope.run)
         case HostBound() | ModeChanged() | WorkChanged() | ProtocolStarted() | StatusChanged():
