@@ -346,11 +346,10 @@ def test_any_payload_has_the_answer_of_the_full_hook(
 
 
 FOR_THE_FULL_HOOK = (
-    *("claude-PostToolUse-ExitPlanMode-approved-auto", "codex-PreToolUse-apply_patch"),
-    *("claude-PostToolUse-ExitPlanMode-no-plan-default", "codex-PreToolUse-Bash"),
+    *("codex-PreToolUse-apply_patch", "codex-PreToolUse-Bash"),
     *("gemini-BeforeTool-write_file-in-plan-mode", "opencode-pre-tool-write-plan"),
 )
-"""A plan, a patch, a command with a variable, and paths that are not plain."""
+"""A patch, a command with a variable, and paths that are not plain."""
 
 
 @pytest.mark.parametrize("host", PLAIN_HOSTS)
@@ -367,6 +366,9 @@ def test_what_a_client_really_sends_is_read(
         payload = recorded(name, scene.project, session_id="host-1")
         if event not in fast.EVENTS or name in FOR_THE_FULL_HOOK:
             continue
+        if scene.host.reports(payload.get("tool_name", "")):
+            assert not scene.is_fast(json.dumps(payload).encode(), event) or event == "pre-tool"
+            continue  # the session records it
         seen.add(event)
         assert scene.is_fast(json.dumps(payload).encode(), event), name
     assert seen == {event.name for event in scene.host.events} & set(fast.EVENTS)

@@ -47,6 +47,11 @@ SENT: dict[str, tuple[list[str], list[str]]] = {
         ["tool.execute.after-bash", "tool.execute.after-bash-exit3", "tool.execute.after-write"],
         ["post-tool-bash", "post-tool-bash-exit3"],
     ),
+    "a task list": (["tool.execute.after-todowrite"], ["post-tool-todowrite"]),
+    "a subagent's call": (
+        ["tool.execute.before-task", "tool.execute.after-task"],
+        ["session-start", "pre-tool-task", "post-tool-task"],
+    ),
     "a tool of ours": (
         ["tool.execute.before-interlock_plain_ok"],
         ["session-start", "pre-tool-interlock_plain_ok"],

@@ -44,6 +44,7 @@ from interlock.core.handoff.page import handoff_page
 from interlock.core.ids import SessionId
 from interlock.core.session.bundle import BundleContent
 from interlock.core.session.secrets import SuspectedSecret
+from interlock.core.session.state import fold
 from interlock.core.views.counting import pluralise, progress_text, time_ago
 from interlock.core.views.session_note import invocation_lines
 
@@ -190,7 +191,8 @@ def show(session_id: str | None, *, full: bool, as_json: bool) -> None:
     history = delegations.full_history(open_app(data_home()), view.session) if full else []
     if as_json:
         facts = {"delegations": history} if full else {}
-        print_json(structs.asdict(view) | facts)
+        state = fold(view.events, project="")
+        print_json({**structs.asdict(view), "progress": state and state.progress, **facts})
         return
     print_session_view(view)
     for delegation in history:

@@ -12,6 +12,7 @@ from interlock.core.views.delegated_work import review_line
 from interlock.core.views.delivery import delivery_line
 from interlock.core.views.events import event_summary
 from interlock.core.views.path import PathStep, path_of
+from interlock.core.views.progress_lines import progress_parts
 from interlock.core.views.status import self_attested_text
 from interlock.core.workflow.operators import clip
 
@@ -34,6 +35,9 @@ def print_session_view(view: SessionView) -> None:
     state = fold(view.events, project="")
     work = state.orchestrator_workflow if state else None
     print_lines(*(review_line(review) for review in (work.feature_reviews if work else ())))
+    for part in progress_parts(state.progress if state else None):
+        if part.items:
+            print_lines("", part.heading, *(f"  {item}" for item in part.items))
     own_events = [event for event in view.events if event.run is None]
     print_lines("")
     print_table([(str(event.seq), event_summary(event.event)) for event in own_events])

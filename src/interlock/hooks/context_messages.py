@@ -18,7 +18,7 @@ from interlock.app.gate import bound_conversations, gate_journal
 from interlock.app.gate.others_paths import reservation_lines
 from interlock.app.gate.policy import policy_remarks
 from interlock.app.hosts.transcript import count_marks
-from interlock.app.protocol import delegations, gated_sessions
+from interlock.app.protocol import gated_sessions, progress
 from interlock.app.protocol.bootstrap import (
     MODE_MEANINGS,
     describe_shell,
@@ -31,10 +31,15 @@ from interlock.app.protocol.publish import publish_outdated_sessions
 from interlock.core.gate.state import MODES, mode_named
 from interlock.core.ids import SessionId
 from interlock.core.protocol.gated_session import Actor, Conversation
-from interlock.core.protocol.specialists import SPECIALISTS, normalise_agent
+from interlock.core.session.progress import NAME_CHARS_MAX, SubagentReport
 from interlock.core.session.state import SessionState
 from interlock.core.views.delegated_work import output_lines
+from interlock.hooks import progress_records
+from interlock.hooks.hook_result import HookEvent
 from interlock.hooks.typed_commands import TypedMode
+
+NEW_PROCESS_SOURCES = ("startup", "resume")
+"""Sources with which a client begins or resumes a conversation in a new process."""
 
 
 def begin_session(
@@ -46,6 +51,9 @@ def begin_session(
         end_departed_sessions(app)
         source = payload.source or "startup"
         conversation = Conversation(host.name, payload.session_id, source)
+        bound = app.reader.session_of_conversation(host.name, payload.session_id)
+        if bound and source in NEW_PROCESS_SOURCES:
+            progress.lose_subagents(app, bound, conversation)
         started = gated_sessions.begin(app, root, conversation)
         remember_client(app, conversation)
         remarks = (
@@ -123,30 +131,42 @@ def brief_subagent(home: Path, host: Host, payload: HookPayload) -> str:
         f" ({MODE_MEANINGS[state.mode]}), and a subagent does not change it. {shell}"
     )
     text = "\n".join((text, *reservation_lines(home, state)))
-    agent = normalise_agent(payload.agent_type)
-    if agent not in SPECIALISTS or not payload.agent_id:
+    if not payload.agent_id:
         return text
-    earlier = None
+    earlier, conversation = None, Conversation(host.name, payload.session_id)
     with suppress(StoreFailure):  # it works all the same, and what is certain is told
         app = open_app(home)
         try:
             if session := _caller_session(app, host, payload):
-                earlier = delegations.start_subagent(
-                    app, session, agent, payload.agent_id, host.title
-                )
+                report = SubagentReport(payload.agent_id[:NAME_CHARS_MAX], payload.agent_type)
+                earlier = progress.start_subagent(app, session, report, conversation)
         finally:
             app.close()
     found = "\n".join(output_lines(earlier)) if earlier else ""
-    return f"{text}\nWhat {agent} found earlier in this session:\n{found}" if found else text
+    who = payload.agent_type
+    return f"{text}\nWhat {who} found earlier in this session:\n{found}" if found else text
 
 
 def end_subagent(home: Path, host: Host, payload: HookPayload) -> None:
-    """Record what one of the known agents has come to."""
+    """Record the end of a subagent, with its last message as the result."""
     app = open_app(home)
     try:
         if session := _caller_session(app, host, payload):
-            summary = str(payload.everything.get("last_assistant_message") or "")
-            delegations.end_subagent(app, session, payload.agent_id, summary)
+            result = str(payload.everything.get("last_assistant_message") or "")
+            name = payload.agent_id[:NAME_CHARS_MAX]
+            report = SubagentReport(name, outcome="completed", result=result)
+            conversation = Conversation(host.name, payload.session_id)
+            progress.report_subagent(app, session, report, conversation)
+    finally:
+        app.close()
+
+
+def record_progress(home: Path, host: Host, event: HookEvent, payload: HookPayload) -> None:
+    """Record a plan, a task list or a subagent that the hook reports."""
+    app = open_app(home)
+    try:
+        if session := _caller_session(app, host, payload):
+            progress_records.record(app, session, host, event, payload)
     finally:
         app.close()
 
@@ -158,6 +178,7 @@ def accept_plan(home: Path, host: Host, payload: HookPayload) -> str:
         session = _caller_session(app, host, payload)
         if session is None or evidence_against_typing(host, home, app.environment, app.process):
             return ""
+        progress_records.record(app, session, host, "post-tool", payload)
         state = session_record.state_of(app, session)
         if isinstance(state, SessionState) and state.current_mode in ("coding", "disabled"):
             return ""

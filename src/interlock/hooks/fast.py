@@ -108,6 +108,8 @@ def run(host: str, event: str, home: str, content: bytes) -> bool:
         if is_watched and kind == "shell" and may_reach_out("\n".join(texts_in(tool_input))):
             return False  # the user may have been asked about it
         return _note(client, event, home, session, payload)
+    if client.reports(tool) == "subagent":
+        return False  # its prompt is kept until the client says which subagent that is
     if not state or not tool or not state.is_settled or not gate_state.is_untouched(state.watched):
         return False
     if state.mode == "disabled" or kind in ("web", "ask", "agent"):
@@ -320,10 +322,10 @@ class _StrictJson:
 
 
 def _note(client: "Host", event: str, home: str, session: str, payload: "Any") -> bool:
-    """Note what happened; a plan that the user approved is for the full hook."""
-    if client.is_plan_approval(event, payload):
-        return False
+    """Note what happened; what the session records of it is for the full hook."""
     tool, tool_input = payload.get("tool_name", ""), payload.get("tool_input")
+    if event != "session-end" and client.reports(tool):
+        return False
     fields = {"hostSession": session, "tool": tool, "detail": payload.get("reason", "")}
     name = "departures" if event == "session-end" else "gate"
     command = as_object(tool_input).get("command")

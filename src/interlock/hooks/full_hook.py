@@ -11,7 +11,6 @@ from interlock.app.gate.others_paths import may_have_news
 from interlock.app.hosts.markers import is_installed_for_user
 from interlock.core.gate.command.network_programs import may_reach_out
 from interlock.core.gate.tool_call import parse_tool_call
-from interlock.core.protocol.specialists import SPECIALISTS, normalise_agent
 from interlock.hooks.hook_result import (
     BLOCKING_EXIT_CODE,
     HookEvent,
@@ -94,24 +93,40 @@ def _dispatch(
     if event == "pre-tool":
         from interlock.hooks import tool_call_answer  # noqa: PLC0415 (others decide nothing)
 
-        return tool_call_answer.answer_tool_call(host, home, root, payload, is_outside=is_outside)
+        answer = tool_call_answer.answer_tool_call(host, home, root, payload, is_outside=is_outside)
+        if host.reports(payload.tool_name) == "subagent" and answer == HookResult():
+            from interlock.hooks import progress_records  # noqa: PLC0415 (it takes long to import)
+
+            progress_records.expect_subagent(home, host, payload)
+        return answer
     typed = None if payload.agent_id else parse_typed_command(payload.prompt)
     is_plan_approval = host.is_plan_approval(event, payload.everything)
     match event:
         case "subagent-stop" | "session-end":
             _journal(host, event, home, payload)
-            if event == "session-end" or normalise_agent(payload.agent_type) not in SPECIALISTS:
+            if event == "session-end":
                 return HookResult()
             return _tell_from_store(host, event, home, root, payload, typed=None)
         case "post-tool" | "tool-failed" if not is_plan_approval:
             _journal(host, event, home, payload)
+            _record_progress(host, event, home, payload)
             return _tell_news(host, event, home, payload)
         case "prompt-submit" if typed is None and not host.tells_at_prompt:
+            _record_progress(host, event, home, payload)
             return _tell_news(host, event, home, payload)
         case "stop" if payload.stop_hook_active:
             return HookResult()
         case _:
             return _tell_from_store(host, event, home, root, payload, typed=typed)
+
+
+def _record_progress(host: Host, event: HookEvent, home: Path, payload: HookPayload) -> None:
+    """Record what the hook reports about plans, tasks and subagents."""
+    is_call = event != "prompt-submit"
+    if host.reports(payload.tool_name) if is_call else host.is_notice(payload.prompt):
+        from interlock.hooks import context_messages  # noqa: PLC0415 (it needs the store)
+
+        context_messages.record_progress(home, host, event, payload)
 
 
 def _tell_news(host: Host, event: HookEvent, home: Path, payload: HookPayload) -> HookResult:

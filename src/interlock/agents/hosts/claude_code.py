@@ -3,6 +3,7 @@
 from interlock.agents.hosts import host
 from interlock.agents.hosts.claude_code_shell import SHELL_VARIABLE, SHELLS
 from interlock.agents.hosts.host import Event, Host, JsonPart, NestedAnswers, OwnFile
+from interlock.agents.hosts.progress_reports import ReportedSubagent, any_tool, task_in, text_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +24,14 @@ disable-model-invocation: true
 {text}"""
 
 
+_NOTIFICATION = "<task-notification>"
+"""How the prompt begins by which the client reports the end of a subagent in the background."""
+_OUTCOMES = {"completed": "completed", "failed": "failed", "killed": "stopped"}
+_RECORDED = {
+    "plan": "ExitPlanMode",
+    "tasks": "TodoWrite TaskCreate TaskUpdate TaskList",
+    "subagent": "Agent Task",
+}
 _COMMANDS = {name: _command(*command) for name, command in host.COMMANDS.items()}
 
 
@@ -43,13 +52,18 @@ class ClaudeCode(NestedAnswers, Host):
         "agent": "Agent Task",
         "ask": "AskUserQuestion ExitPlanMode EnterPlanMode",
     }
+    recorded_tools = _RECORDED
     events = (
         Event("SessionStart", "session-start", 10),
         Event("UserPromptSubmit", "prompt-submit"),
         # Without `onFailure` a hook that cannot be started would let every tool call pass.
         Event("PreToolUse", "pre-tool", 10, "*", onFailure="block"),
-        Event("PostToolUse", "post-tool", matcher="Bash|ExitPlanMode"),
-        Event("PostToolUseFailure", "tool-failed", matcher="Bash"),
+        Event(
+            "PostToolUse",
+            "post-tool",
+            matcher=any_tool("Bash", *_RECORDED.values()),
+        ),
+        Event("PostToolUseFailure", "tool-failed", matcher="Bash|Agent|Task"),
         Event("Stop", "stop"),
         Event("SubagentStart", "subagent-start"),
         Event("SubagentStop", "subagent-stop"),
@@ -93,6 +107,51 @@ class ClaudeCode(NestedAnswers, Host):
         )
         is_left = event == "post-tool" and payload.get("tool_name") == "ExitPlanMode"
         return is_left and not is_subagents
+
+    def is_notice(self, prompt: str) -> bool:
+        return prompt.lstrip().startswith(_NOTIFICATION)
+
+    def approved_plan(
+        self, payload: "dict[str, Any]", environment: "Mapping[str, str]"
+    ) -> "tuple[str, str]":
+        is_approved = self.is_plan_approval("post-tool", payload)
+        response = host.as_object(payload.get("tool_response"))
+        return (text_in(response, "plan") if is_approved else ""), ""
+
+    def reported_tasks(
+        self, payload: "dict[str, Any]"
+    ) -> "tuple[bool, list[tuple[str, str, str]]] | None":
+        response = host.as_object(payload.get("tool_response"))
+        if payload.get("tool_name") == "TodoWrite":
+            return super().reported_tasks(payload)
+        listed: Any = response.get("tasks")
+        if type(listed) is list:
+            return True, [task_in(item) for item in listed]  # pyright: ignore[reportUnknownVariableType]
+        if response.get("success"):
+            given = host.as_object(payload.get("tool_input"))
+            names = (
+                text_in(given, "taskId"),
+                text_in(given, "subject"),
+            )
+            return False, [(*names, text_in(given, "status"))]
+        return (False, [task_in(response["task"])]) if "task" in response else None
+
+    def reported_subagent(self, event: str, payload: "dict[str, Any]") -> ReportedSubagent | None:
+        if event == "prompt-submit":
+            return _notified_subagent(text_in(payload, "prompt"))
+        asked = super().reported_subagent(event, payload)
+        if asked is None or event == "pre-tool":
+            return asked
+        response = host.as_object(payload.get("tool_response"))
+        asked.name = text_in(response, "agentId")
+        if event == "tool-failed":
+            asked.status, asked.result = "failed", text_in(payload, "error")
+            return asked
+        if response.get("status") == "completed":
+            parts = host.texts_in(response.get("content"))
+            texts = [part for part in parts if part != "text" and not part.startswith("<tools-")]
+            asked.status, asked.result = "completed", "\n".join(texts)
+        return asked if asked.name else None
 
     def own_directories(
         self, environment: "Mapping[str, str]", root: str, user: int
@@ -168,6 +227,15 @@ class ClaudeCode(NestedAnswers, Host):
                 for name, text in _COMMANDS.items()
             ),
         ]
+
+
+def _notified_subagent(prompt: str) -> ReportedSubagent | None:
+    found: list[str] = []
+    for tag in ("task-id", "status", "result", "summary"):
+        found.append(prompt.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0])
+    name, status, result, summary = found
+    known = _OUTCOMES.get(status, "")
+    return ReportedSubagent(name, "", "", known, result or summary) if name and known else None
 
 
 def _server(home: str, scope: "Scope") -> "dict[str, Any]":

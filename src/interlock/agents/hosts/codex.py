@@ -8,6 +8,7 @@ call of a tool of our server.
 
 from interlock.agents.hosts import host
 from interlock.agents.hosts.host import Event, Host, JsonPart, NestedAnswers, OwnFile, TomlPart
+from interlock.agents.hosts.progress_reports import ReportedSubagent, any_tool, text_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from interlock.agents.hosts.host import Scope
+
+_RECORDED = {
+    "tasks": "update_plan",
+    "subagent": "spawn_agent multi_agent_v1spawn_agent collaborationspawn_agent",
+}
 
 
 class Codex(NestedAnswers, Host):
@@ -28,17 +34,22 @@ class Codex(NestedAnswers, Host):
         "web": "web_search",
         "edit": "apply_patch Write Edit",
         "shell": "Bash shell local_shell exec_command write_stdin unified_exec",
-        "agent": "Agent spawn_agent send_input wait wait_agent close_agent resume_agent"
-        " multi_agent_v1wait_agent collaborationspawn_agent collaborationwait_agent"
-        " collaborationsend_message collaborationfollowup_task collaborationclose_agent"
-        " collaborationlist_agents",
+        "agent": "Agent spawn_agent multi_agent_v1spawn_agent send_input wait wait_agent"
+        " close_agent resume_agent multi_agent_v1wait_agent collaborationspawn_agent"
+        " collaborationwait_agent collaborationsend_message collaborationfollowup_task"
+        " collaborationclose_agent collaborationlist_agents",
         "ask": "request_user_input",
     }
+    recorded_tools = _RECORDED
     events = (
         Event("SessionStart", "session-start", 10),
         Event("UserPromptSubmit", "prompt-submit"),
         Event("PreToolUse", "pre-tool", 10, "*"),
-        Event("PostToolUse", "post-tool", matcher="Bash"),
+        Event(
+            "PostToolUse",
+            "post-tool",
+            matcher=any_tool("Bash", *_RECORDED.values()),
+        ),
         Event("Stop", "stop"),
         Event("SubagentStart", "subagent-start"),
         Event("SubagentStop", "subagent-stop"),
@@ -62,6 +73,18 @@ class Codex(NestedAnswers, Host):
         " continue”, or type `/hooks`. Until then it skips them without a word.",
         "There, the commands are `$mode`, `$autonomy`, `$approve` and `$deny`.",
     )
+
+    def reported_subagent(self, event: str, payload: "dict[str, Any]") -> ReportedSubagent | None:
+        asked = super().reported_subagent(event, payload)
+        if asked and event == "post-tool":
+            import json  # noqa: PLC0415 (the fast hook does not ask)
+
+            try:
+                response = host.as_object(json.loads(str(payload.get("tool_response"))))
+            except ValueError:
+                return None
+            asked.name = text_in(response, "agent_id")
+        return asked
 
     def settings_files(self, home: str, root: str, environment: "Mapping[str, str]") -> "list[str]":
         own = environment.get("CODEX_HOME") or f"{home}/.codex"

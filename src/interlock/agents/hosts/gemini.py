@@ -8,6 +8,7 @@ when the transcript shows that it was compressed.
 
 from interlock.agents.hosts import host
 from interlock.agents.hosts.host import Event, Host, JsonPart, OwnFile
+from interlock.agents.hosts.progress_reports import ReportedSubagent, any_tool, text_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +34,13 @@ prompt = """
 _COMMANDS = {
     name: _command(description, text) for name, (description, _, text) in host.COMMANDS.items()
 }
+_RECORDED = {
+    "plan": "exit_plan_mode",
+    "tasks": "write_todos",
+    "subagent": "invoke_agent delegate_to_agent",
+}
+_OBSERVED = any_tool("run_shell_command", *_RECORDED.values())
+_APPROVED = "Plan approved. Switching to "
 _POLICY = f"""\
 # Written by `interlock install`: without it our tools are missing where nobody can be asked.
 [[rule]]
@@ -59,11 +67,12 @@ class Gemini(Host):
         "agent": "invoke_agent delegate_to_agent",
         "ask": "ask_user enter_plan_mode exit_plan_mode",
     }
+    recorded_tools = _RECORDED
     events = (
         Event("SessionStart", "session-start", 10),
         Event("BeforeAgent", "prompt-submit", 10),
         Event("BeforeTool", "pre-tool", 10, "*"),
-        Event("AfterTool", "post-tool", matcher="run_shell_command"),
+        Event("AfterTool", "post-tool", matcher=_OBSERVED),
         Event("AfterAgent", "stop"),
         Event("SessionEnd", "session-end"),
     )
@@ -96,6 +105,35 @@ class Gemini(Host):
         if response.get("error") or any(line in text for line in _FAILURES):
             return "failure"
         return "success" if "\nOutput: " in f"\n{text}" else "unknown"
+
+    def approved_plan(
+        self, payload: "dict[str, Any]", environment: "Mapping[str, str]"
+    ) -> "tuple[str, str]":
+        told = text_in(host.as_object(payload.get("tool_response")), "llmContent")
+        # Without a person it approves by itself, and goes on in its mode YOLO.
+        if not told.startswith(_APPROVED) or told.startswith(f"{_APPROVED}YOLO"):
+            return "", ""
+        given = text_in(host.as_object(payload.get("tool_input")), "plan_filename")
+        folders = self.own_directories(environment, "", 0)
+        is_name = given not in ("", ".", "..") and "/" not in given
+        return "", (f"{folders[0]}/{given}" if folders and is_name else "")
+
+    def reported_subagent(self, event: str, payload: "dict[str, Any]") -> ReportedSubagent | None:
+        asked = super().reported_subagent(event, payload)
+        response = host.as_object(payload.get("tool_response"))
+        if asked and event == "post-tool":
+            shown = host.as_object(response.get("returnDisplay"))
+            reason, state = (
+                text_in(shown, "terminateReason"),
+                text_in(shown, "state"),
+            )
+            is_stopped = reason == "ABORTED" or state == "cancelled"
+            asked.status = "stopped" if is_stopped else "failed"
+            if reason == "GOAL" and not response.get("error"):
+                asked.status = "completed"
+            text = "\n".join(host.texts_in(response.get("llmContent")))
+            asked.result = text_in(shown, "result") or text
+        return asked
 
     def own_directories(
         self, environment: "Mapping[str, str]", root: str, user: int

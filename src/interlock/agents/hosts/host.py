@@ -5,6 +5,8 @@ files are, how its hooks read and answer, what its tools are called and what it 
 what most of them share. They stand alone: the fast hook imports them before every tool call.
 """
 
+from interlock.agents.hosts.progress_reports import ProgressReports, as_object, key_of
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -105,7 +107,7 @@ class OwnFile:
         self.is_executable = is_executable
 
 
-class Host:
+class Host(ProgressReports):
     name = ""
     title = ""
     program = ""
@@ -164,10 +166,7 @@ class Host:
 
     def class_of(self, tool: str) -> str:
         """The class of a tool of the client; empty if it is not listed."""
-        for kind, names in self.tools.items():
-            if tool in names.split():
-                return kind
-        return ""
+        return key_of(self.tools, tool)
 
     def read_payload(self, payload: "dict[str, Any]") -> "dict[str, Any]":
         """The payload of a hook under the usual names (`FIELDS`, `tool_input`, …)."""
@@ -380,11 +379,6 @@ def cannot_start(host: str) -> str:
         "Interlock guards this project and cannot be started, so this was not allowed. The user can"
         f" install it again (`interlock install {host}`), or remove `.interlock/config.toml`."
     )
-
-
-def as_object(value: "Any") -> "dict[str, Any]":
-    """The value if it is an object of JSON, else an empty one."""
-    return value if type(value) is dict else {}  # pyright: ignore[reportUnknownVariableType]
 
 
 def quote(word: str) -> str:

@@ -24,6 +24,7 @@ STANDALONE = (
     *("agents/hosts/claude_code_shell.py", "hooks/fast.py", "hooks/gate_state.py"),
     *("agents/hosts/host.py", "agents/hosts/registry.py", "agents/hosts/claude_code.py"),
     *("agents/hosts/codex.py", "agents/hosts/gemini.py", "agents/hosts/opencode.py"),
+    "agents/hosts/progress_reports.py",
     *("hooks/agent_shell.py", "sandbox/__init__.py", "sandbox/call_filter.py"),
     *("sandbox/command.py", "sandbox/confinement.py", "sandbox/call_broker.py"),
     *("sandbox/scratch.py", "sandbox/system_calls.py", "sandbox/worktree.py"),

@@ -6,6 +6,7 @@ and starts our hook with payloads in the usual form, so what is read here is wha
 
 from interlock.agents.hosts import host
 from interlock.agents.hosts.host import Event, Host, JsonPart, OwnFile
+from interlock.agents.hosts.progress_reports import ReportedSubagent, text_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class OpenCode(Host):
         "agent": "task",
         "ask": "question plan_enter plan_exit",
     }
+    recorded_tools = {"tasks": "todowrite", "subagent": "task"}
     events = (
         Event("session-start", "session-start"),
         Event("prompt-submit", "prompt-submit"),
@@ -67,6 +69,18 @@ class OpenCode(Host):
         if type(code) is not int:
             return "unknown"
         return "failure" if code else "success"
+
+    def reported_subagent(self, event: str, payload: "dict[str, Any]") -> ReportedSubagent | None:
+        asked = super().reported_subagent(event, payload)
+        response = host.as_object(payload.get("tool_response"))
+        if asked and event == "post-tool":
+            asked.name = text_in(response, "subagent")
+            text = text_in(response, "output")
+            state = text.partition(' state="')[2].partition('"')[0]
+            asked.status = {"completed": "completed", "error": "failed"}.get(state, "running")
+            tag = "task_error" if state == "error" else "task_result"
+            asked.result = text.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0] or text
+        return asked
 
     def own_directories(
         self, environment: "Mapping[str, str]", root: str, user: int

@@ -8,6 +8,7 @@ import { dirname, join } from "node:path"
 
 const LAUNCHER = "@LAUNCHER@" // empty: that of the project
 const MILLISECONDS = 10_000
+const OBSERVED = ["bash", "todowrite", "task"] // calls that are recorded afterwards
 const HELPERS = /^You are a (title generator|context summarization)/
 
 function above(directory, path) {
@@ -99,9 +100,11 @@ export const Interlock = async ({ client, directory }) => {
     "tool.execute.after": quietly(async (input, output) => {
       const texts = [warnings.get(input.callID)]
       warnings.delete(input.callID)
-      if (input.tool === "bash") {
+      if (OBSERVED.includes(input.tool)) {
         const call = { tool_name: input.tool, tool_input: input.args, tool_use_id: input.callID }
-        const answer = await ask("post-tool", input.sessionID, { ...call, tool_response: { exit: output?.metadata?.exit } })
+        const { exit, sessionId: subagent } = output?.metadata ?? {}
+        const response = input.tool === "task" ? { subagent, output: output?.output } : { exit }
+        const answer = await ask("post-tool", input.sessionID, { ...call, tool_response: response })
         texts.push(answer.context)
       }
       const told = texts.filter(Boolean).join("\n")

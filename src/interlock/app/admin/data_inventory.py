@@ -106,10 +106,12 @@ DATA_KINDS = (
     ),
     DataKind(
         "What conversations know",
-        ("told",),
-        "Which lines each conversation was told, as hashes, so that nothing is said twice.",
-        "It goes after 30 days. Without it something is said once more.",
-        "rm -r {home}/told",
+        ("told", "asked-subagents"),
+        "Which lines each conversation was told, as hashes, so that nothing is said twice; and the"
+        " prompts of subagents that a client was asked to start.",
+        "Hashes go after 30 days, prompts when the subagent starts or an hour later. Without them"
+        " something is said once more, and a subagent is recorded without its prompt.",
+        "rm -r {home}/told {home}/asked-subagents",
     ),
     DataKind(
         "Gate switched off",

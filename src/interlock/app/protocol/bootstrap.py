@@ -38,10 +38,13 @@ from interlock.core.protocol.start_evidence import (
 from interlock.core.session.state import SessionState
 from interlock.core.views.counting import progress_text
 from interlock.core.views.delegated_work import delegation_lines, handoff_line, left_open_lines
+from interlock.core.views.progress_lines import SHOWN_BY, lost_parts, progress_parts
 from interlock.store.failures import StoreFailure
 from interlock.store.records import SessionFilter
 from interlock.workspace.machine import clients, disclosure_log
 
+PROGRESS_TOKENS_MAX = 900  # beside the rest; some clients cut what hooks tell at 2,500
+PROGRESS_WHOLE_TOKENS_MAX = 8_000  # where an agent asks for it
 RECENT_RUNS_MAX = 50
 EARLIER_SESSIONS_MAX = 5
 SUMMARY_TOKENS_MAX = 1_000
@@ -51,6 +54,9 @@ CONFINED_SHELL = (
 )
 FORGETTING_SOURCES = ("startup", "clear", "compact")
 """Sources after which a conversation has forgotten everything it was told."""
+
+CUTS_MARK = "cuts:"
+"""How an entry begins that counts the cuts of a conversation, among the digests it was told."""
 
 MODE_MEANINGS = {
     "analysis": "read and search only; nothing is edited, and a command must only read",
@@ -67,10 +73,12 @@ def assemble_bootstrap(
     *,
     already_told: frozenset[str] = frozenset(),
     goes_on: bool = False,
+    progress_budget: int = PROGRESS_WHOLE_TOKENS_MAX,
 ) -> Briefing:
     """Return the briefing. `remarks` are about the project; what was `already_told` is left out.
 
-    `goes_on`: the session was worked in before, so what has changed since is told.
+    `goes_on`: the session was worked in before, so what has changed since is told. Plan, tasks and
+    subagents have a budget of their own: a break must not lose them to a project's notes.
     """
     # Imported here: only this function needs these parts of the package.
     from interlock.app.notes.knowledge import project_knowledge  # noqa: PLC0415
@@ -93,7 +101,20 @@ def assemble_bootstrap(
         parts.append(BriefingPart("Notes", (f"They cannot be looked at now: {failure}.",)))
     parts.append(BriefingPart("Left by the session before", tuple(_left_lines(app, state))))
     parts.append(BriefingPart("Who else is here", tuple(_other_session_lines(app, state))))
-    return assemble_briefing(parts, budget=budget, told_digests=already_told)
+    briefing = assemble_briefing(parts, budget=budget, told_digests=already_told)
+    # A conversation that was told something, and was not cut since, made its progress itself.
+    has_memory = any(not mark.startswith(CUTS_MARK) for mark in already_told)
+    progress = assemble_briefing(
+        (lost_parts if has_memory else progress_parts)(state.progress),
+        budget=progress_budget,
+        told_digests=already_told,
+        shown_by=SHOWN_BY,
+    )
+    return msgspec.structs.replace(
+        briefing,
+        text="\n\n".join(filter(None, (briefing.text, progress.text))),
+        shown_digests=(*briefing.shown_digests, *progress.shown_digests),
+    )
 
 
 def preview_bootstrap(app: App, workspace: Path, host: Host) -> Briefing | ProjectNotOptedIn:
@@ -140,7 +161,12 @@ def tell_conversation(
     is_new = conversation.source in FORGETTING_SOURCES
     told = frozenset[str]() if is_new else disclosure_log.load_disclosed(app.home, host, name)
     goes_on = conversation.source != "startup" and state.version > 0
-    briefing = assemble_bootstrap(app, state, remarks, already_told=told, goes_on=goes_on)
+    briefing = assemble_bootstrap(
+        *(app, state, remarks),
+        already_told=told,
+        goes_on=goes_on,
+        progress_budget=PROGRESS_TOKENS_MAX,
+    )
     with suppress(OSError):  # then it is told once more
         digests = (*told, *briefing.shown_digests)
         disclosure_log.save_disclosed(app.home, host, name, digests, now_ms=app.clock.now_ms())
@@ -157,7 +183,7 @@ def notice_cuts(home: Path, conversation: Conversation, count: int) -> None:
     """The conversation was cut this many times so far; if once more than before, it forgot all."""
     host, name = conversation.host, conversation.id
     told = disclosure_log.load_disclosed(home, host, name)
-    mark = f"cuts:{count}"
+    mark = f"{CUTS_MARK}{count}"
     if mark not in told:
         with suppress(OSError):
             disclosure_log.save_disclosed(home, host, name, (mark,), now_ms=0)

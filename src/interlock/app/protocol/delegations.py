@@ -35,10 +35,10 @@ from interlock.core.session.orchestration import (
     decode_history,
 )
 from interlock.core.session.plan import Plan, Stream
+from interlock.core.session.progress import PROMPT_CHARS_MAX, RESULT_CHARS_MAX, clean_text
+from interlock.core.session.progress_events import SubagentOutcome
 from interlock.core.session.state import SessionState
 from interlock.core.views.agent_stats import SessionStats, agent_stats
-
-SUMMARY_CHARS_MAX = 8_000  # of what a subagent said last; escaped, each may become six
 
 
 class StartedDelegation(msgspec.Struct, frozen=True):
@@ -170,9 +170,9 @@ def session_stats(app: App, session: SessionId) -> SessionStats:
 
 
 def start_subagent(
-    app: App, session: SessionId, agent: str, host_agent: str, host: str
+    app: App, session: SessionId, agent: str, host_agent: str, prompt: str
 ) -> AgentOutput | None:
-    """Record that a host has started one of the known agents; return what that one found before.
+    """Record that a client has started a known agent; return what that one found before.
 
     Where the work was delegated by a call, that is the record, and its result comes by a call too.
     """
@@ -182,21 +182,24 @@ def start_subagent(
     work = state.orchestrator_workflow
     opened = work.open_invocations if work else ()
     if not any(one.agent == agent and is_made_by_call(one.id) for one in opened):
-        prompt = f"(started as a subagent of {host})"
         name = _next_name(work, host_agent)
-        delegate(app, session, DelegationRequest(agent, prompt, host_agent=name))
+        text = clean_text(prompt, PROMPT_CHARS_MAX) or "(the client did not report the prompt)"
+        delegate(app, session, DelegationRequest(agent, text, host_agent=name))
     return delegation.earlier_context(work, agent)
 
 
-def end_subagent(app: App, session: SessionId, host_agent: str, summary: str) -> None:
-    """Record that a subagent of a host has stopped, if its start was recorded."""
+def end_subagent(
+    app: App, session: SessionId, host_agent: str, outcome: SubagentOutcome, result: str
+) -> None:
+    """Record that a known agent has stopped, if the client started it."""
     state = state_of(app, session)
     work = state.orchestrator_workflow if isinstance(state, SessionState) else None
     opened = work.open_invocations if work else ()
     names = [one.id for one in opened if _is_of(host_agent, one.id)]
-    text = summary.strip()[:SUMMARY_CHARS_MAX] or "(it said nothing)"
+    text = clean_text(result, RESULT_CHARS_MAX) or "(it said nothing)"
     for name in names[-1:]:
-        complete(app, session, CompletionRequest(name, text))
+        status = "completed" if outcome == "completed" else "failed"
+        complete(app, session, CompletionRequest(name, text, status))
 
 
 def _next_name(work: Orchestration | None, host_agent: str) -> str:

@@ -16,6 +16,8 @@ ITEM_SHARE: Final = 6  # one item takes at most a sixth of the budget, so that o
 ITEM_TOKENS_MIN: Final = 12  # a shorter excerpt of an item says nothing
 HEADING_TOKENS_MAX: Final = 20
 
+NOTES_SHOWN_BY: Final = "`search_notes` finds them, `read_note` shows one."
+
 _DIGEST_CHARS: Final = 16
 
 
@@ -56,16 +58,20 @@ def item_digest(heading: str, text: str) -> str:
 
 
 def assemble_briefing(
-    parts: Sequence[BriefingPart], *, budget: int, told_digests: frozenset[str] = frozenset()
+    parts: Sequence[BriefingPart],
+    *,
+    budget: int,
+    told_digests: frozenset[str] = frozenset(),
+    shown_by: str = NOTES_SHOWN_BY,
 ) -> Briefing:
     """Write the parts, the most important first, in at most `budget` tokens.
 
     Each part gets its first item if that fits, then they take turns. The last line counts what is
-    left out, and says how to get it.
+    left out, and says how to get it: `shown_by`.
     """
     selections = _select_items(
         [_PartSelection(part.heading, _unique_items(part), part.unfetched_count) for part in parts],
-        budget,
+        *(budget, shown_by),
     )
     left_out = _left_out_counts(selections)
     unfetched = tuple(
@@ -88,7 +94,7 @@ def assemble_briefing(
         for heading, lines in fresh_sections
         if lines
     ]
-    text = "\n\n".join([*blocks, *_left_out_line(left_out)])
+    text = "\n\n".join([*blocks, *_left_out_line(left_out, shown_by)])
     return Briefing(text, shown_digests, left_out, unfetched, budget)
 
 
@@ -127,18 +133,24 @@ class _TextSize:
         )
 
 
-def _select_items(selections: Sequence[_PartSelection], budget: int) -> Sequence[_PartSelection]:
+def _select_items(
+    selections: Sequence[_PartSelection], budget: int, shown_by: str
+) -> Sequence[_PartSelection]:
     size = _TextSize()
     waiting = [selection for selection in selections if not selection.is_closed]
     while waiting:
         for selection in waiting:
-            _select_next(selection, selections, size, budget)
+            _select_next(selection, selections, size, budget, shown_by)
         waiting = [selection for selection in waiting if not selection.is_closed]
     return selections
 
 
 def _select_next(
-    selection: _PartSelection, selections: Sequence[_PartSelection], size: _TextSize, budget: int
+    selection: _PartSelection,
+    selections: Sequence[_PartSelection],
+    size: _TextSize,
+    budget: int,
+    shown_by: str,
 ) -> None:
     text = selection.texts[len(selection.lines)]
     digest = item_digest(selection.whole_heading, text)
@@ -146,7 +158,8 @@ def _select_next(
     prefix = f"{_section_text(selection.heading, [])}\n\n\n- " if is_first else "\n- "
     item_max = max(budget // ITEM_SHARE, ITEM_TOKENS_MIN)
     selection.lines.append((digest, ""))
-    frame = prefix + "".join(_left_out_line(_left_out_counts(selections))) + "\n\n"
+    left_out = _left_out_line(_left_out_counts(selections), shown_by)
+    frame = prefix + "".join(left_out) + "\n\n"
     room = min(budget - size.tokens_with(frame), item_max)
     # The first may be cut to what fits; a later one gets as much room as the others or none.
     needed = min(estimate_tokens(text), ITEM_TOKENS_MIN if is_first else item_max)
@@ -177,11 +190,11 @@ def _section_text(heading: str, lines: Sequence[str]) -> str:
     return f"## {heading}\n\n" + "\n".join(f"- {line}" for line in lines)
 
 
-def _left_out_line(left_out: Sequence[tuple[str, int]]) -> list[str]:
+def _left_out_line(left_out: Sequence[tuple[str, int]], shown_by: str) -> list[str]:
     if not left_out:
         return []
     counts = ", ".join(f"{count} under \u201c{heading}\u201d" for heading, count in left_out)
-    return [f"Left out: {counts}. `search_notes` finds them, `read_note` shows one."]
+    return [f"Left out: {counts}. {shown_by}"]
 
 
 def cut_to_tokens(text: str, tokens_max: int) -> str:

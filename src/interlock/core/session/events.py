@@ -24,6 +24,7 @@ from interlock.core.session.delegation_events import DelegationEvent, HistoryCom
 from interlock.core.session.delivery_events import DeliveryEvent
 from interlock.core.session.event_struct import EventStruct
 from interlock.core.session.past import Past
+from interlock.core.session.progress_events import ProgressEvent
 from interlock.core.session.protocol_events import ProtocolEvent
 from interlock.core.session.review_events import ReviewEvent
 from interlock.core.session.unattended_events import UnattendedEvent
@@ -329,6 +330,7 @@ SessionEvent: TypeAlias = (
     | StatusChanged
     | DelegationEvent
     | ReviewEvent
+    | ProgressEvent
     | ProtocolEvent
     | SessionApprovalEvent
     | UnattendedEvent

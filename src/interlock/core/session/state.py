@@ -20,6 +20,8 @@ from interlock.core.session.events import (
     WorkChanged,
 )
 from interlock.core.session.orchestration import Orchestration, apply_delegation_event
+from interlock.core.session.progress import AgentProgress, apply_progress_event
+from interlock.core.session.progress_events import ProgressEvent
 from interlock.core.session.protocol_events import (
     ProtocolEnded,
     ProtocolEndRefused,
@@ -60,6 +62,7 @@ class SessionState(_State, frozen=True):
     protocol_start_evidence: dict[str, str] = {}
     protocol_end_evidence: dict[str, str] = {}
     orchestrator_workflow: Orchestration | None = None
+    progress: AgentProgress | None = None
     active_feature: str | None = None
     active_task: str | None = None
 
@@ -112,6 +115,8 @@ def _apply_event(state: SessionState, envelope: Envelope, at: str) -> SessionSta
         case event if isinstance(event, DelegationEvent | ReviewEvent):
             work = apply_delegation_event(state.orchestrator_workflow, event, at)
             return change(state, orchestrator_workflow=work)
+        case event if isinstance(event, ProgressEvent):
+            return change(state, progress=apply_progress_event(state.progress, event, at))
         case _:
             return state
 

@@ -57,6 +57,13 @@ from interlock.core.session.events import (
     ValidationPerformed,
     WorkChanged,
 )
+from interlock.core.session.progress_events import (
+    PlanApproved,
+    ProgressEvent,
+    SubagentEnded,
+    SubagentStarted,
+    TasksUpdated,
+)
 from interlock.core.session.protocol_events import (
     ProtocolEnded,
     ProtocolEndRefused,
@@ -123,7 +130,7 @@ def is_failure(event: SessionEvent) -> bool:
             return True
         case ApprovalResolved(verdict="denied") | CapabilityObserved(status="unavailable"):
             return True
-        case AgentCompleted(status="blocked") | AgentCompleted(status="failed"):
+        case AgentCompleted(status="blocked" | "failed") | SubagentEnded(outcome="failed"):
             return True
         case ProtocolEndRefused() | SessionApprovalResolved(verdict="denied"):
             return True
@@ -140,6 +147,8 @@ def is_failure(event: SessionEvent) -> bool:
 def _unclipped_summary(event: SessionEvent) -> str:
     if isinstance(event, UnattendedEvent | DeliveryEvent):
         return _unattended_summary(event)
+    if isinstance(event, ProgressEvent):
+        return _progress_summary(event)
     match event:
         case SessionCreated():
             origin = f", imported from {event.imported_from}" if event.imported_from else ""
@@ -201,6 +210,19 @@ def _unclipped_summary(event: SessionEvent) -> str:
             return f"feature {event.feature} was reviewed: {event.outcome} ({event.reason})"
         case _:
             return _run_event_summary(event)
+
+
+def _progress_summary(event: ProgressEvent) -> str:
+    match event:
+        case PlanApproved():
+            return f"plan approved by the user: {event.plan}"
+        case TasksUpdated():
+            done = sum(task.status == "completed" for task in event.tasks)
+            return f"task list: {done} of {len(event.tasks)} completed"
+        case SubagentStarted():
+            return f"subagent {event.agent} started ({event.subagent}): {event.prompt or '-'}"
+        case SubagentEnded():
+            return f"subagent {event.subagent} ended ({event.outcome}): {event.result or '-'}"
 
 
 def _unattended_summary(event: UnattendedEvent | DeliveryEvent) -> str:

@@ -1,0 +1,61 @@
+"""The subagents that a model asked its client for, until the client says that it started them.
+
+Before the call only the prompt is known, at the start only the subagent's id. Each request is a
+small file in the data home, because clients run the hooks of parallel calls at the same time.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from interlock.workspace.files.private_file import write_private_file
+from interlock.workspace.files.regular_file import read_regular_file
+
+DIRECTORY = "asked-subagents"
+VALID_MS = 3_600_000
+_BYTES_MAX = 64 * 1024
+
+
+class AskedSubagent(msgspec.Struct, frozen=True):
+    agent: str
+    prompt: str
+
+
+def save(home: Path, host: str, conversation: str, asked: AskedSubagent, *, now_ms: int) -> None:
+    """Keep a request, and drop those that led to nothing.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    folder = home / DIRECTORY
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    name = f"{_prefix(host, conversation)}-{now_ms:015}-{os.getpid()}.json"
+    write_private_file(folder / name, msgspec.json.encode(asked))
+    for other in folder.iterdir():
+        with suppress(OSError):  # another process has removed it
+            if other.stat().st_mtime * 1_000 < now_ms - VALID_MS:
+                other.unlink()
+
+
+def take(home: Path, host: str, conversation: str, agent: str) -> str:
+    """Return the prompt of the oldest request for this agent, once; empty if there is none."""
+    for path in sorted((home / DIRECTORY).glob(f"{_prefix(host, conversation)}-*")):
+        for asked in _read(path):
+            if asked.agent in ("", agent):
+                with suppress(OSError):
+                    path.unlink()  # of two that take it, one fails here
+                    return asked.prompt
+    return ""
+
+
+def _read(path: Path) -> Iterator[AskedSubagent]:
+    with suppress(OSError, msgspec.MsgspecError):
+        yield msgspec.json.decode(read_regular_file(path, _BYTES_MAX), type=AskedSubagent)
+
+
+def _prefix(host: str, conversation: str) -> str:
+    return hashlib.sha256(f"{host}\0{conversation}".encode(errors="replace")).hexdigest()[:32]
