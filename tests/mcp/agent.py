@@ -11,7 +11,7 @@ from interlock.core.explanation import Code
 from interlock.mcp.answer_schemas import answer_schema
 from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
-from tests.mcp.dry_run import DryRun
+from tests.mcp.dry_run import DryRun, suggested_calls
 
 TOLD_IN_WORDS = ("nextCall", "kind", "nextIntent")
 """The parts of a structure that the text says in words of its own."""
@@ -37,6 +37,17 @@ def prefer(preferences: dict[str, str]) -> None:
     path.write_text(f"[preferences]\n{''.join(lines)}")
 
 
+SAME_AGAIN = ("store_busy", "store_failed")
+"""Refusals of calls that are right, and that the world was not ready for."""
+
+
+def assert_leads_on(tool: str, arguments: object, problem: dict[str, Any]) -> None:
+    """No refusal suggests the very call that it refuses."""
+    for call in suggested_calls(problem):
+        is_same = (call["tool"], call["params"]) == (tool, arguments)
+        assert not is_same or problem["code"] in SAME_AGAIN, problem
+
+
 class Agent:
     def __init__(self, protocol: McpProtocol) -> None:
         self._protocol = protocol
@@ -59,6 +70,8 @@ class Agent:
             for fact in leaves({key: item for key, item in facts if key not in TOLD_IN_WORDS}):
                 assert fact in text, f"{fact!r} is not in the text"
         self._dry_run.check(result["structuredContent"])
+        if result["isError"]:
+            assert_leads_on(tool, arguments, result["structuredContent"])
         return result
 
     def ok(self, tool: str, **arguments: object) -> dict[str, Any]:

@@ -44,13 +44,43 @@ def test_an_argument_inside_of_output_is_never_lost_in_silence(agent: Agent) -> 
 
     both = {"continueToken": token, "output": {"notesMarkdown": "REAL", "notes": "other"}}
     assert "Both `output.notesMarkdown`" in agent.refused("continue_workflow", both)["message"]
-    misspelt = agent.ok(
-        "continue_workflow",
-        continueToken=token,
-        output={"notesMarkdown": "n", "artefacts": [{"kind": "gap"}]},
-    )
-    assert "`output.artefacts` is not an argument" in misspelt["warnings"][0]
-    assert "Did you mean `artifacts`?" in misspelt["warnings"][0]
+
+
+MISSPELT: list[tuple[str, str, dict[str, Any]]] = [
+    ("outputs", "output", {"outputs": {"notesMarkdown": "REAL"}}),
+    ("ouptut", "output", {"ouptut": {"notes": "REAL"}}),
+    ("notesMarkdwn", "output.notesMarkdown", {"notesMarkdwn": "REAL"}),
+    ("output.artefacts", "output.artifacts", {"output": {"notes": "REAL", "artefacts": []}}),
+    ("contxt", "context", {"notes": "REAL", "contxt": {"area": "x"}}),
+]
+
+
+@pytest.mark.parametrize(("wrong", "right", "sent"), MISSPELT)
+def test_a_misspelt_argument_is_refused_with_its_right_name(
+    agent: Agent, wrong: str, right: str, sent: dict[str, object]
+) -> None:
+    token = agent.start()["continueToken"]
+
+    problem = agent.refused("continue_workflow", {"continueToken": token, **sent})
+
+    expected = f"`{wrong}` is not an argument of continue_workflow; it is called `{right}`"
+    assert problem["message"] == expected
+    better, arguments = mend(problem)
+    assert arguments["output"]["notesMarkdown"] == "REAL", "what it held is in the right place"
+    assert agent.ok(better, **arguments)["pending"]["stepId"] == "step-2"
+
+
+@pytest.mark.parametrize("tool", [one.name for one in TOOLS])
+def test_a_workspace_that_does_not_exist_is_refused_by_every_tool(agent: Agent, tool: str) -> None:
+    contract = next(one for one in TOOLS if one.name == tool)
+    if "workspacePath" not in contract.input_schema["properties"]:
+        return
+    call = fill(contract.example_call().params)
+
+    problem = agent.refused(tool, {**call, "workspacePath": "/no/such/place"})
+
+    assert problem["message"] == "There is no directory `/no/such/place`"
+    assert "workspacePath" not in problem["details"]["correctCall"]["params"]
 
 
 LINE = {"workflowId": "line", "goal": "g"}

@@ -49,9 +49,9 @@ def test_without_output_the_step_is_shown_again(agent: Agent) -> None:
 
 
 def test_a_stray_argument_is_named_in_a_warning(agent: Agent) -> None:
-    result = agent.call("start_workflow", {"workflowId": "line", "goal": "g", "gaol": "x"})
+    result = agent.call("start_workflow", {"workflowId": "line", "goal": "g", "colour": "x"})
 
-    warning = "`gaol` is not an argument of this tool and was ignored. Did you mean `goal`?"
+    warning = "`colour` is not an argument of this tool and was ignored."
     assert result["structuredContent"]["warnings"] == [warning]
     assert warning in result["content"][0]["text"]
 

@@ -3,18 +3,22 @@
 In this order: an object sent as a string of JSON is decoded; arguments under another name or in
 another spelling are renamed, and nested ones moved to their place; unknown arguments are dropped
 with a warning; values are coerced to the shape that their schema asks for; the rest is checked.
-An argument sent under two names, or a value that is still invalid, is refused with a repaired call.
+An argument sent under two names or a misspelt one, or a value that is still invalid, is refused
+with a repaired call.
 """
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
+from interlock.app.refusals import NoSuchDirectory
 from interlock.core.canonical import Json
 from interlock.core.explanation import Explanation
 from interlock.mcp import schema
+from interlock.mcp.arguments import workspace_of
 from interlock.mcp.results import ToolResult, refusal_result
 from interlock.mcp.tool import Tool, normalise_name
 
@@ -32,7 +36,8 @@ def parse_arguments(tool: Tool[Arguments], sent: object) -> ParsedArguments[Argu
     sent_arguments = _as_object(sent if sent is not None else {})
     if sent_arguments is None:
         return _refuse(tool, {}, "The arguments are not an object", ())
-    renamed = _rename_arguments(tool, sent_arguments)
+    corrected, misspelt = _correct_names(sent_arguments, tool.argument_paths)
+    renamed = _rename_arguments(tool, corrected)
     if isinstance(renamed, _ArgumentClash):
         message = f"Both `{renamed.name}` and `{renamed.alias}` were given; send one of them"
         unambiguous = {
@@ -48,12 +53,22 @@ def parse_arguments(tool: Tool[Arguments], sent: object) -> ParsedArguments[Argu
         coerced = _coerce_value(value, properties[name])
         inner = properties[name].get("properties")
         if isinstance(coerced, dict) and inner:
+            known = {normalise_name(one): one for one in inner}
+            coerced, misspelt_inner = _correct_names(coerced, known)
+            misspelt |= {f"{name}.{one}": f"{name}.{misspelt_inner[one]}" for one in misspelt_inner}
             warnings += _drop_unknown(coerced, inner, f"{name}.")
         renamed[name] = coerced
+    for wrong, right in misspelt.items():
+        message = f"`{wrong}` is not an argument of {tool.name}; it is called `{right}`"
+        return _refuse(tool, _repair_arguments(tool, renamed), message, ())
     try:
         arguments = msgspec.convert(renamed, tool.arguments, strict=False)
     except msgspec.ValidationError as error:
         return _refuse_invalid(tool, renamed, error)
+    workspace = getattr(arguments, "workspace_path", None)
+    if workspace and not os.path.isdir(workspace_of(workspace)):
+        del renamed["workspacePath"]
+        return refusal_result(NoSuchDirectory(workspace).explain(), tool.corrected_call(renamed))
     return ParsedArguments(arguments, warnings)
 
 
@@ -166,11 +181,28 @@ def _drop_unknown(
     warnings: list[str] = []
     for name in [name for name in arguments if name not in properties]:
         del arguments[name]
-        similar = _most_similar(name, properties)
-        suggestion = f" Did you mean `{similar}`?" if similar else ""
-        argument = f"`{outer}{name}`"
-        warnings.append(f"{argument} is not an argument of this tool and was ignored.{suggestion}")
+        warnings.append(f"`{outer}{name}` is not an argument of this tool and was ignored.")
     return tuple(warnings)
+
+
+def _correct_names(
+    sent: Mapping[str, Json], known: Mapping[str, str]
+) -> tuple[dict[str, Json], dict[str, str]]:
+    """Return the arguments under their right names, and the right name of each misspelt one.
+
+    `known` are the right names by the normalised form of every name that is accepted.
+    """
+    corrected: dict[str, Json] = {}
+    misspelt: dict[str, str] = {}
+    for name, value in sent.items():
+        normalised = normalise_name(name)
+        if normalised not in known and (near := _most_similar(normalised, known, cutoff=0.75)):
+            misspelt[name] = known[near]
+            if all(known.get(normalise_name(other)) != known[near] for other in sent):
+                corrected.setdefault(known[near], value)
+        else:
+            corrected[name] = value
+    return corrected, misspelt
 
 
 def _refuse_invalid(
@@ -223,8 +255,8 @@ def _refuse(
     return refusal_result(explanation, call, missing=missing, allowed=allowed)
 
 
-def _most_similar(name: str, known: Iterable[str]) -> str:
+def _most_similar(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
     """Return the known name that is most like `name`; empty where none is."""
     import difflib  # noqa: PLC0415 (1 ms at the start of a server)
 
-    return next(iter(difflib.get_close_matches(name, list(known), n=1)), "")
+    return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)), "")

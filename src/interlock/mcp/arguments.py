@@ -19,6 +19,8 @@ TOKEN_ALIASES = {
     "resumeToken": "continueToken",
 }
 
+WORKSPACE_PLACEHOLDER = "<absolute path of the project>"
+
 Workspace = Annotated[
     str | None,
     Meta(description="Absolute path of the project. Default: where the server runs."),
@@ -27,12 +29,11 @@ Workspace = Annotated[
 
 def workspace_of(path: str | None) -> Path:
     """The absolute path of a workspace. `~nobody` stays as it is, and is then not found."""
-    if path:
-        return Path(os.path.expanduser(path)).absolute()
     try:
-        return Path.cwd()
+        here = Path.cwd()
     except FileNotFoundError:  # it was removed under us, and is then not found either
-        return Path(os.environ.get("PWD", "."))
+        here = Path(os.environ.get("PWD", "."))
+    return here / os.path.expanduser(path) if path else here
 
 
 def token_in(text: str) -> str:

@@ -31,7 +31,7 @@ from interlock.core.ids import SessionId
 from interlock.core.visible_text import make_visible
 from interlock.mcp import results
 from interlock.mcp.argument_folding import ParsedArguments, parse_arguments
-from interlock.mcp.arguments import token_in, workspace_of
+from interlock.mcp.arguments import WORKSPACE_PLACEHOLDER, token_in, workspace_of
 from interlock.mcp.instructions import instructions_for
 from interlock.mcp.results import SuggestedCall, ToolResult, refusal_result
 from interlock.mcp.tool import Tool
@@ -369,7 +369,6 @@ def error_reply(request_id: int | str | None, error: RpcError) -> Reply:
 NOT_JSON_REPLY = error_reply(None, RpcError(PARSE_ERROR, "Not JSON"))
 
 
-WORKSPACE_PLACEHOLDER = "<absolute path of the project>"
 _NAMING_ARGUMENTS = ("workspace_path", "session_id", "run_id", "continue_token")
 """Arguments each of which leads to a project."""
 

@@ -6,7 +6,7 @@ from typing import Any
 from interlock.app.callers.caller import CallerUnknown
 from interlock.app.refusals import NoSuchSession, SeveralSessions
 from interlock.core.canonical import Json
-from interlock.mcp.results import ToolResult, refusal_result
+from interlock.mcp.results import SuggestedCall, ToolResult, refusal_result
 from interlock.mcp.tool import Tool
 
 SESSION_PLACEHOLDER = "<the session that is yours>"
@@ -32,6 +32,8 @@ def refuse_unknown_caller(
             correct_call = calls[0]
         case NoSuchSession() if refusal.variable:
             correct_call = None  # the same call would read the same variable again
+        case NoSuchSession(requested=""):
+            correct_call = SuggestedCall("session", {"action": "start"})
         case _:
             correct_call = tool.corrected_call(other_arguments)
     return refusal_result(refusal.explain(), correct_call, next_calls=calls)

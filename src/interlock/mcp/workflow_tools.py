@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from interlock.app.callers.caller import NO_SESSION, Caller
+from interlock.app.callers.caller import Caller
 from interlock.app.context import App
 from interlock.app.refusals import (
     BadToken,
@@ -43,11 +43,11 @@ from interlock.core.session.refusals import (
     SessionUnattended,
 )
 from interlock.core.workflow.examples import NOTES_BLANK
-from interlock.mcp.arguments import TOKEN_ALIASES, Workspace, token_in
+from interlock.mcp.arguments import TOKEN_ALIASES, WORKSPACE_PLACEHOLDER, Workspace, token_in
 from interlock.mcp.catalogue_tools import refuse_unknown_workflow
 from interlock.mcp.results import SuggestedCall, ToolResult, refusal_result
 from interlock.mcp.resume_tool import RESUME_SESSION
-from interlock.mcp.session_tool import SESSION_TOOL, given_arguments
+from interlock.mcp.session_tool import given_arguments
 from interlock.mcp.tool import Tool
 from interlock.mcp.unknown_caller import refuse_unknown_caller
 
@@ -121,15 +121,12 @@ def _start_workflow(app: App, caller: Caller, arguments: StartArguments) -> Tool
             return refusal_result(outcome.explain(), None)
         case NoSuchWorkflow():
             return refuse_unknown_workflow(outcome, START_WORKFLOW, sent_arguments)
-        case NoSuchSession() if outcome == NO_SESSION:
-            call = SESSION_TOOL.corrected_call({"action": "start"})
-            return refusal_result(outcome.explain(), call)
         case SessionUnattended():
             sent_arguments.pop("sessionId", None)
         case NoSuchSession() | SeveralSessions() | BadToken() | NodeGone():
             return refuse_unknown_caller(outcome, START_WORKFLOW, sent_arguments)
-        case NoSuchDirectory():
-            sent_arguments.pop("workspacePath", None)
+        case NoSuchDirectory():  # the server's own is gone
+            sent_arguments["workspacePath"] = WORKSPACE_PLACEHOLDER
         case ConflictFound():
             sent_arguments.pop("onConflict", None)
         case UnknownIdentity() | StillThere() | AlreadyOver() | SnapshotFailed() | IdentityLost():
