@@ -40,8 +40,6 @@ from interlock.server.live_changes import LiveChanges
 from interlock.server.loosening import refuse_loosening
 from interlock.server.worker import Worker
 
-REST_CALLER = "rest"
-
 
 def _show_document(_app: App, _at: NoParameters) -> dict[str, Any]:
     return openapi()
@@ -110,7 +108,6 @@ def _answer(
     operation: Operation, at: Parameters, body: Any, request: Request, app: App
 ) -> Response:
     """Call the operation and encode its answer, in the thread of a worker."""
-    app = msgspec.structs.replace(app, caller=REST_CALLER)
     refusal = refuse_loosening(app, request, operation.name, operation.loosens, body)
     if refusal is not None:
         return _response(operation, refusal)

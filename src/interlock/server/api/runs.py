@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from interlock.app.callers.caller import Caller
+from interlock.app.callers.caller import Caller, Connection
 from interlock.app.callers.user_answer import user_answer
 from interlock.app.context import App
 from interlock.app.refusals import (
@@ -171,6 +171,7 @@ def _start(app: App, _: NoParameters, body: RunRequest) -> Answer | Refusal | Ex
             actor="user",
             workspace=Path(body.workspace),
             session=body.session or None,
+            connection=Connection("rest"),
         ),
         context=body.context,
         preferences=body.preferences,
