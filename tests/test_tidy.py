@@ -255,6 +255,7 @@ def test_broad_excepts_are_at_the_edges_only() -> None:
         "src/interlock/hooks/fast.py",
         "src/interlock/hooks/full_hook.py",
         "src/interlock/hooks/start.py",
+        "src/interlock/mcp/instant.py",
         "src/interlock/mcp/protocol.py",
         "src/interlock/sandbox/command.py",
         "src/interlock/sandbox/call_broker.py",

@@ -1,21 +1,26 @@
 """Write the reference from the code it describes (`make docs`); a test says when it is old."""
 
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import click
 import msgspec
 
+from interlock.app.context import App
 from interlock.cli.commands import interlock
 from interlock.core.explanation import Code
 from interlock.core.session import state
 from interlock.core.workflow import conditions, packs
 from interlock.core.workflow import file_schema as workflow
 from interlock.core.workflow.builtins import FEATURES, PASSAGES
+from interlock.mcp import instant, protocol
 from interlock.mcp.answer_schemas import ANSWERS, answer_schema
+from interlock.mcp.instructions import instructions_for
+from interlock.mcp.protocol import ClientLink
 from interlock.mcp.tool import Tool
-from interlock.mcp.tools import TOOLSETS
+from interlock.mcp.tools import TOOLS, TOOLSETS, default_toolsets, tools_of
 from interlock.server.api import openapi
 
 HERE = Path(__file__).parent
@@ -30,6 +35,7 @@ def pages() -> dict[Path, str]:
         HERE / "workflow.schema.json": workflow.published_schema().decode(),
         HERE / "session-state.schema.json": state.session_state_schema().decode(),
         HERE / "openapi.json": _openapi(),
+        Path(instant.SNAPSHOT): "".join(f"{line}\n" for line in _snapshot()),
     }
 
 
@@ -57,6 +63,50 @@ def _tool(tool: Tool[Any], toolset: str) -> Iterator[str]:
         names = ", ".join(f"`{alias}` for `{path}`" for alias, path in tool.aliases.items())
         yield f"\nAlso understood: {names}."
     yield ""
+
+
+def _snapshot() -> Iterator[str]:
+    """What `interlock.mcp.instant` answers, with a placeholder for what depends on the toolsets."""
+    yield f"default usual {','.join(default_toolsets(is_coordinated=False))}"
+    yield f"default coordinated {','.join(default_toolsets(is_coordinated=True))}"
+    for name, tools in TOOLSETS.items():
+        yield f"toolset {name} {','.join(tool.name for tool in tools)}"
+    for count in range(1, len(TOOLSETS) + 1):
+        for names in combinations(TOOLSETS, count):
+            tools = tools_of(names)
+            assert isinstance(tools, tuple), "they were just named"
+            yield f"instructions {','.join(names)} {_json(instructions_for(tools))}"
+    for tool in TOOLS:
+        yield f"tool {tool.name} {_json(tool.listing)}"
+    yield from _replies()
+
+
+def _replies() -> Iterator[str]:
+    # None of these needs the store, and nobody is asked anything.
+    server = protocol.McpProtocol(cast("App", None), TOOLS, link=cast("ClientLink", object()))
+    listed = ",".join(_json(tool.listing) for tool in TOOLS)
+    filled = {_json(instructions_for(TOOLS)): instant.INSTRUCTIONS, f"[{listed}]": instant.TOOLS}
+
+    def reply(method: str, params: object) -> str:
+        line = _json({"jsonrpc": "2.0", "id": 0, "method": method, "params": params})
+        answer = (server.answer(line.encode()) or b"").decode()
+        for text, placeholder in filled.items():
+            answer = answer.replace(text, placeholder)
+        return answer.removeprefix('{"jsonrpc":"2.0","id":0,"result":').removesuffix("}")
+
+    yield f"reply initialize {reply('initialize', {})}"
+    for version in protocol.HANDSHAKE_VERSIONS:
+        yield f"reply initialize:{version} {reply('initialize', {'protocolVersion': version})}"
+    yield f"reply ping {reply('ping', {})}"
+    for method in ("server/discover", "tools/list"):
+        yield f"reply {method} {reply(method, {})}"
+        for version in protocol.MODERN_VERSIONS:
+            meta = {"_meta": {protocol.VERSION_KEY: version}}
+            yield f"reply {method}:{version} {reply(method, meta)}"
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def _answers() -> str:

@@ -42,5 +42,6 @@ def test_the_wheel_brings_the_console_and_stays_small(tmp_path: Path) -> None:
         for path in (ROOT / "src/interlock/server" / kind).iterdir()
     }
 
+    assert "interlock/mcp/snapshot.txt" in sizes
     assert wanted <= shipped
     assert sum(sizes[name] for name in shipped) < 400_000

@@ -2,15 +2,25 @@
 
 import os
 import sys
-from collections.abc import Mapping
-from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
 
 
-def data_home(environment: Mapping[str, str] = os.environ) -> Path:
+def data_home(environment: "Mapping[str, str]" = os.environ) -> "Path":
     """`INTERLOCK_HOME`, or the directory that the platform has for such data."""
+    from pathlib import Path  # noqa: PLC0415 (it takes longer to import than Python to start)
+
+    return Path(data_home_path(environment))
+
+
+def data_home_path(environment: "Mapping[str, str]" = os.environ) -> str:
+    """The same as text, for a process that has not imported anything yet."""
     if path := environment.get("INTERLOCK_HOME"):
-        return Path(path).expanduser().absolute()
+        return os.path.join(os.getcwd(), os.path.expanduser(path))
     if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "interlock"
-    base = environment.get("XDG_DATA_HOME")
-    return (Path(base) if base else Path.home() / ".local" / "share") / "interlock"
+        return os.path.expanduser("~/Library/Application Support/interlock")
+    base = environment.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
+    return os.path.join(base, "interlock")

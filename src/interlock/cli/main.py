@@ -2,18 +2,23 @@
 
 import gc
 import sys
-from typing import NoReturn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 
-def main() -> NoReturn:
+def main() -> "NoReturn":
     # Agents start the first two and wait for them: they must not pay for the command line.
     arguments = sys.argv[1:]
     if arguments == ["mcp"] or (arguments[:2] == ["mcp", "--toolsets"] and arguments[3:] == []):
-        _prepare_imports()
+        from interlock.mcp.instant import answer_while_loading  # noqa: PLC0415
+
+        toolsets = arguments[2] if arguments[2:] else None
+        opening = answer_while_loading(_import_server, toolsets)
         from interlock.cli.mcp import serve  # noqa: PLC0415
 
-        gc.enable()
-        sys.exit(serve(*arguments[2:]))
+        sys.exit(serve(toolsets, opening))
     if arguments[:2] == ["hook", "--host"] and arguments[3::2] == ["--event", "--home"]:
         _prepare_imports()
         from interlock.cli.hook import answer_hook  # noqa: PLC0415
@@ -22,6 +27,13 @@ def main() -> NoReturn:
     from interlock.cli.commands import run_cli  # noqa: PLC0415
 
     sys.exit(run_cli(arguments))
+
+
+def _import_server() -> None:
+    _prepare_imports()
+    import interlock.cli.mcp  # noqa: F401, PLC0415  # pyright: ignore[reportUnusedImport]
+
+    gc.enable()
 
 
 def _prepare_imports() -> None:

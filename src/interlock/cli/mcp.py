@@ -1,45 +1,71 @@
 """`interlock mcp`: the server that an agent client starts."""
 
-import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from interlock.app.context import open_app
+from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.hosts.toolsets import announce_server, configured_toolsets, is_coordinated
 from interlock.cli.terminal import EXIT_DONE, EXIT_MISUSE, EXIT_REFUSED, print_error
+from interlock.mcp.instant import Opening
+from interlock.mcp.stdio import failure_reply
 from interlock.mcp.stdio import serve as serve_stdio
 from interlock.mcp.tools import TOOLSETS, NoSuchToolset, Tools, default_toolsets, tools_of
 
 
-def serve(toolsets: str | None = None) -> int:
+def serve(toolsets: str | None = None, opening: Opening | None = None) -> int:
     """Serve until the client closes its end. Clients show stderr when this fails.
 
     `toolsets`: their names with commas between; None for those of the settings, or all.
+    `opening`: the connection, if the client was answered already. Then what keeps us from the
+    store is the answer to its calls, until that is repaired.
     """
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, signal.SIG_DFL)  # end at once: an append happens whole or not at all
     home = data_home()
     try:
-        names = split_toolsets(toolsets) if toolsets is not None else configured_toolsets(home)
-        if resolve_tools(names or ()) is None:
-            return EXIT_MISUSE
-        app = open_app(home)
-        if names is None:
-            names = default_toolsets(is_coordinated=is_coordinated(app, Path.cwd()))
-    except SettingsBroken as broken:
-        print_error(str(broken), "Correct the file, or move it away.")
-        return EXIT_REFUSED
-    except StoreFailure as failure:
-        print_error(str(failure), failure.hint)
-        return EXIT_REFUSED
-    announcement = announce_server(app, tuple(names), is_chosen=toolsets is not None)
-    serve_stdio(app, resolve_tools(names) or ())
+        started = _start(home, toolsets)
+    except (SettingsBroken, StoreFailure) as failure:
+        hint = getattr(failure, "hint", "Correct the file, or move it away.")
+        print_error(str(failure), hint)
+        started = _start_when_repaired(home, toolsets, opening) if opening else EXIT_REFUSED
+    if isinstance(started, int):
+        return started
+    app, names = started
+    announcement = announce_server(app, names, is_chosen=toolsets is not None)
+    listed = opening.snapshot.toolsets if opening and opening.snapshot else names
+    is_changed = set(listed) != set(names)
+    serve_stdio(app, resolve_tools(names) or (), opening, is_listing_changed=is_changed)
     if announcement:
         announcement.withdraw()
     app.close()
     return EXIT_DONE
+
+
+def _start(home: Path, toolsets: str | None) -> tuple[App, tuple[str, ...]] | int:
+    """The opened store with the names of the toolsets; the exit code if one does not exist.
+
+    Raises:
+        SettingsBroken, StoreFailure: nothing can be served now.
+    """
+    names = split_toolsets(toolsets) if toolsets is not None else configured_toolsets(home)
+    if resolve_tools(names or ()) is None:
+        return EXIT_MISUSE
+    app = open_app(home)
+    if names is None:
+        names = default_toolsets(is_coordinated=is_coordinated(app, Path.cwd()))
+    return app, tuple(names)
+
+
+def _start_when_repaired(
+    home: Path, toolsets: str | None, opening: Opening
+) -> tuple[App, tuple[str, ...]] | int:
+    """Answer each call with the failure until it is gone; the exit code if the client leaves."""
+    while line := opening.next_unanswered(opening.read):
+        try:
+            return _start(home, toolsets)
+        except (SettingsBroken, StoreFailure) as failure:
+            opening.skip_line(failure_reply(line, failure))
+    return EXIT_REFUSED
 
 
 def split_toolsets(toolsets: str) -> list[str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from interlock.agents.hosts.hook_payload import HookPayload
-from interlock.agents.hosts.host import Host, as_object
+from interlock.agents.hosts.host import Host
 from interlock.app.callers.session_record import session_of
 from interlock.app.context import open_app
 from interlock.app.failures import StoreFailure
@@ -17,6 +17,7 @@ from interlock.core.session.session_approvals import (
     ApprovalNotPossible,
     tool_call_wish,
 )
+from interlock.core.strict_json import as_object
 from interlock.core.workflow.operators import clip
 
 

@@ -10,8 +10,9 @@ import posix
 import sys
 
 from interlock.agents.hosts import claude_code_shell, registry
-from interlock.agents.hosts.host import as_object, texts_in
+from interlock.agents.hosts.host import texts_in
 from interlock.core.gate.command.network_programs import may_reach_out
+from interlock.core.strict_json import as_object, decode
 from interlock.hooks import gate_state
 from interlock.sandbox.named_projects import named_projects, words_in
 from interlock.sandbox.real_path import real_path
@@ -48,7 +49,6 @@ SPOOL_BYTES_MAX = 5 * 1024 * 1024
 COMMAND_CHARS_MAX, TEXTS_MAX = 4096, 256 * 1024
 PATH_MAX, LOOKUPS_MAX = 4096, 2_000
 FILE_TYPE, DIRECTORY = 0o170000, 0o040000
-NUMBER_MAX = 18  # characters: no two readers differ about so short a number
 BUDGET_SECONDS = 8  # less than the client waits before it goes on without an answer
 
 _TEXTS = (
@@ -280,45 +280,15 @@ def _is_normal(path: str) -> bool:
 
 def _payload(content: bytes) -> "dict[str, Any]":
     """The payload, if no two readers of JSON differ on what is read of it."""
-    import _json  # noqa: PLC0415 (where there is none, the full hook is asked)
-
-    # Half a surrogate is an error to some and a character to others.
-    if len(content) > PAYLOAD_BYTES_MAX or b"\\ud" in content.lower():
+    if len(content) > PAYLOAD_BYTES_MAX:
         raise FullHookNeeded
-    text = content.decode()
-    payload, end = _json.make_scanner(_StrictJson)(text, 0)  # pyright: ignore[reportArgumentType]
-    is_odd = text[end:].strip(" \t\r\n") or type(payload.get("stop_hook_active", False)) is not bool
+    payload = decode(content)
+    is_odd = type(payload.get("stop_hook_active", False)) is not bool
     if is_odd or not all(isinstance(payload.get(key, ""), str) for key in _TEXTS):
         raise FullHookNeeded
     if "\0" in payload.get("cwd", "") or not isinstance(payload.get("transcript_path") or "", str):
         raise FullHookNeeded
     return payload
-
-
-def _number(text: str) -> int:
-    """A number, where one with a fraction is 0, because none is used; what may be too large is odd.
-
-    So is `NaN`.
-    """
-    if len(text) > NUMBER_MAX or text.strip("-.0123456789"):
-        raise FullHookNeeded
-    return 0 if "." in text else int(text)
-
-
-def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        raise FullHookNeeded  # a key comes twice
-    return result
-
-
-class _StrictJson:
-    """The settings of `_json`."""
-
-    strict = True
-    object_hook = None
-    object_pairs_hook = _object
-    parse_float = parse_int = parse_constant = _number
 
 
 def _note(client: "Host", event: str, home: str, session: str, payload: "Any") -> bool:

@@ -42,7 +42,6 @@ MODERN_VERSIONS = ("2026-07-28",)
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 _SERVER_KEY = "io.modelcontextprotocol/serverInfo"
 _SERVER_INFO = {"name": "interlock", "title": "Interlock", "version": __version__}
-_CAPABILITIES: dict[str, Any] = {"tools": {}}
 # The listing is the same for everybody until the server is upgraded.
 _CACHE_HINTS = {"ttlMs": 3_600_000, "cacheScope": "public"}
 
@@ -105,6 +104,7 @@ class McpProtocol:
         link: ClientLink | None = None,
     ) -> None:
         self._app, self._link = app, link
+        self._capabilities = {"tools": {"listChanged": True} if link else {}}
         self._asking_client = ""
         """The name of the client, if it can ask its user."""
         self._request_id: int | str = ""
@@ -172,7 +172,7 @@ class McpProtocol:
             "protocolVersion": requested
             if requested in HANDSHAKE_VERSIONS
             else HANDSHAKE_VERSIONS[-1],
-            "capabilities": _CAPABILITIES,
+            "capabilities": self._capabilities,
             "serverInfo": _SERVER_INFO,
             "instructions": instructions_for(self._tools.values()),
         }
@@ -180,7 +180,7 @@ class McpProtocol:
     def _discover(self, _: dict[str, Any]) -> _Result:
         return {
             "supportedVersions": MODERN_VERSIONS,
-            "capabilities": _CAPABILITIES,
+            "capabilities": self._capabilities,
             "instructions": instructions_for(self._tools.values()),
             **_CACHE_HINTS,
         }
@@ -289,12 +289,17 @@ def _with_arguments(caller: Caller, arguments: msgspec.Struct) -> Caller:
     )
 
 
-def store_failure_reply(message: object, cause: StoreFailure) -> Reply:
+def store_failure_reply(message: object, cause: StoreFailure | SettingsBroken) -> Reply:
     """The reply to a tool call whose writes could not be committed."""
     request = msgspec.convert(message, _Request)
     params = request.params or {}
     call = SuggestedCall(str(params.get("name")), _arguments_or_empty(params.get("arguments")))
-    result = _with_era_fields(request, _call_result(results.store_failure_result(cause, call), ()))
+    problem = (
+        results.store_failure_result(cause, call)
+        if isinstance(cause, StoreFailure)
+        else results.settings_broken_result(cause)
+    )
+    result = _with_era_fields(request, _call_result(problem, ()))
     return Reply(msgspec.json.encode({"jsonrpc": "2.0", "id": request.id, "result": result}))
 
 

@@ -10,7 +10,9 @@ import msgspec
 
 from interlock.app.clock import Clock
 from interlock.app.context import App
-from interlock.mcp.protocol import McpProtocol
+from interlock.app.failures import SettingsBroken, StoreFailure
+from interlock.mcp.instant import INTERNAL_ERROR, Opening
+from interlock.mcp.protocol import McpProtocol, RpcError, error_reply, store_failure_reply
 from interlock.mcp.tools import Tools
 
 LINE_BYTES_MAX = 16 * 1024 * 1024  # far above any real call; a bound on what one call may cost
@@ -18,14 +20,15 @@ CHUNK_BYTES = 64 * 1024
 FIRST_BEAT_SECONDS = 1.0
 ANSWER_MS_MAX = 10 * 60_000  # a client that waits less cancels its call, which ends this too
 _TOO_LONG = b"(a line of more than 16 MiB)\n"  # is answered as what it is: not JSON
+_LISTING_CHANGED = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
 
 
 class StdioLink:
     """The lines from and to the client, and requests of our own to it."""
 
-    def __init__(self, requests: int, replies: BinaryIO, clock: Clock) -> None:
+    def __init__(self, requests: int, replies: BinaryIO, clock: Clock, unread: bytes = b"") -> None:
         self._requests, self._replies, self._clock = requests, replies, clock
-        self._buffer = bytearray()
+        self._buffer = bytearray(unread)
         self._is_too_long = False
         self._kept: deque[bytes] = deque()
         """Lines that came while we waited for an answer."""
@@ -103,14 +106,21 @@ class StdioLink:
         return _TOO_LONG if is_too_long or len(line) > LINE_BYTES_MAX else line
 
 
-def serve(app: App, tools: Tools) -> None:
-    """Answer until end of input. stdout carries the protocol and nothing else."""
-    replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    # From here on a stray print goes to the log and cannot break the protocol.
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    link = StdioLink(sys.stdin.fileno(), replies, app.clock)
+def serve(
+    app: App, tools: Tools, opening: Opening | None = None, *, is_listing_changed: bool = False
+) -> None:
+    """Answer until end of input. stdout carries the protocol and nothing else.
+
+    `opening`: what the client has sent and was answered so far, perhaps with another listing.
+    """
+    opening = opening or Opening()
+    link = StdioLink(sys.stdin.fileno(), opening.replies, app.clock, opening.unread)
     protocol = McpProtocol(app, tools, link=link)
     try:
+        if opening.handshake:
+            protocol.answer(opening.handshake)  # which was answered; it says who the client is
+            if is_listing_changed:
+                link.send(_LISTING_CHANGED)
         while line := link.next_line(protocol.beat):
             reply = None if line.isspace() else protocol.answer(line)
             if reply is not None:
@@ -118,6 +128,18 @@ def serve(app: App, tools: Tools) -> None:
     except BrokenPipeError:
         # The client is gone. The work whose reply it missed is recorded all the same.
         os._exit(0)  # an ordinary exit would try to flush once more, and complain
+
+
+def failure_reply(line: bytes, failure: StoreFailure | SettingsBroken) -> bytes:
+    """The reply to a request that cannot be carried out until the failure is repaired."""
+    match message := _decode(line):
+        case {"method": "tools/call", "id": int() | str(), "params": {}}:
+            return store_failure_reply(message, failure).content
+        case {"id": int() | str() as request_id}:
+            pass
+        case _:
+            request_id = None
+    return error_reply(request_id, RpcError(INTERNAL_ERROR, str(failure))).content
 
 
 def _decode(line: bytes) -> Any:

@@ -101,6 +101,10 @@ FAULTS: dict[str, tuple[Callable[[Scene], object], str]] = {
         lambda s: s.answers(s.stand_in.replace("*mcp)", "*mcp) exit 1;;\n*none)")),
         "server",
     ),
+    "a server that cannot be called": (
+        lambda s: s.answers(s.stand_in.replace("*mcp)", "*mcp) trap 'exit 1' EXIT;")),
+        "server",
+    ),
     "a gate that only asks": (
         lambda s: s.answers(s.stand_in.replace('"deny"', '"ask"')),
         "block",

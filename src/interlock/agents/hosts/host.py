@@ -5,7 +5,8 @@ files are, how its hooks read and answer, what its tools are called and what it 
 what most of them share. They stand alone: the fast hook imports them before every tool call.
 """
 
-from interlock.agents.hosts.progress_reports import ProgressReports, as_object, key_of
+from interlock.agents.hosts.progress_reports import ProgressReports, key_of
+from interlock.core.strict_json import as_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ STANDALONE = (
     *("sandbox/scratch.py", "sandbox/system_calls.py", "sandbox/worktree.py"),
     *("sandbox/plain_files.py", "sandbox/real_path.py", "sandbox/named_projects.py"),
     *("core/__init__.py", "core/gate/__init__.py", "core/gate/command/__init__.py"),
-    "core/gate/command/network_programs.py",
+    *("core/strict_json.py", "core/gate/command/network_programs.py"),
     "sandbox/limits.py",
 )
 """The modules that are imported before a tool call, and so must be compiled."""

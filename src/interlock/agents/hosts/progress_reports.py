@@ -4,6 +4,8 @@ Most clients send much the same under other names; a host overrides the rest. It
 `host` does.
 """
 
+from interlock.core.strict_json import as_object
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -88,8 +90,3 @@ def task_in(item: "Any") -> "tuple[str, str, str]":
     task = as_object(item)
     title = text_in(task, "subject", "content", "step", "title", "description")
     return text_in(task, "id"), title, text_in(task, "status")
-
-
-def as_object(value: "Any") -> "dict[str, Any]":
-    """The value if it is an object of JSON, else an empty one."""
-    return value if type(value) is dict else {}  # pyright: ignore[reportUnknownVariableType]

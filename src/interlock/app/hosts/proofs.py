@@ -66,7 +66,7 @@ def _check_launcher(
 def check_server(
     host: Host, entry: Mapping[str, Json] | None, around: Path, environment: Mapping[str, str]
 ) -> Check:
-    """Whether the server of the client's configuration starts and lists its tools."""
+    """Whether the server of the client's configuration starts, lists tools and can be called."""
     hint = install_hint(host)
     if not entry:
         return Check("server", f"{host.title} knows no MCP server `interlock`", hint)
@@ -81,6 +81,11 @@ def check_server(
     if not count:
         why = last_line(ran.err) or "it says nothing"
         return Check("server", f"The MCP server does not answer: {why}", hint)
+    if ran.code:
+        # It lists its tools all the same, so that the agent reads the reason with its first call.
+        reason = last_line(ran.err.partition(b"\n\nhint: ")[0]) or f"it ends with code {ran.code}"
+        what = f"The MCP server has {count} tools and cannot run them: {reason}"
+        return Check("server", what, "Correct that, and run `interlock doctor` again.")
     return Check("server", f"The MCP server starts and has {count} tools")
 
 
