@@ -11,6 +11,7 @@ import pytest
 from interlock.agents.hosts import claude_code
 from interlock.agents.hosts.host import LAUNCHER, JsonPart, OwnFile
 from interlock.agents.hosts.registry import NAMES, all_hosts, host_named
+from interlock.app.gate.opt_in import opt_in
 from interlock.app.hosts.program import find_program
 from tests.app.hosts.configurations import SETTINGS
 from tests.app.hosts.installs import settings_of, tree, write
@@ -32,26 +33,28 @@ def shown(typed: Terminal, *arguments: str) -> Any:
 def test_what_was_written_is_told_and_how_to_undo_it(typed: Terminal, tmp_path: Path) -> None:
     removed = "removed: it was not there before"
     assert plain(typed("install", "claude-code")) == [
-        "interlock/launch             the launcher, by which clients start us",
-        "interlock/launch-bash        the shell for an agent's commands",
-        ".claude/settings.json        10 hooks, the shell for commands",
-        ".claude.json                 the MCP server `interlock`",
-        ".claude/commands/mode.md     the command `/mode`",
-        ".claude/commands/approve.md  the command `/approve`",
-        ".claude/commands/deny.md     the command `/deny`",
+        "interlock/launch              the launcher, by which clients start us",
+        "interlock/launch-bash         the shell for an agent's commands",
+        ".claude/settings.json         10 hooks, the shell for commands",
+        ".claude.json                  the MCP server `interlock`",
+        ".claude/commands/mode.md      the command `/mode`",
+        ".claude/commands/autonomy.md  the command `/autonomy`",
+        ".claude/commands/approve.md   the command `/approve`",
+        ".claude/commands/deny.md      the command `/deny`",
         "",
         "Next: start Claude Code anew, then `interlock doctor claude-code`.",
         "To undo: interlock uninstall claude-code --scope user",
     ]
     assert plain(typed("install", "claude-code")) == ["Nothing to change."]
     assert plain(typed("uninstall", "claude-code")) == [
-        f".claude/settings.json        {removed}",
-        f".claude.json                 {removed}",
-        f".claude/commands/mode.md     {removed}",
-        f".claude/commands/approve.md  {removed}",
-        f".claude/commands/deny.md     {removed}",
-        "interlock/launch             removed: no client needs it any more",
-        "interlock/launch-bash        removed: no client needs it any more",
+        f".claude/settings.json         {removed}",
+        f".claude.json                  {removed}",
+        f".claude/commands/mode.md      {removed}",
+        f".claude/commands/autonomy.md  {removed}",
+        f".claude/commands/approve.md   {removed}",
+        f".claude/commands/deny.md      {removed}",
+        "interlock/launch              removed: no client needs it any more",
+        "interlock/launch-bash         removed: no client needs it any more",
     ]
     assert plain(typed("uninstall", "claude-code")) == [
         f"Nothing of Interlock is in Claude Code's files of {Path.home()}."
@@ -88,11 +91,13 @@ def test_a_project_has_it_in_its_own_files_and_is_opted_in(
         (f"{tmp_path}/.mcp.json", "the MCP server `interlock`"),
         *(
             (f"{tmp_path}/.claude/commands/{name}.md", f"the command `/{name}`")
-            for name in ("mode", "approve", "deny")
+            for name in ("mode", "autonomy", "approve", "deny")
         ),
     ]
     assert "onFailure" not in settings_of(tmp_path).read_text()
     typed("uninstall", "claude-code", "--scope", "project")
+    assert not (tmp_path / ".interlock").exists(), "it is opted out again"
+    opt_in(tmp_path, "standard")
     (tmp_path / "src").mkdir()
     monkeypatch.chdir(tmp_path / "src")
     typed("install", "claude-code", "--scope", "project")
@@ -114,7 +119,7 @@ def test_a_dry_run_shows_a_diff_for_each_file_and_writes_nothing(
     assert lines[at + 3 : at + 6] == [" {", '-  "model": "opus"', '+  "model": "opus",']
     assert "\\ No newline at end of file" in lines
     assert f"+++ {Path.home()}/.claude.json" in lines
-    assert lines.count("--- /dev/null") == 6
+    assert lines.count("--- /dev/null") == 7
     assert path.read_text() == '{\n  "model": "opus"\n}'
     assert sorted(tree(Path.home())) == [".claude", ".claude/settings.json"]
     assert typed("install", "claude-code", "--dry-run", "--scope", "project").out.endswith(

@@ -14,10 +14,12 @@ import pytest
 
 from interlock.agents.hosts.claude_code_shell import (
     WORKTREE_VARIABLE,
+    command_in,
 )
 from interlock.app.gate import confined_commands, overrides
 from interlock.app.gate.opt_in import opt_in
 from interlock.core.gate.state import Mode
+from interlock.hooks.agent_shell import may_hide_failure
 from interlock.sandbox.confinement import ABI_MIN, landlock_abi
 from tests.hooks.agent_shell import Shell, text_of
 from tests.unprivileged import NOBODY
@@ -50,6 +52,43 @@ def test_a_command_writes_only_in_the_modes_that_allow_it(
     failed = shell.run("touch made2")
     assert (f"because the mode is {mode}" in failed.stderr) == (not writes)
     assert (failed.returncode == 0) == writes
+
+
+@needs_sandbox
+def test_a_write_that_fails_before_the_end_of_a_line_is_explained_too(shell: Shell) -> None:
+    shell.begin("analysis")
+
+    hidden = shell.run("echo x > made; echo rc $?")
+
+    assert (hidden.returncode, hidden.stdout) == (0, "rc 1\n")
+    assert "only $TMPDIR could be written" in hidden.stderr
+    assert "interlock" not in shell.run("cat .interlock/config.toml | head -1; ls").stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("echo x > f; echo rc $?", True),
+        ("touch f || true", True),
+        ("mkdir -p a/b && ls | head", True),
+        ("echo x>>f\necho done", True),
+        ("make >out.log 2>&1; tail out.log", True),
+        ("sed -i s/a/b/ f; git diff", True),
+        ("git commit -m x | tail -1", True),
+        ("curl -s https://example.com | tail -1", True),
+        ("touch f", False),
+        ("echo x > f && echo done", False),
+        ("cat a | head -3", False),
+        ("ls 2>/dev/null; ls >&2", False),
+        ("grep -rn x . 2>&1 | wc -l", False),
+        ("pytest -q > $TMPDIR/out; tail -3 $TMPDIR/out", False),
+        ('git diff > "$TMPDIR/d"; wc -l "$TMPDIR/d"', False),
+    ],
+)
+def test_the_exit_code_tells_unless_a_write_is_before_the_end(
+    command: str, *, expected: bool
+) -> None:
+    assert may_hide_failure(command_in(text_of(command))) == expected
 
 
 @needs_sandbox

@@ -58,6 +58,21 @@ def test_a_call_is_denied_with_an_id_and_passes_once_after_the_grant(client: Cli
     assert denied(client) != name
 
 
+@pytest.mark.parametrize("client", NAMES, indirect=True)
+def test_the_same_command_in_other_words_waits_under_one_approval(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attend(monkeypatch, client.host, client.host.unattended_words[0], has_terminal=False)
+    given = [{"command": "make", "description": text} for text in ("build", "Build it", "try")]
+
+    names = {ID.findall(client.call("shell", one).reason)[0] for one in given}
+
+    assert len(names) == 1
+    assert [one.approval for one in approvals.list_pending(client.app)] == [*names]
+    others = ({"command": "make all", "description": "build"}, {"command": "make", "timeout": 9})
+    assert names.isdisjoint(ID.findall(client.call("shell", one).reason)[0] for one in others)
+
+
 @pytest.mark.parametrize("client", MUTE, indirect=True)
 def test_an_answer_in_the_chat_says_exactly_what_was_approved(client: Client) -> None:
     name = denied(client)

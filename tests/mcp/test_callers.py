@@ -160,9 +160,10 @@ def test_to_resume_an_older_session_moves_the_conversation_there(
     assert later.ok("session")["session"] == old
     assert app.reader.session_of_conversation("claude-code", "two") == old
     assert app.reader.session_of_conversation("claude-code", "one") == old
-    assert [found["nextCall"]["tool"] for found in later.ok("resume_session")["candidates"]] == [
-        "continue_workflow"
-    ], "there is nowhere to move any more"
+    again = later.ok("resume_session")
+    (own,) = again["candidates"]
+    assert own["nextCall"]["tool"] == "continue_workflow", "there is nowhere to move any more"
+    assert again["hint"].startswith("Make the first nextCall"), "no question about one's own work"
 
 
 def test_where_an_agent_may_not_follow_it_is_told_and_gets_its_token_all_the_same(

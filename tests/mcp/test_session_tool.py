@@ -55,7 +55,7 @@ def test_where_nobody_opted_in_there_is_no_session(
         ("disabled", {"mode": "coding", "task": "T"}, "switching the gate on again is the user's"),
     ],
 )
-def test_a_mode_that_is_not_the_agents_to_set_is_refused_and_leads_on(
+def test_a_mode_that_is_not_the_agents_to_set_is_refused_and_only_the_user_leads_on(
     attended: Agent, before: str, arguments: dict[str, Any], why: str
 ) -> None:
     assert commands.run_cli(["mode", before]) == 0
@@ -66,8 +66,9 @@ def test_a_mode_that_is_not_the_agents_to_set_is_refused_and_leads_on(
     assert why in problem["message"]
     mode = arguments["mode"]
     assert problem["details"]["hint"].startswith(f"The user can type `/mode {mode}`, or")
-    better, given = mend(problem)
-    assert attended.ok(better, **given)["mode"] == before, "nothing was changed"
+    assert problem["retry"] == {"kind": "not_retryable"}
+    assert "correctCall" not in problem["details"], "no call of the agent leads there"
+    assert attended.ok("session")["mode"] == before, "nothing was changed"
 
 
 def test_where_coding_needs_a_task_naming_one_is_what_is_said(
@@ -80,6 +81,9 @@ def test_where_coding_needs_a_task_naming_one_is_what_is_said(
         problem = attended.refused("session", {"mode": "coding", **task})
 
         assert problem["details"]["hint"].startswith("Send it again with a task")
+    better, given = mend(problem)
+    assert "task" in given
+    assert "is asked before" in attended.refused(better, given)["message"], "it gets further"
     assert "is asked before" in attended.refused("session", NAMED)["message"]
 
 

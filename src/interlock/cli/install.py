@@ -129,8 +129,9 @@ def uninstall(
 ) -> None:
     """Take Interlock out of an agent client's files, its skills too
 
-    They are left as they were before, with what was changed in them since. A project stays opted
-    in: remove `.interlock/config.toml` to end that.
+    They are left as they were before, with what was changed in them since. A project that an
+    install has opted in is opted out with the last one, unless you have changed or trusted its
+    config; remove `.interlock/config.toml` to end it in any other.
     """
     require_user("Uninstalling")
     if (host is None) != everywhere:

@@ -28,6 +28,15 @@ HOST = "claude-code"
 OUTSIDE, REMOTE, DAEMON = "outside", "remote", "daemon"
 """What the reader of shell text may answer; everything else is confined without a network."""
 EXIT_NOT_RUN = 126
+_JOINING = ";|&\n"
+_WRITERS = frozenset(
+    (
+        *("touch", "mkdir", "rm", "rmdir", "mv", "cp", "ln", "tee", "dd", "truncate", "patch"),
+        *("chmod", "install", "add", "commit", "checkout", "switch", "stash", "merge", "rebase"),
+        *("pull", "-i"),
+    )
+)
+_FREE_TARGETS = ("&", "/dev/", "$TMPDIR", "${TMPDIR", '"$TMPDIR', '"${TMPDIR')
 
 
 def main(home: str, flags: str, *words: str) -> int:
@@ -116,9 +125,26 @@ def _run_confined(
         )
     closing_line = (
         f"interlock: this ran read-only, because {reason}: only $TMPDIR could be written{network}."
-        " If it failed for that, ask the user for coding (`/mode coding`)."
+        " If something failed for that, ask the user for coding (`/mode coding`)."
     )
-    return _exit_as(_run(words, boundary, "read-only", text, closing_line))
+    code = _run(words, boundary, "read-only", text, closing_line)
+    if code == 0 and may_hide_failure(claude_code_shell.command_in(text)):
+        os.write(2, f"{closing_line}\n".encode())
+    return _exit_as(code)
+
+
+def may_hide_failure(command: str) -> bool:
+    """Whether a command that exits with 0 may have failed to write or connect before its end.
+
+    This is about words, because to read the text properly would take longer than most commands.
+    """
+    plain = command.replace("2>&1", "").replace("&>", ">").replace("&&", "")
+    if not any(mark in plain for mark in _JOINING):
+        return False  # the exit code tells
+    targets = [part.lstrip("| ") for part in plain.split(">")[1:]]
+    writes = any(target and not target.startswith(_FREE_TARGETS) for target in targets)
+    words = "".join(" " if mark in ";|&()'\"\n" else mark for mark in plain).split()
+    return writes or not _WRITERS.isdisjoint(words) or may_reach_out(command)
 
 
 def _run_remote_reader(

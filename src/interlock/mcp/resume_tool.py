@@ -137,8 +137,12 @@ def _hint(candidates: list[ResumableRun], named_id: str | None) -> str:
         return "There is nothing to resume here. Start something with start_workflow."
     if candidates[0].match.candidate.holder:
         return "Somebody else works in the first one now: ask the user before you go on with it."
-    if candidates[0].match.confidence == "strong":
+    own_count = sum(candidate.match.candidate.is_own for candidate in candidates)
+    is_own = candidates[0].match.candidate.is_own and own_count == 1
+    if is_own or candidates[0].match.confidence == "strong":
         return "Make the first nextCall: it leads to where the work stands."
+    if len(candidates) == 1:
+        return "Ask the user whether this is the work that is meant. If so, make its nextCall."
     return "If it is not plain which one is meant, ask the user. Then make its nextCall."
 
 

@@ -159,8 +159,13 @@ def _call_session(app: App, caller: Caller, arguments: SessionArguments) -> Tool
             else assemble_bootstrap(app, outcome, remarks).text
         )
         return _session_result(outcome, summary)
-    next_action = "get" if isinstance(outcome, ChangeNotAllowed) else "start"
-    return refusal_result(outcome.explain(), SESSION_TOOL.corrected_call({"action": next_action}))
+    call: dict[str, Json] | None = {"action": "start"}
+    if isinstance(outcome, ChangeNotAllowed):
+        # Without the user the same call would be refused again, and no other one leads there.
+        call = (
+            {"mode": "coding", "task": "<what the coding is for>"} if outcome.needs_task else None
+        )
+    return refusal_result(outcome.explain(), SESSION_TOOL.corrected_call(call) if call else None)
 
 
 def _change_session(

@@ -11,6 +11,8 @@ from interlock.agents.hosts import codex, copilot, opencode
 from interlock.agents.hosts.host import LAUNCHER, Host, JsonPart, OwnFile, TomlPart
 from interlock.agents.hosts.launcher import Program, shared_launcher_text
 from interlock.agents.hosts.registry import all_hosts, host_named
+from interlock.app.gate.opt_in import opt_in
+from interlock.app.gate.trust import trust_checkout
 from interlock.app.hosts import install as use
 from interlock.app.hosts.install import InstallReport, Scope
 from interlock.app.hosts.markers import is_installed_for_user
@@ -41,10 +43,46 @@ def test_nothing_is_left_where_nothing_was(
     assert (tree(root), (home / install_manifest.FILE).read_bytes()) == (once, notes)
     take(home, root, scope, client)
     assert tree(root) == {}
-    assert (root / ".interlock" / "config.toml").exists() == (scope == "project")
+    assert not (root / ".interlock").exists(), "what an install opted in is opted out with it"
     assert not is_installed_for_user(home, host)
     assert [path.name for path in home.rglob("*") if path.is_file()] == ["installed.lock"]
     assert take(home, root, scope, client) == InstallReport(root, ())
+
+
+def test_a_project_is_opted_out_with_the_last_client_that_an_install_opted_in(
+    home: Path, root: Path, program: Program
+) -> None:
+    config = root / ".interlock" / "config.toml"
+    first, second = host_named("claude-code"), host_named("codex")
+    put(home, root, program, "project", first)
+    put(home, root, program, "project", second)
+
+    take(home, root, "project", first)
+    assert config.exists()
+    take(home, root, "project", second)
+
+    assert not config.exists()
+
+
+@pytest.mark.parametrize("kept", ["changed", "trusted", "opted in before"])
+def test_a_config_that_the_user_has_touched_stays(
+    home: Path, root: Path, program: Program, kept: str
+) -> None:
+    config = root / ".interlock" / "config.toml"
+    if kept == "opted in before":
+        opt_in(root, "standard")
+    put(home, root, program, "project", host_named("codex"))
+    if kept == "trusted":
+        trust_checkout(home, root, at_ms=1)
+    elif kept == "changed":
+        config.write_text('[project]\nprofile = "strict"\n')
+
+    done = take(home, root, "project", host_named("codex"))
+
+    assert config.exists()
+    assert any("was changed since, so it stays" in note for note in done.notes) == (
+        kept == "changed"
+    )
 
 
 @in_places

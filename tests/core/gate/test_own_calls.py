@@ -37,6 +37,8 @@ HOME = "/home/interlock"
         ("interlock --json trust", "user.only", "Ask the user"),
         ("python3.12 -I -m interlock trust", "user.only", "Ask the user"),
         ("python -I -m interlock mode planning", "user.only", "Write it out"),
+        ("/opt/tools/bin/interlock mode planning", "user.only", "Write `interlock` without a path"),
+        ("cd a && ./interlock reserve src", "user.only", "Write `interlock` without a path"),
     ],
 )
 def test_of_our_commands_an_agent_runs_what_reads_alone(

@@ -66,6 +66,11 @@ def directory_file(text: str, temporary: str) -> str:
     return path if mark and is_own and name.count("/") == 1 and name[1:].isascii() else ""
 
 
+def command_in(text: str) -> str:
+    """The command of the model in a text for the shell, still quoted as the client has it."""
+    return text.rpartition(_DIRECTORY_MARK)[0].partition(" eval ")[2] or text
+
+
 def is_confined(environment: "Mapping[str, str]", tool: str, home: str) -> bool:
     """Whether the client that has this environment runs the tool's commands in our sandbox."""
     shell, caller = environment.get(SHELL_VARIABLE), environment.get(CALLER_VARIABLE, "")

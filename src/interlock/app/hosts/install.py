@@ -96,6 +96,7 @@ def install(
         if report.opts_in:
             opt_in.opt_in(root, "standard")
         known = install_manifest.load(home)
+        files += _own_config(known, root, is_new=report.opts_in) if scope == "project" else ()
         old = install_manifest.find_install(known, client.name, scope, root)
         new = Install(client.name, scope, str(root), at_ms, files)
         scripts = {**known.scripts, **_script_digests(program, client, scope)}
@@ -134,6 +135,16 @@ def uninstall(
             others = tuple(x for x in known.installs if x not in olds)
             remember(home, Manifest(1, others, known.scripts))
     return report
+
+
+def _own_config(known: Manifest, root: Path, *, is_new: bool) -> tuple[InstalledFile, ...]:
+    """The project's config if an install has opted it in, so that the last uninstall undoes it."""
+    path = root / project.CONFIG
+    if is_new:
+        after = install_manifest.digest(path.read_bytes())
+        return (InstalledFile(str(path), existed=False, before="", after=after),)
+    found = (entry for one in known.installs if (entry := one.entry(path)))
+    return tuple(found)[:1]
 
 
 def known_installs(home: Path, *, with_forgotten: bool = False) -> list[Target]:
@@ -305,12 +316,15 @@ def _plan_uninstall(
     others = [x for x in known.installs if x != old and not x.skill]
     program = Program("", (), str(home), shell="/bin/bash")  # whose parts are not compared
     parts = parts_of(program, client, scope, root)
-    parts += _parts_elsewhere(parts, old)
+    config = str(root / project.CONFIG)
+    parts += (part for part in _parts_elsewhere(parts, old) if part.path != config)
     steps = [take_part(client, part, old) for part in parts]
     steps += [take_text(Path(file.path), "", skill) for skill in skills for file in skill.files]
     is_last_of_project = not any(x.scope == "project" and x.root == str(root) for x in others)
     if scope == "project" and is_last_of_project:
         steps.append(take_text(_shared_launcher(root), shared_launcher_text(), old))
+        if integrity.trusted_config(home, root) is None:
+            steps.append(take_text(Path(config), "", old))
     is_last = not others and not (home / PLUGIN).exists()
     steps += [take_script(home / name) for name in SCRIPTS] if old and is_last else []
     return build_report(root, steps)

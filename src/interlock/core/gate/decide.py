@@ -351,14 +351,24 @@ def _decide_own_command(
             return GateDecision("allow", "own.command")
         return _decide_mode_command(own[0], state, policy, call) if verbs == ["mode"] else None
     if {"mode", "unknown"} & set(verbs):
-        reason = "A command of ours is not plain, so it is not known what it would do"
-        hint = (
-            "Write it out: no variables, substitutions or redirections, and nothing before it."
-            if is_alone
-            else "Run it alone, as it is."
-        )
-        return GateDecision("deny", "user.only", reason, hint)
+        return GateDecision("deny", "user.only", *_why_unread(own, is_alone=is_alone))
     return None
+
+
+def _why_unread(own: list[own_calls.Command], *, is_alone: bool) -> tuple[str, str]:
+    """Why nobody can say what a command of ours would do, and how to write it instead."""
+    named = (word for command in own for word in command.words if word.endswith("/interlock"))
+    if path := next(named, ""):
+        return (
+            f"`{path}` may be another program than the Interlock that is installed",
+            "Write `interlock` without a path, alone and with literal arguments.",
+        )
+    if not is_alone:
+        return "An `interlock` command is one of several here", "Run it alone."
+    return (
+        "The `interlock` command cannot be read",
+        "Write it out: no variables, substitutions or redirections, and nothing before it.",
+    )
 
 
 def _decide_mode_command(

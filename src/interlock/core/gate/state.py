@@ -95,6 +95,8 @@ class ModeObjection(msgspec.Struct, frozen=True):
     remedy: str
     is_askable: bool = False
     """Whether it may be changed once the user, asked by the host, has agreed."""
+    needs_task: bool = False
+    """Whether the same request with a task gets further."""
 
 
 def mode_change_objection(
@@ -118,7 +120,7 @@ def mode_change_objection(
         return ModeObjection("in this project, going on to coding is the user's", by_user)
     if policy.coding_needs_task and not has_task:
         remedy = "Send it again with a task: what the coding is for."
-        return ModeObjection("coding needs a task here", remedy)
+        return ModeObjection("coding needs a task here", remedy, needs_task=True)
     if policy.profile == "light" or may_code:
         return None
     reason = "the user is asked before an agent goes on to coding, and has not agreed"

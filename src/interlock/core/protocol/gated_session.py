@@ -36,6 +36,8 @@ class ChangeNotAllowed(Refusal, frozen=True):
     remedy: str = "Ask the user."
     is_askable: bool = False
     """Whether it is allowed once the user, asked by the host, has agreed."""
+    needs_task: bool = False
+    """Whether the same request with a task gets further."""
 
     def explain(self) -> Explanation:
         error = f"{self.change.capitalize()} is not allowed: {self.reason}"
@@ -149,7 +151,13 @@ def change_mode(
 
 
 def refuse_mode(change: str, objection: ModeObjection) -> ChangeNotAllowed:
-    return ChangeNotAllowed(change, objection.reason, objection.remedy, objection.is_askable)
+    return ChangeNotAllowed(
+        change=change,
+        reason=objection.reason,
+        remedy=objection.remedy,
+        is_askable=objection.is_askable,
+        needs_task=objection.needs_task,
+    )
 
 
 def change_work(stream: Stream, work: WorkUpdate, *, at_ms: int) -> Plan | AttendanceRefusal | None:

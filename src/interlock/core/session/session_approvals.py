@@ -63,13 +63,16 @@ class ApprovalNotPossible(Refusal, frozen=True):
 def tool_call_wish(
     tool: str, tool_input: Mapping[str, Json], cwd: str, *, title: str
 ) -> SessionApprovalWish:
-    """The wish to make a call. All of its input is shown, and all of it counts."""
+    """The wish to make a call. All of its input is shown, and what it does counts."""
     lines = [
         f"{name}: {value if isinstance(value, str) else canonical.encode(value).decode()}"
         for name, value in tool_input.items()
     ]
     content = "\n".join((*lines, f"cwd: {cwd}"))
-    return SessionApprovalWish("tool_call", title, content, _digest([tool, dict(tool_input), cwd]))
+    # A model describes the same command in other words each time.
+    is_cosmetic = {"description"} if "command" in tool_input else set[str]()
+    counted = {name: value for name, value in tool_input.items() if name not in is_cosmetic}
+    return SessionApprovalWish("tool_call", title, content, _digest([tool, counted, cwd]))
 
 
 def request_wish(title: str, content: str, request_id: str) -> SessionApprovalWish:
