@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from interlock.agents.hosts.host import COMMANDS
 from interlock.agents.hosts.launcher import Program, launcher_text
 from interlock.agents.hosts.opencode import HOST
 from interlock.app.context import App
@@ -142,6 +143,17 @@ def test_another_command_is_no_change_of_mode(bench: Workbench) -> None:
     prompts = [payload["prompt"] for event, payload in run.sent if event == "prompt-submit"]
     assert prompts[0].startswith("Set mode to ")
     assert prompts[1:] == ["/mode coding deep", "go please"]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_of_ours_is_what_was_typed(bench: Workbench, name: str) -> None:
+    run = bench.run(
+        bench.call("command.execute.before", command=name, arguments="x"),
+        bench.call("chat.message-command"),
+    )
+
+    prompts = [payload["prompt"] for event, payload in run.sent if event == "prompt-submit"]
+    assert prompts == [f"/{name} x"]
 
 
 def test_what_is_denied_is_thrown_and_what_is_not_passes(bench: Workbench) -> None:

@@ -54,18 +54,22 @@ class Machine:
         (self.project / ".interlock").mkdir()
         (self.project / ".interlock" / "config.toml").write_text("")
 
-    def hook(self, name: str, scope: Scope = "user", **variables: str) -> Outcome:
+    def hook(
+        self, name: str, scope: Scope = "user", *, content: bytes = b"", **variables: str
+    ) -> Outcome:
         command = hook_commands(self.host, scope, str(self.home))[name]
-        return self.run(["/bin/sh", "-c", command], variables)
+        return self.run(["/bin/sh", "-c", command], variables, content)
 
     def server(self, scope: Scope = "user", **variables: str) -> Outcome:
         command, more = server_start(self.host, scope, str(self.home))
         return self.run(command, {**more, **variables})
 
-    def run(self, words: Sequence[str], variables: Mapping[str, str]) -> Outcome:
+    def run(
+        self, words: Sequence[str], variables: Mapping[str, str], content: bytes = b""
+    ) -> Outcome:
         environment = {"PATH": PATH, "HOME": str(self.user), **variables}
         cwd = self.project / "src"
-        done = run_with_timeout(words, b"", cwd, environment, SECONDS_MAX)
+        done = run_with_timeout(words, content, cwd, environment, SECONDS_MAX)
         assert not isinstance(done, str), done
         return Outcome(done.code, done.out.decode(), done.err.decode())
 

@@ -1,5 +1,6 @@
 """The user's launcher, by the command lines that a client runs, and where something is gone."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -18,7 +19,7 @@ from interlock.agents.hosts.claude_code_shell import (
 from interlock.agents.hosts.host import LAUNCHER, cannot_start
 from interlock.agents.hosts.launcher import START
 from interlock.agents.hosts.own_entries import home_in
-from interlock.agents.hosts.registry import NAMES
+from interlock.agents.hosts.registry import NAMES, PLAIN_NAMES
 from interlock.app.clock import SystemClock
 from tests.app.hosts.launching import SILENT, Machine, Outcome, hook_commands
 
@@ -102,6 +103,32 @@ def test_where_something_is_gone_only_a_project_that_has_opted_in_is_guarded(
     assert machine.hook("pre-tool") == denied(host)
     others = [event.name for event in machine.host.events if event.name != "pre-tool"]
     assert {machine.hook(name) for name in others} == {SILENT}
+
+
+@pytest.mark.parametrize("gone", ["interpreter", "package"])
+@pytest.mark.parametrize("host", PLAIN_NAMES)
+def test_where_the_program_was_removed_files_can_still_be_read(
+    host: str, gone: str, tmp_path: Path, home: Path
+) -> None:
+    machine = installed(tmp_path, home, host)
+    machine.opt_in()
+    FAULTS[gone](machine)
+
+    def call(tool: str, text: str) -> Outcome:
+        payload = {
+            "cwd": "/a",
+            "tool_name": tool,
+            "tool_input": {"text": text, "tool_name": "Read"},
+        }
+        return machine.hook("pre-tool", content=json.dumps(payload).encode())
+
+    for kind in ("read", "search"):
+        for tool in machine.host.tools.get(kind, "").split():
+            assert call(tool, "a.py") == SILENT, tool
+            assert call(tool, f"{home}/Secret") == denied(host)
+    for kind in ("edit", "shell"):
+        for tool in machine.host.tools[kind].split():
+            assert call(tool, '"tool_name":"Read"') == denied(host), tool
 
 
 @pytest.mark.parametrize("gone", ["interpreter", "launcher"])

@@ -378,7 +378,7 @@ FIND_SHARED = (
 def cannot_start(host: str) -> str:
     return (
         "Interlock guards this project and cannot be started, so this was not allowed. The user can"
-        f" install it again (`interlock install {host}`), or remove `.interlock/config.toml`."
+        f" reinstall it and run `interlock install {host}`, or remove `.interlock/config.toml`."
     )
 
 

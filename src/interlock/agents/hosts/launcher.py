@@ -2,8 +2,8 @@
 
 The clients' own files name it and nothing else, so they stay true when Interlock is upgraded or
 moved: `interlock install` writes it anew. Where Interlock is gone, it stays out of the way, except
-before tool calls in projects that have opted in: those are denied, and the user is told how to
-repair it.
+before tool calls in projects that have opted in: those are denied unless they only read, and the
+user is told how to repair it.
 
 What a team shares names a launcher in the project instead, which only looks for the user's. Where
 there is none it is silent, but for a word at the start of a session.
@@ -16,7 +16,9 @@ import msgspec
 
 from interlock.agents.hosts.claude_code_shell import WORKTREE_VARIABLE
 from interlock.agents.hosts.host import IS_OPTED_IN, LAUNCHER, cannot_start
+from interlock.agents.hosts.registry import all_hosts
 
+PAYLOAD_BYTES_READ = 8_192
 START = "hooks/start.py"
 """The file in the package that starts the fast hook and the agent's shell."""
 STANDALONE = (
@@ -51,6 +53,13 @@ class Program(msgspec.Struct, frozen=True):
 
 def launcher_text(program: Program) -> str:
     """The script. Its first argument says what is started: `hook`, `shell`, or a command."""
+    reading = [
+        name
+        for host in all_hosts()
+        for kind in ("read", "search")
+        for name in host.tools.get(kind, "").split()
+    ]
+    is_reading = "|".join(rf"\"{name}\"*" for name in sorted(set(reading)))
     denial = shlex.quote(cannot_start("HOST")).replace("HOST", "'\"$2\"'")
     shell_denial = shlex.quote(cannot_start("claude-code"))
     return f"""\
@@ -83,6 +92,13 @@ hook) # HOST EVENT
     fi
     [ "$3" = pre-tool ] || exit 0
     {IS_OPTED_IN}
+    is_there || {{
+        # Whoever has removed Interlock can still have files read, but none with its secrets.
+        call=$(head -c {PAYLOAD_BYTES_READ})
+        tool=${{call#*\\"tool_name\\":}}
+        case $call in *[Ss][Ee][Cc][Rr][Ee][Tt]* | *[Kk][Ee][Yy][Rr][Ii][Nn][Gg]*) tool= ;; esac
+        case ${{tool# }} in {is_reading}) exit 0 ;; esac
+    }}
     echo {denial} >&2
     exit 2 ;;
 shell) # SHELL ARGUMENTS, as Claude Code would have started it
