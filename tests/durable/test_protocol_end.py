@@ -61,6 +61,16 @@ def test_a_commit_that_is_refused_refuses_the_end_until_it_is_let_through(
     assert refused.blockers == ("gitCommitted: the session's files: not today",)
     assert isinstance(ended, SessionEnding)
     assert (ended.is_complete, len(ended.commit), ended.remarks) == (True, 40, ())
+    (logbook,) = (project / ".agents" / "sessions").iterdir()
+    committed = subprocess.run(
+        ["git", "-C", str(project), "show", f"HEAD:.agents/sessions/{logbook.name}"],
+        *(),
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    done = "## What was done\n\n- Done.\n\n## What is left open\n\n- Nothing: no run,"
+    assert done in committed, "what it ticks, its sections show"
 
 
 def test_a_job_that_fails_is_told_and_the_end_can_be_asked_for_again(

@@ -73,6 +73,8 @@ def attend_session(app: App, project: Path, capsys: pytest.CaptureFixture[str]) 
     assert commands.run_cli(["session", "show"]) == 0
     assert "feature “Export” is complete: PASS" in capsys.readouterr().out
     assert commands.run_cli(["note", "write", "Findings", "--content", "Good"]) == 0
+    waiver = ["session", "waive", "qaValidation", "--reason", "a trial"]
+    assert commands.run_cli(waiver) == 0
     assert commands.run_cli(["session", "pause"]) == 0
 
 

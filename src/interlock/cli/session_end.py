@@ -25,7 +25,7 @@ from interlock.cli.terminal import (
 )
 from interlock.core.explanation import Explanation
 from interlock.core.ids import SessionId
-from interlock.core.protocol.requirements import CheckedRequirement
+from interlock.core.session.requirements import CheckedRequirement
 
 
 @click.command("end")

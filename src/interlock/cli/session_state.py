@@ -21,6 +21,7 @@ from interlock.app.gate.policy import policy_remarks
 from interlock.app.gate.trust import trust_checkout
 from interlock.app.protocol import feature_reviews, gated_sessions
 from interlock.app.refusals import NoSuchSession, ProjectNotOptedIn, SeveralSessions
+from interlock.app.sessions.logbook_file import added_requirements
 from interlock.app.sessions.lookup import find_session
 from interlock.cli import terminal
 from interlock.cli.authority import (
@@ -47,7 +48,9 @@ from interlock.core.protocol.gated_session import (
     WorkUpdate,
 )
 from interlock.core.session.events import Phase, SessionStatus
+from interlock.core.session.requirements import END_IDS, START_IDS
 from interlock.core.session.state import SessionState
+from interlock.core.visible_text import is_blank
 
 PHASES: tuple[Phase, ...] = get_args(Phase)
 
@@ -230,8 +233,32 @@ def _status_command(name: str, status: SessionStatus, help_text: str) -> click.C
     return command
 
 
+@click.command("waive")
+@click.argument("requirement")
+@click.option("--reason", required=True, help="Why the session may do without it")
+@click.option("--session", "session_id", help="Which session; default: yours, or the only one here")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+def waive(requirement: str, reason: str, session_id: str | None, *, as_json: bool) -> None:
+    """Waive a requirement of the session protocol"""
+    require_person("Waiving a requirement")
+    app = open_app(data_home())
+    session = resolve_session(app, session_id)
+    root = integrity.governed_root(data_home(), Path.cwd())
+    added = [one.id for one in added_requirements(root)] if root else []
+    known = (*START_IDS, *END_IDS, *added)
+    if requirement not in known or is_blank(reason):
+        error = "The reason is empty" if requirement in known else f"Unknown: `{requirement}`"
+        hint = f"Name one of {', '.join(known)}, and say why the session may do without it."
+        refuse(Explanation("invalid_arguments", error, hint))
+    outcome = gated_sessions.waive_requirement(
+        app, session, requirement, " ".join(reason.split()), place="in a terminal"
+    )
+    print_state(outcome, as_json=as_json)
+
+
 SESSION_COMMANDS = (
     start,
+    waive,
     get_state,
     set_state,
     _status_command("pause", "paused", "Put a session aside"),

@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from interlock.app.sessions.lookup import SessionView
 from interlock.cli.terminal import print_lines, print_table
 from interlock.core.session.events import Envelope
+from interlock.core.session.requirements import evidence_text, fact_of
 from interlock.core.session.run_head import RunHead
-from interlock.core.session.state import fold
+from interlock.core.session.state import SessionState, fold
 from interlock.core.views.counting import pluralise, progress_text
 from interlock.core.views.delegated_work import review_line
 from interlock.core.views.delivery import delivery_line
 from interlock.core.views.events import event_summary
+from interlock.core.views.logbook_page import checked_at_start, recorded_profile
 from interlock.core.views.path import PathStep, path_of
 from interlock.core.views.progress_lines import progress_parts
 from interlock.core.views.status import self_attested_text
@@ -33,6 +35,8 @@ def print_session_view(view: SessionView) -> None:
     for run in view.runs:
         _print_run(run, view.events)
     state = fold(view.events, project="")
+    if state:
+        print_lines(*_requirement_lines(state, recorded_profile(view.events)))
     work = state.orchestrator_workflow if state else None
     print_lines(*(review_line(review) for review in (work.feature_reviews if work else ())))
     for part in progress_parts(state.progress if state else None):
@@ -45,6 +49,15 @@ def print_session_view(view: SessionView) -> None:
         "",
         f"{pluralise(len(view.events), 'event')} in all: `interlock session events {view.session}`",
     )
+
+
+def _requirement_lines(state: SessionState, profile: str) -> list[str]:
+    """The requirements of the start that are open or waived; the others need no attention."""
+    return [
+        f"{one.status} at the start: {one.id}, {one.evidence}. {one.remedy}".rstrip()
+        for one in checked_at_start(state, profile)
+        if one.is_blocking or fact_of(evidence_text(one)).is_waived
+    ]
 
 
 def _print_run(run: RunHead, events: Sequence[Envelope]) -> None:

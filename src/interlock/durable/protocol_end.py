@@ -10,11 +10,11 @@ import msgspec
 
 from interlock.app.append_loop import append_once
 from interlock.app.context import App
-from interlock.app.protocol import gated_sessions, session_files
+from interlock.app.protocol import checks, gated_sessions, session_files
 from interlock.app.protocol.ending import EndReport, check_end, end_evidence
 from interlock.core.protocol import session_end
-from interlock.core.protocol.requirements import Fact
 from interlock.core.session.protocol_events import completion_key, refusal_key
+from interlock.core.session.requirements import Fact
 from interlock.durable.job import Job, JobContext, JobStep, StepResult
 
 
@@ -65,10 +65,12 @@ def _lint(app: App, context: JobContext) -> StepResult:
 
 
 def _record_evidence(app: App, context: JobContext) -> StepResult:
+    log = msgspec.convert(context.results["write_log"], session_files.LogbookFile)
     evidence = end_evidence(
         # As it was judged: whoever changes something now does that after the end.
         msgspec.convert(context.results["check"], EndReport),
-        log=msgspec.convert(context.results["write_log"], session_files.LogbookFile),
+        log=log,
+        problems=checks.logbook_problems(app, context.announcement.session_id, log.path),
         note=msgspec.convert(context.results["write_summary"], Fact),
         lint=msgspec.convert(context.results["lint"], Fact),
     )

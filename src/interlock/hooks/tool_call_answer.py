@@ -1,6 +1,7 @@
 """Answer a client that asks whether a tool call may happen."""
 
 import os
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -59,7 +60,8 @@ def answer_tool_call(
     mode_request = None
     if call.kind == "own" and (call.can_ask or call.is_subagent):
         mode_request = requested_by_tool(call.tool, payload.tool_input)
-    verdict = tool_calls.judge(
+    judge = partial(
+        tool_calls.judge,
         home,
         root,
         call,
@@ -69,6 +71,11 @@ def answer_tool_call(
         mode_request=mode_request,
         is_outside=is_outside,
     )
+    verdict = judge()
+    if verdict.decision.rule == "protocol.start":
+        from interlock.hooks import start_requirements  # noqa: PLC0415 (it needs the store)
+
+        verdict = start_requirements.judge_again(home, host, payload, verdict, judge)
     if verdict.decision.answer == "ask" and not call.can_ask:
         from interlock.hooks import call_approvals  # noqa: PLC0415 (it needs the store)
 

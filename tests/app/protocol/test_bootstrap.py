@@ -13,8 +13,8 @@ from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.bootstrap import assemble_bootstrap, tell_conversation
 from interlock.core.notes.budget import estimate_tokens
 from interlock.core.protocol.gated_session import Conversation, WorkUpdate
-from interlock.core.protocol.requirements import evidence_text
-from interlock.core.protocol.start_evidence import branch_facts
+from interlock.core.session.requirements import evidence_text
+from interlock.core.session.start_evidence import branch_facts
 from interlock.core.session.state import SessionState
 from tests.app.notes.desk import Desk
 from tests.effort import scale

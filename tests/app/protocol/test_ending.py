@@ -17,8 +17,8 @@ from interlock.core.protocol.delegation import (
     DelegationRequest,
 )
 from interlock.core.protocol.gated_session import Conversation
-from interlock.core.protocol.requirements import Fact, ProtocolProfile
 from interlock.core.session.delegation_events import VerdictGiven
+from interlock.core.session.requirements import Fact, ProtocolProfile
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.git.commits import CommitOutcome, find_commit_of
 from interlock.workspace.machine.spool import JournalLine, append_line
@@ -153,9 +153,14 @@ def test_the_effects_are_the_same_when_repeated(
     ):
         assert line in text, text
     assert "* The parser  \n* and more\n" in path.read_text()
-    evidence = ending.end_evidence(report(app, session), log=log, note=note, lint=lint)
+    evidence = ending.end_evidence(report(app, session), log=log, problems=(), note=note, lint=lint)
     assert evidence == {
+        "checklistComplete": "skipped: nothing was changed",
         "sessionLogValidated": f".agents/sessions/{path.name}",
+        "validationPassed": "no findings",
+        "handoffPreserved": "skipped: the project has no HANDOFF.md",
+        "secretsScanned": "none found",
+        "branchReverified": "skipped: nothing was changed",
         "brainMemoryUpdated": f"sessions/session-{session}-summary",
         "markdownLintRan": f"clean: .agents/sessions/{path.name}",
         "gitCommitted": git(repository, "rev-parse", "HEAD")[:12],

@@ -65,11 +65,16 @@ def test_one_that_cannot_be_written_stops_nobody_and_is_said(app: App, tmp_path:
     (tmp_path / ".agents").write_text("a file")
     state = begun(app, tmp_path)
 
-    assert state.protocol_start_complete
+    assert not state.protocol_start_complete
     evidence = state.protocol_start_evidence["sessionLogCreated"]
     assert evidence.startswith("open: not written: ")
 
     (tmp_path / ".agents").unlink()
+    written = session_files.write_logbook(app, gated_sessions.SessionId(state.session_id))
+    assert written.fault == "nothing is under ## What was done", "what is open was found out"
+    (tmp_path / written.path).write_text(
+        (tmp_path / written.path).read_text().replace("done\n", "done\n\nThe parser.\n")
+    )
     written = session_files.write_logbook(app, gated_sessions.SessionId(state.session_id))
     assert not written.fault
     assert state.session_id in (tmp_path / written.path).read_text()

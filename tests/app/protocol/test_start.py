@@ -14,7 +14,7 @@ from interlock.app.protocol.bootstrap import tell_conversation
 from interlock.core.notes.versions import digest_of, version_of
 from interlock.core.protocol.delegation import CompletionRequest, DelegationRequest
 from interlock.core.protocol.gated_session import Conversation
-from interlock.core.protocol.requirements import START_IDS
+from interlock.core.session.requirements import START_IDS
 from interlock.core.session.state import SessionState
 from interlock.workspace.projects.skills import ENTRIES_MAX, count_skills
 from tests.app.callers.conversations import talk
@@ -51,9 +51,11 @@ def test_what_is_there_is_recorded_under_the_keys_of_the_protocol(
     version = version_of(digest_of("- run `make check`\n"))
     assert state.protocol_start_evidence == {
         "brainInit": "notes in .interlock/notes",
+        "handoffRead": "skipped: no session was here before",
         "skillsVerified": "2 skills (1 SKILL.md, 1 .sh, 0 .ps1)",
         "sessionLogCreated": state.protocol_start_evidence["sessionLogCreated"],
         "constraintsRead": f"usage-mandatory {version}",
+        "memoriesLoaded": "1 found",
         "branchVerified": "main",
         "notOnMain": "open: main",
     }

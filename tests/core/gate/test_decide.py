@@ -28,7 +28,7 @@ def said(
         ("analysis", "light", "git status", "allow", "mode.analysis"),
         ("analysis", "strict", "git status", "deny", "mode.analysis"),
         ("analysis", "standard", "make", "ask", "shell.unknown"),
-        ("analysis", "strict", "make", "deny", "mode.analysis"),
+        ("analysis", "strict", "make", "deny", "shell.unknown"),
         ("planning", "standard", "git status", "allow", "mode.planning"),
         ("planning", "strict", "git status", "allow", "mode.planning"),
         ("planning", "standard", "rm a", "ask", "shell.unknown"),

@@ -58,3 +58,16 @@ def test_an_untouched_logbook_is_recognised() -> None:
     assert logbook.text_under(made, logbook.DONE_HEADING) == ""
     filled = made.replace("done\n", "done\n\nThe parser.\n\n### More\n\nOf it.\n")
     assert logbook.text_under(filled, logbook.DONE_HEADING) == "The parser.\n\n### More\n\nOf it."
+
+
+def test_only_what_people_left_empty_is_filled() -> None:
+    done, is_open = logbook.DONE_HEADING, logbook.OPEN_HEADING
+    text = with_region(logbook.empty_logbook("2026-11-16", 1), region(1, done))
+    filled = logbook.with_text_under(text, done, ["the parser", "its tests"])
+
+    assert logbook.text_under(filled, done) == "- the parser\n- its tests"
+    assert filled.endswith(f"- its tests\n\n{is_open}\n"), "outside of our region"
+    assert logbook.with_text_under(filled, done, ["another"]) == filled
+    assert logbook.with_text_under(text, done, []) == text
+    gone = logbook.with_text_under("# a", is_open, ["b"])
+    assert gone == f"# a\n\n{is_open}\n\n- b\n"

@@ -5,12 +5,19 @@ import pytest
 from interlock.core.protocol.end_facts import (
     WorktreeState,
     added_fact,
+    branch_fact,
+    checklist_fact,
     commit_fact,
+    handoff_fact,
     qa_fact,
     qa_skip_reason,
+    secrets_fact,
     verdict_fact,
 )
-from interlock.core.protocol.requirements import (
+from interlock.core.session.delegation_events import VerdictOutcome
+from interlock.core.session.evidence import CommandRecord, CommandRun
+from interlock.core.session.orchestration import Verdict, VerdictDecision
+from interlock.core.session.requirements import (
     CommandVerifier,
     Fact,
     FileVerifier,
@@ -24,23 +31,30 @@ from interlock.core.protocol.requirements import (
     fact_of,
     judge,
     requirements_of,
+    waiver_text,
 )
-from interlock.core.protocol.start_evidence import (
+from interlock.core.session.start_evidence import (
     BindingNote,
     SkillCount,
     StartObservation,
+    branch_facts,
+    open_at_start,
     recorded_branch,
     recorded_logbook,
     recorded_start_facts,
-    start_evidence,
+    renew_evidence,
+    start_facts,
 )
-from interlock.core.session.delegation_events import VerdictOutcome
-from interlock.core.session.evidence import CommandRecord, CommandRun
-from interlock.core.session.orchestration import Verdict, VerdictDecision
 from interlock.core.session.state import timestamp
 
-START = "brainInit skillsVerified sessionLogCreated constraintsRead branchVerified notOnMain"
-END = "sessionLogValidated brainMemoryUpdated markdownLintRan gitCommitted qaValidation"
+START = (
+    "brainInit handoffRead skillsVerified sessionLogCreated constraintsRead memoriesLoaded"
+    " branchVerified notOnMain"
+)
+END = (
+    "checklistComplete sessionLogValidated validationPassed handoffPreserved secretsScanned"
+    " brainMemoryUpdated markdownLintRan branchReverified gitCommitted qaValidation"
+)
 SKILLS = SkillCount(2, 1, 0)
 
 
@@ -93,28 +107,59 @@ def test_only_what_is_open_and_must_be_and_is_for_somebody_to_do_blocks(
     assert fact_of(evidence_text(fact)) == Fact(fact.status, fact.evidence)
 
 
-def test_the_evidence_of_a_start_has_its_keys_and_says_what_is_open() -> None:
-    notes = (BindingNote("usage-mandatory", "0123456789ab"),)
-    on_main = StartObservation("main", SKILLS, "notes", "", notes, ".agents/sessions/x.md")
-    assert start_evidence(on_main) == {
+def evidence_of(observed: StartObservation) -> dict[str, str]:
+    return renew_evidence({}, start_facts(observed))
+
+
+def test_the_evidence_of_a_start_has_its_keys_and_says_what_is_open_or_does_not_apply() -> None:
+    on_main = evidence_of(
+        StartObservation(
+            branch="main",
+            skills=SKILLS,
+            notes_folder="notes",
+            binding_notes=(BindingNote("usage-mandatory", "0123456789ab"),),
+            note_count=3,
+            earlier_session="ses_1",
+            logbook=".agents/sessions/x.md",
+        )
+    )
+    assert on_main == {
         "brainInit": "notes in notes",
+        "handoffRead": "ses_1",
         "skillsVerified": "3 skills (2 SKILL.md, 1 .sh, 0 .ps1)",
         "sessionLogCreated": ".agents/sessions/x.md",
         "constraintsRead": "usage-mandatory 0123456789ab",
+        "memoriesLoaded": "3 found",
         "branchVerified": "main",
         "notOnMain": "open: main",
     }
-    broken = StartObservation(None, SKILLS, notes_fault="it is shut", logbook_fault="it is full")
-    facts = recorded_start_facts(start_evidence(broken))
-    assert {key: fact.status for key, fact in facts.items()} == {
-        **dict.fromkeys(("brainInit", "sessionLogCreated", "constraintsRead"), "open"),
-        "skillsVerified": "done",
-        "branchVerified": "done",
-        "notOnMain": "skipped",
-    }
-    assert start_evidence(StartObservation("x", SKILLS))["constraintsRead"] == (
-        "none in this project"
+    broken = evidence_of(
+        StartObservation(None, SKILLS, notes_fault="it is shut", logbook_fault="it is full")
     )
+    noted = ("brainInit", "constraintsRead", "memoriesLoaded")
+    assert {key: fact.status for key, fact in recorded_start_facts(broken).items()} == {
+        **dict.fromkeys((*noted, "sessionLogCreated"), "open"),
+        **dict.fromkeys(("skillsVerified", "branchVerified"), "done"),
+        **dict.fromkeys(("handoffRead", "notOnMain"), "skipped"),
+    }
+    first = evidence_of(StartObservation("x", SKILLS, notes_folder="notes"))
+    for key in ("handoffRead", "constraintsRead", "memoriesLoaded", "sessionLogCreated"):
+        assert first[key].startswith("skipped: "), "it does not apply, which is not done"
+
+
+def test_the_start_is_complete_once_no_required_part_is_open() -> None:
+    recorded = evidence_of(StartObservation("main", SKILLS, notes_folder="notes"))
+    (on_main,) = open_at_start(recorded, "strict")
+    assert (on_main.id, on_main.evidence) == ("notOnMain", "main")
+    assert open_at_start(recorded, "standard") == ()
+    assert len(open_at_start({}, "strict")) == 8, "nothing recorded is nothing met"
+    assert open_at_start({"branch": "x", "logbook": "a.md"}, "strict") == (), "as it was once"
+
+    waived = {**recorded, "notOnMain": waiver_text("ana", "a hotfix")}
+    assert open_at_start(waived, "strict") == ()
+    assert renew_evidence(waived, branch_facts("main")) == {**waived, "branchVerified": "main"}
+    moved = renew_evidence(recorded, branch_facts("fix"))
+    assert (moved["notOnMain"], open_at_start(moved, "strict")) == ("fix", ())
 
 
 @pytest.mark.parametrize(
@@ -188,6 +233,23 @@ def test_the_last_verdict_of_the_tester_must_be_younger_than_the_code(
 )
 def test_what_is_not_committed_is_named(tree: WorktreeState, expected: Fact) -> None:
     assert commit_fact(tree) == expected
+
+
+def test_the_end_judges_the_start_the_branch_the_hand_off_and_secrets() -> None:
+    unchanged, changed = WorktreeState("a", ()), WorktreeState("a", ("a.py", "docs/HANDOFF.md"))
+    on_main = Fact("open", "main")
+    (is_open,) = judge([Requirement("notOnMain", "MUST", "start", "", "")], {"notOnMain": on_main})
+    assert checklist_fact(unchanged, [is_open]).status == "skipped"
+    assert checklist_fact(changed, [is_open]) == Fact("open", "notOnMain (main)")
+    assert checklist_fact(changed, []).status == "done"
+    assert branch_fact(unchanged, on_main).status == "skipped"
+    assert branch_fact(changed, on_main) == on_main
+    assert handoff_fact(changed, is_there=True) == Fact("open", "changed: docs/HANDOFF.md")
+    assert handoff_fact(unchanged, is_there=True).status == "done"
+    assert handoff_fact(unchanged, is_there=False).status == "skipped"
+    assert secrets_fact({"a.md": "x"}).status == "done"
+    leak = secrets_fact({"a.md": "AKIAABCDEFGHIJKLMNOP"})
+    assert leak == Fact("open", "a.md: AWS access key (AKIAABCDEFGH…)")
 
 
 RAN = CommandRecord((CommandRun("make check", "success", 10),), 5)

@@ -23,11 +23,12 @@ from interlock.core.gate.state import GateRow, Mode
 from interlock.core.ids import SessionId
 from interlock.core.protocol import gated_session
 from interlock.core.protocol.gated_session import Conversation
-from interlock.core.protocol.start_evidence import recorded_logbook
 from interlock.core.session import state
 from interlock.core.session.events import decode_envelope
 from interlock.core.session.head import Attendance
 from interlock.core.session.plan import Plan, Stream
+from interlock.core.session.requirements import CheckedRequirement
+from interlock.core.session.start_evidence import open_at_start, recorded_logbook, renew_evidence
 from interlock.core.session.state import HostSession, SessionState
 from interlock.store import gate_rows, queries
 from interlock.store.gate_rows import PublishedRow
@@ -59,7 +60,8 @@ def announce(
     row = GateRow(
         known.session if known else _new_session_id(app),
         effective.policy.first_mode,
-        is_started=True,
+        # In strict the first change waits until the session is recorded, and its start is judged.
+        is_started=effective.policy.profile != "strict",
         root=str(root),
         watched=integrity.inspect(app.home, root, effective.stamp).watched,
         project=project_of(app, root)[0],
@@ -81,7 +83,6 @@ def unrecorded_state(
         *(session, root.name, str(root), at, at, 0),
         current_mode=mode,
         host_sessions=(HostSession(conversation.host, conversation.id),),
-        protocol_start_complete=True,
     )
 
 
@@ -148,7 +149,10 @@ def record_start(
         stream = (app.log.stream(session) if session else None) or new_stream
         observation = observe_workspace(root)
         if not (stream.head and stream.head.attended) and not evidence:
-            evidence.update(observe_start(app, root, policy.profile, conversation, observation))
+            facts = observe_start(
+                *(app, root, policy.profile, conversation, observation), session=stream.session
+            )
+            evidence.update(renew_evidence({}, facts))
         return gated_session.begin(
             stream,
             str(root),
@@ -173,6 +177,40 @@ def record_start(
         with suppress(OSError):
             logbooks.delete_logbook(root, own)
     return StartedSession(stream.session, stream is new_stream, session_state)
+
+
+def renew_start(app: App, session: SessionId) -> tuple[CheckedRequirement, ...]:
+    """Observe again what the start is judged by. Return the required parts that are still open.
+
+    What differs is recorded, and the gate is told. What a person has waived stays waived.
+    """
+    from interlock.app.callers.start_evidence import observe_start  # noqa: PLC0415 (as above)
+
+    head = attended_head(app, session)
+    before = state_of(app, session)
+    assert head is not None, "only an attended session has a start"
+    assert isinstance(before, SessionState), "it is attended"
+    root, old = Path(before.worktree), before.protocol_start_evidence
+    conversation = Conversation(*head.hosts[-1]) if head.hosts else None
+    effective = effective_policy_in(app, root)
+    profile = effective.policy.profile
+    facts = observe_start(
+        *(app, root, profile, conversation, observe_workspace(root)),
+        session=session,
+        logbook=recorded_logbook(old),
+    )
+    evidence = renew_evidence(old, facts)
+    still_open = open_at_start(evidence, profile)
+    if before.protocol_start_complete == bool(still_open) or evidence != old:
+
+        def decide() -> Plan:
+            stream = app.log.stream(session)
+            assert stream is not None, f"{session} is there"
+            return gated_session.restart(stream, evidence, profile, at_ms=app.clock.now_ms())
+
+        append_plan(app, decide)
+        publish_to_gate(app, session, effective)
+    return still_open
 
 
 def _new_session_id(app: App) -> SessionId:
@@ -207,7 +245,7 @@ def publish_to_gate(app: App, session: SessionId, effective: EffectivePolicy) ->
     row = GateRow(
         session,
         attended.mode,
-        attended.is_started,
+        attended.is_started and not attended.open_start,
         attended.task,
         attended.may_code,
         stream.version,

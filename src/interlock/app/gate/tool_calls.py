@@ -25,11 +25,13 @@ from interlock.core.gate.paths import ALWAYS_PROTECTED, UNKNOWN, RealPath, join_
 from interlock.core.gate.shell import analyse, analyse_foreign_text
 from interlock.core.gate.state import GateRow, GateState, Mode, Policy, UnknownState
 from interlock.core.gate.tool_call import ToolCall
+from interlock.core.session.start_evidence import MAIN_BRANCHES
 from interlock.sandbox.named_projects import GLOB_CHARACTERS, MORE, named_projects, words_in
 from interlock.sandbox.real_path import real_path
 from interlock.store import gate_rows
 from interlock.store.failures import StoreUnusable
 from interlock.workspace.failures import SettingsBroken
+from interlock.workspace.git import state as git_state
 from interlock.workspace.machine import spool, user_questions
 from interlock.workspace.machine.spool import JournalLine
 from interlock.workspace.projects import project
@@ -59,14 +61,18 @@ def judge(
     mode_max: Mode | None = None,
     mode_request: RequestedMode | None = None,
     is_outside: bool = False,
+    is_started: bool | None = None,
 ) -> GateVerdict:
     """The verdict on a call in the project at `root`. Never raises because a file is broken.
 
     With `mode_max`, a session in coding counts as one in that mode. `mode_request`: the mode that
     the call asks for, if the host can ask the user. `is_outside`: no project governs the
-    conversation; the call names this one.
+    conversation; the call names this one. `is_started`: whether the start of the session is
+    complete, where the caller has just looked; otherwise its row tells.
     """
     state = gate_rows.read_state(home, call.host, host_session)
+    if isinstance(state, GateRow) and is_started is not None:
+        state = msgspec.structs.replace(state, is_started=is_started)
     if isinstance(state, UnknownState) and is_outside:
         state = UnknownState(
             f"the call names `{root}`, which has a gate, and the conversation began elsewhere",
@@ -82,6 +88,9 @@ def judge(
     if mode_max and isinstance(state, GateRow) and state.mode == "coding":
         state = msgspec.structs.replace(state, mode=mode_max)
     verdict = judge_in_project(home, root, call, state, mode_request)
+    if is_started is None and _is_back_on_main(home, call, verdict):
+        state = msgspec.structs.replace(state, is_started=False)
+        verdict = judge_in_project(home, root, call, state, mode_request)
     _renew_stamps(home, call.host, host_session, verdict)
     is_free = _may_pass(verdict.decision) and verdict.decision.rule != "mode.disabled"
     # The kernel keeps a confined command from writing there too.
@@ -105,6 +114,20 @@ def _will_be_confined(state: GateState, root: Path) -> bool:
     if isinstance(state, GateRow):
         return state.mode in ("analysis", "planning")
     return (root / project.CONFIG).exists()
+
+
+def _is_back_on_main(home: Path, call: ToolCall, verdict: GateVerdict) -> bool:
+    """Whether a strict session that began on a branch of its own is on the main one now.
+
+    A driver's client works in a worktree of the data home, on the branch that the driver has made.
+    """
+    state, profile = verdict.state, verdict.effective_policy.policy.profile
+    is_allowed = verdict.decision.answer == "allow" and verdict.decision.rule == "mode.coding"
+    if not is_allowed or profile != "strict" or not isinstance(state, GateRow):
+        return False
+    git = git_state.observe(verdict.root)
+    is_drivers = Path(call.cwd).is_relative_to(home)
+    return not is_drivers and git is not None and git.branch in MAIN_BRANCHES
 
 
 def _renew_stamps(home: Path, host: str, host_session: str, verdict: GateVerdict) -> None:

@@ -10,8 +10,8 @@ from interlock.core.notes import frontmatter
 from interlock.core.notes.budget import BriefingPart
 from interlock.core.notes.fts_query import label
 from interlock.core.protocol.logbook import day_of
-from interlock.core.protocol.start_evidence import BINDING_NOTES
 from interlock.core.refusal import Refusal
+from interlock.core.session.start_evidence import BINDING_NOTES
 from interlock.core.session.state import SessionState
 from interlock.core.views.session_note import PUBLISHED_TYPES as PUBLISHED
 from interlock.store.notes.rows import NoteFilter, NoteRow

@@ -24,14 +24,13 @@ from interlock.app.protocol.left_handoffs import left_handoffs
 from interlock.app.refusals import ProjectNotOptedIn
 from interlock.app.sessions.lookup import is_quiet
 from interlock.app.sessions.resume_check import changes_to_verify
-from interlock.app.sessions.workspace_snapshot import observe_workspace
+from interlock.app.sessions.workspace_snapshot import present_evidence
 from interlock.core import ids
 from interlock.core.ids import SessionId
 from interlock.core.notes.budget import Briefing, BriefingPart, assemble_briefing
 from interlock.core.protocol.gated_session import Conversation
-from interlock.core.protocol.requirements import judge, profile_named, requirements_of
-from interlock.core.protocol.start_evidence import (
-    branch_facts,
+from interlock.core.session.requirements import judge, profile_named, requirements_of
+from interlock.core.session.start_evidence import (
     recorded_logbook,
     recorded_start_facts,
 )
@@ -222,10 +221,7 @@ def _session_lines(app: App, state: SessionState, remarks: Sequence[str]) -> Ite
 
 def _open_requirement_lines(app: App, state: SessionState) -> Iterator[str]:
     """The requirements of the start that are open, each with its remedy."""
-    facts = recorded_start_facts(state.protocol_start_evidence)
-    observation = observe_workspace(Path(state.worktree))
-    if observation:  # the branch may be another one since
-        facts |= branch_facts(observation.git_branch or "detached")
+    facts = recorded_start_facts(present_evidence(state))
     if all(fact.status != "open" for fact in facts.values()):
         return
     try:

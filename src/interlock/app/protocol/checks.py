@@ -7,6 +7,7 @@ import msgspec
 from interlock.app.context import App
 from interlock.app.sessions.logbook_file import SessionLog, load_session_log, render_region
 from interlock.core.git_names import is_commit
+from interlock.core.ids import SessionId
 from interlock.core.protocol import logbook
 from interlock.core.protocol.end_facts import tells_what_was_done
 from interlock.core.protocol.logbook import LogbookRegion
@@ -49,6 +50,15 @@ def check_logbooks(app: App, root: Path, paths: tuple[Path, ...]) -> CheckReport
             continue
         findings += check_logbook(name, text, _known_session(app, text))
     return CheckReport(session_log_rule.RULE, tuple(shown), tuple(findings))
+
+
+def logbook_problems(app: App, session: SessionId, path: str) -> tuple[str, ...]:
+    """Return what the rule finds in the logbook of a session; nothing if it has no logbook."""
+    log = load_session_log(app.reader, session)
+    if not path or log is None:
+        return ()
+    found = check_logbooks(app, log.root, (log.root / path,)).findings
+    return tuple(f"{one.path}:{one.line}: {one.problem}" for one in found)
 
 
 def _known_session(app: App, text: str) -> KnownSession | None:

@@ -17,7 +17,6 @@ from interlock.core.explanation import Explanation
 from interlock.core.ids import SessionId
 from interlock.core.protocol import session_end
 from interlock.core.protocol.gated_session import SessionEnded, SessionNotAttended
-from interlock.core.protocol.requirements import CheckedRequirement
 from interlock.core.refusal import Refusal
 from interlock.core.session.plan import Plan
 from interlock.core.session.protocol_events import (
@@ -26,6 +25,7 @@ from interlock.core.session.protocol_events import (
     completion_key,
     refusal_key,
 )
+from interlock.core.session.requirements import CheckedRequirement
 from interlock.core.session.state import SessionState
 from interlock.core.visible_text import make_visible
 

@@ -5,7 +5,7 @@
 often as it likes, and records what came of them (`end_evidence`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import msgspec
 
 from interlock.app.context import App
 from interlock.app.gate.notes_location import NotesLocation, notes_location
-from interlock.app.protocol.session_files import lint_people_text, people_texts
+from interlock.app.protocol.session_files import PeopleText, lint_people_text, people_texts
 from interlock.app.runs.evidence import command_record
 from interlock.app.sessions.logbook_file import (
     LogbookFile,
@@ -22,28 +22,31 @@ from interlock.app.sessions.logbook_file import (
     find_logbook,
     load_session_log,
 )
+from interlock.app.sessions.workspace_snapshot import present_evidence
 from interlock.core.ids import SessionId
 from interlock.core.protocol import end_facts, logbook
 from interlock.core.protocol.end_facts import WorktreeState
 from interlock.core.protocol.gated_session import SessionNotAttended
-from interlock.core.protocol.requirements import (
+from interlock.core.session.evidence import CommandRecord
+from interlock.core.session.requirements import (
     CheckedRequirement,
     CommandVerifier,
     Fact,
     ProtocolProfile,
     Requirement,
     evidence_text,
+    fact_of,
     judge,
     profile_named,
     requirements_of,
 )
-from interlock.core.session.evidence import CommandRecord
+from interlock.core.session.start_evidence import open_at_start, recorded_start_facts
 from interlock.core.views.logbook_page import starting_commit
 from interlock.workspace.failures import FolderFailure
 from interlock.workspace.git import changed_files, state
 from interlock.workspace.projects import logbooks
 
-AT_THE_END = "written when the session ends"
+AT_THE_END = Fact("open", "written when the session ends", is_pending=True)
 
 
 class EndReport(msgspec.Struct, frozen=True, rename="camel"):
@@ -79,12 +82,20 @@ def check_end(
         return SessionNotAttended(session)
     chosen = profile or profile_named(log.profile)
     requirements = requirements_of(chosen, "end", added_requirements(log.root))
+    texts = people_texts(app, log)
+    log_fact = _log_fact(log, summary)
     facts = {
-        "sessionLogValidated": _log_fact(log, summary),
+        "sessionLogValidated": log_fact,
+        "validationPassed": log_fact if log_fact.status == "skipped" else AT_THE_END,
         "brainMemoryUpdated": _note_fact(app, log),
-        "markdownLintRan": _lint_fact(app, log),
+        "secretsScanned": end_facts.secrets_fact(
+            {"the summary": summary, **{one.path: one.text for one in texts}}
+        ),
+        "markdownLintRan": _lint_fact(texts),
         **_work_facts(app, log, requirements),
     }
+    waived = ((key, fact_of(text)) for key, text in log.state.protocol_end_evidence.items())
+    facts |= {key: fact for key, fact in waived if fact.is_waived}
     return EndReport(session, chosen, judge(requirements, facts))
 
 
@@ -99,7 +110,7 @@ def _log_fact(log: SessionLog, summary: str) -> Fact:
     is_said = summary.strip() or end_facts.tells_what_was_done(log.envelopes)
     if not is_said and not (file and logbook.text_under(file.text, logbook.DONE_HEADING)):
         return Fact("open", f"nothing says what was done ({path or 'there is no logbook'})")
-    return Fact("open", AT_THE_END, is_pending=True)
+    return AT_THE_END
 
 
 def _note_fact(app: App, log: SessionLog) -> Fact:
@@ -107,14 +118,14 @@ def _note_fact(app: App, log: SessionLog) -> Fact:
         return Fact("skipped", "the profile has none")
     location = notes_location(app.home, log.root)
     if isinstance(location, NotesLocation):
-        return Fact("open", AT_THE_END, is_pending=True)
+        return AT_THE_END
     # It is published later, once somebody has put that right.
     return Fact("skipped", f"not written: {location.explain().error}")
 
 
-def _lint_fact(app: App, log: SessionLog) -> Fact:
-    fact, _ = lint_people_text(people_texts(app, log))
-    return Fact("open", AT_THE_END, is_pending=True) if fact.status == "done" else fact
+def _lint_fact(texts: list[PeopleText]) -> Fact:
+    fact, _ = lint_people_text(texts)
+    return AT_THE_END if fact.status == "done" else fact
 
 
 def _work_facts(
@@ -130,7 +141,13 @@ def _work_facts(
         assert stream is not None, f"{log.session} is there"
         assert stream.head is not None, "a stored stream has a head"
         record = command_record(app, stream.head)
+    start = present_evidence(log.state)
+    on_branch = recorded_start_facts(start).get("notOnMain", Fact("skipped", "no git"))
+    is_there = any(_has_file(log.root, f"{at}{end_facts.HANDOFF_FILE}") for at in ("", ".agents/"))
     facts = {
+        "checklistComplete": end_facts.checklist_fact(tree, open_at_start(start, log.profile)),
+        "handoffPreserved": end_facts.handoff_fact(tree, is_there=is_there),
+        "branchReverified": end_facts.branch_fact(tree, on_branch),
         "gitCommitted": end_facts.commit_fact(tree),
         "qaValidation": end_facts.qa_fact(tree, verdicts),
         "criticValidation": end_facts.verdict_fact("critic", verdicts),
@@ -168,18 +185,29 @@ def _has_file(root: Path, name: str) -> bool:
     return False
 
 
-def end_evidence(report: EndReport, *, log: LogbookFile, note: Fact, lint: Fact) -> dict[str, str]:
+def end_evidence(
+    report: EndReport, *, log: LogbookFile, problems: Sequence[str], note: Fact, lint: Fact
+) -> dict[str, str]:
     """Return the evidence to record, from what came of the effects.
+
+    `problems` are what `interlock check session-log` finds in the logbook that was written.
 
     The commit of the session's own files comes after it: it holds what is written from it.
     """
     checked = {one.id: Fact(one.status, one.evidence) for one in report.requirements}
+    found = Fact("open", "; ".join(problems)) if problems else Fact("done", "no findings")
     done: Mapping[str, Fact] = {
         "sessionLogValidated": Fact("open", log.fault) if log.fault else Fact("done", log.path),
+        "validationPassed": found,
         "brainMemoryUpdated": note,
         "markdownLintRan": lint,
     }
     if report.profile == "light":
         done = {"brainMemoryUpdated": note}
-    facts = {**checked, **{key: fact for key, fact in done.items() if key in checked}}
+    facts = {**checked, **{key: fact for key, fact in done.items() if _may_tell(checked, key)}}
     return {key: evidence_text(fact) for key, fact in facts.items()}
+
+
+def _may_tell(checked: Mapping[str, Fact], key: str) -> bool:
+    """Whether what came of an effect is evidence: not of a requirement that a person has waived."""
+    return key in checked and not checked[key].is_waived

@@ -55,6 +55,7 @@ from interlock.core.session.head import Attendance
 from interlock.core.session.plan import Plan, Stream
 from interlock.core.session.state import SessionState
 from interlock.workspace.machine import user_questions
+from interlock.workspace.machine.user_name import user_name
 from interlock.workspace.projects import project
 
 RENAMING_SOURCE = "clear"
@@ -218,6 +219,21 @@ def change_work(
         session,
         effective_policy_of(app, session),
         lambda stream: gated_session.change_work(stream, work, at_ms=app.clock.now_ms()),
+    )
+
+
+def waive_requirement(
+    app: App, session: SessionId, requirement: str, reason: str, *, place: str
+) -> SessionState | gated_session.AttendanceRefusal:
+    """Record that the user lets the session do without a requirement of its protocol."""
+    who = f"{user_name()}, {place}"
+    return _record_change(
+        app,
+        session,
+        effective_policy_of(app, session),
+        lambda stream: gated_session.waive(
+            stream, requirement, reason, who, at_ms=app.clock.now_ms()
+        ),
     )
 
 

@@ -20,7 +20,9 @@ from interlock.app.sessions.logbook_file import (
 )
 from interlock.core.ids import SessionId
 from interlock.core.protocol import logbook
-from interlock.core.protocol.requirements import Fact
+from interlock.core.session.protocol_events import SessionCompleted
+from interlock.core.session.requirements import Fact
+from interlock.core.views.logbook_page import cell, done_items, open_item_lines
 from interlock.core.views.session_note import session_note_name, user_text_in
 from interlock.core.views.session_summary import summary_page
 from interlock.store.failures import StoreFailure
@@ -28,6 +30,7 @@ from interlock.workspace.failures import FolderFailure
 from interlock.workspace.files import markdown_lint
 from interlock.workspace.files.atomic_file import FileContent
 from interlock.workspace.files.markdown_lint import LinterFailed
+from interlock.workspace.git.changed_files import GIT_SECONDS, uncommitted_files
 from interlock.workspace.git.commits import CommitOutcome, commit_files
 from interlock.workspace.projects import logbooks, project
 from interlock.workspace.projects.notes_folder import NotesFolder
@@ -55,7 +58,7 @@ def _session_log(app: App, session: SessionId) -> SessionLog:
 
 
 def write_logbook(app: App, session: SessionId) -> LogbookFile:
-    """Write the region of the logbook from the log.
+    """Write the region of the logbook from the log, and the sections that people left empty.
 
     One that was committed with the end of the session stays as it was committed.
 
@@ -64,7 +67,38 @@ def write_logbook(app: App, session: SessionId) -> LogbookFile:
     """
     written = refresh_logbook(app, session)
     assert written is not None, "only an attended session ends so"
-    return written
+    log = _session_log(app, session)
+    if written.fault or any(
+        isinstance(one.event, SessionCompleted) and one.event.commit for one in log.envelopes
+    ):
+        return written
+    sections = ((logbook.DONE_HEADING, done_items(log.state, log.envelopes)),)
+    sections += ((logbook.OPEN_HEADING, _left_open(log)),)
+
+    def fill(text: str | None) -> str:
+        filled = text or ""
+        for heading, items in sections:
+            filled = logbook.with_text_under(filled, heading, items)
+        return filled
+
+    try:
+        is_filled = logbooks.rewrite_logbook(log.root, written.path, fill)
+        file = logbooks.read_logbook(log.root, written.path)
+    except (OSError, FolderFailure) as failure:
+        return LogbookFile(written.path, str(failure))
+    text = file.text if file else ""
+    empty = [heading for heading, _ in sections if not logbook.text_under(text, heading)]
+    fault = f"nothing is under {' and '.join(empty)}" if empty else ""
+    return LogbookFile(written.path, fault, is_changed=written.is_changed or is_filled)
+
+
+def _left_open(log: SessionLog) -> tuple[str, ...]:
+    items = [one.removeprefix("- ") for one in open_item_lines(log.state, log.envelopes)]
+    files = uncommitted_files(log.root, seconds=GIT_SECONDS)
+    if files:
+        items.append(cell(f"Not committed: {', '.join(files)}"))
+    nothing = "Nothing: no run, gap, review, delegation, hand-off or uncommitted file is open."
+    return tuple(items) or (nothing,)
 
 
 def write_summary_note(app: App, session: SessionId) -> Fact:

@@ -7,8 +7,6 @@ import msgspec
 from interlock.app.context import App
 from interlock.core.ids import SessionId
 from interlock.core.protocol import logbook
-from interlock.core.protocol.requirements import Requirement
-from interlock.core.protocol.start_evidence import recorded_logbook
 from interlock.core.session import state as states
 from interlock.core.session.events import Envelope, decode_envelope
 from interlock.core.session.protocol_events import (
@@ -16,6 +14,8 @@ from interlock.core.session.protocol_events import (
     ProtocolEndRefused,
     SessionCompleted,
 )
+from interlock.core.session.requirements import Requirement
+from interlock.core.session.start_evidence import recorded_logbook
 from interlock.core.session.state import SessionState
 from interlock.core.views.logbook_page import logbook_region, recorded_profile
 from interlock.store.log_reader import LogReader

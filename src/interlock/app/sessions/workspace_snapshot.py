@@ -4,6 +4,8 @@ from pathlib import Path
 
 from interlock.core.session.events import ObservationRecorded
 from interlock.core.session.head import Head
+from interlock.core.session.start_evidence import branch_facts, renew_evidence
+from interlock.core.session.state import SessionState
 from interlock.workspace.git import state
 
 
@@ -19,3 +21,9 @@ def observe_change(head: Head, workspace: Path) -> ObservationRecorded | None:
         return None
     last = (head.git_branch, head.git_head)
     return None if (observation.git_branch, observation.git_head) == last else observation
+
+
+def present_evidence(state: SessionState) -> dict[str, str]:
+    """The recorded evidence of the start, with the branch as it is now, where there is git."""
+    recorded, now = state.protocol_start_evidence, observe_workspace(Path(state.worktree))
+    return renew_evidence(recorded, branch_facts(now.git_branch or "detached") if now else {})

@@ -29,6 +29,7 @@ import msgspec
 from interlock.core.coordination.foreign_reservation import ForeignReservation
 from interlock.core.gate import own_calls, secret_files
 from interlock.core.gate.network_use import network_use
+from interlock.core.gate.open_start import START_OPEN, waits_for_start
 from interlock.core.gate.own_calls import RequestedMode
 from interlock.core.gate.paths import RealPath, as_written
 from interlock.core.gate.protected_paths import protected_path_written_by
@@ -118,6 +119,8 @@ def decide(
     decision = _decide_by_rules(state, policy, call, home, real_path)
     if decision.rule == "mode.coding" and isinstance(state, GateRow) and others.reservations:
         decision = _decide_on_reserved(state, policy, call, others, real_path) or decision
+    if decision.rule == "mode.coding" and waits_for_start(state, call):
+        decision = GateDecision("allow", "protocol.start", START_OPEN, opened=ADVISORY)
     return _apply_exceptions(decision, policy)
 
 
@@ -211,14 +214,6 @@ def _decide_by_rules(
         return decision
     if isinstance(state, UnknownState):
         return _decide_in_unknown_state(state, policy, call)
-    if not state.is_started:
-        return GateDecision(
-            "deny",
-            "protocol.start",
-            f"The session has not been started, so `{call.tool}` waits",
-            "Start it with the `session` tool (action start), or ask the user to run"
-            " `interlock session start`.",
-        )
     if call.kind in ("web", "ask", "agent"):
         return GateDecision("allow", _MODE_RULES[state.mode])
     return _decide_by_mode(state, policy, call, analysis)
@@ -257,8 +252,6 @@ def _decide_on_reserved(
 
 def _is_confined(state: GateState, policy: Policy, call: ToolCall) -> bool:
     """Whether the command may run where it cannot write. In strict, analysis runs none at all."""
-    if isinstance(state, GateRow) and not state.is_started:
-        return False
     is_planning = isinstance(state, GateRow) and state.mode == "planning"
     return call.is_confined and (is_planning or policy.profile != "strict")
 
@@ -271,6 +264,8 @@ def _is_unlisted(call: ToolCall, policy: Policy) -> bool:
 def _decide_by_mode(
     state: GateRow, policy: Policy, call: ToolCall, analysis: Analysis | None
 ) -> GateDecision:
+    if policy.profile == "strict" and waits_for_start(state, call):
+        return GateDecision("deny", "protocol.start", START_OPEN)
     if call.kind in ("mcp", "other"):
         if state.mode == "coding" or not _is_unlisted(call, policy):
             return GateDecision("allow", "tool.unlisted")
@@ -288,10 +283,19 @@ def _decide_by_mode(
         reason = f"The mode is {state.mode}, in which nothing is edited (`{call.tool}`)"
         return GateDecision("deny", _MODE_RULES[state.mode], reason, _coding_hint(policy, call))
     assert analysis is not None, "only shell calls are left"
-    if state.mode == "analysis" and policy.profile == "strict":
-        reason = "The mode is analysis, in which this project lets no command be run"
-        hint = "Reading and searching tools work. Go to planning with the `session` tool, or ask"
-        return GateDecision("deny", "mode.analysis", reason, f"{hint} the user.")
+    decision = _decide_on_command(state, policy, call, analysis)
+    if state.mode != "analysis" or policy.profile != "strict":
+        return decision
+    # Whoever opens the rule of the mode has not opened the one that asks about this command.
+    rule = "mode.analysis" if decision.answer == "allow" else decision.rule
+    reason = "The mode is analysis, in which this project lets no command be run"
+    hint = "Reading and searching tools work. Go to planning with the `session` tool, or ask the"
+    return GateDecision("deny", rule, reason, f"{hint} user.")
+
+
+def _decide_on_command(
+    state: GateRow, policy: Policy, call: ToolCall, analysis: Analysis
+) -> GateDecision:
     if analysis.effect == "reads":
         return GateDecision("allow", _MODE_RULES[state.mode])
     if network_use(analysis):

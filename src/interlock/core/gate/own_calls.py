@@ -138,6 +138,8 @@ def verb_of(command: Command) -> Verb:
     if first == "mode" or (first, second) == ("session", "set-state"):
         is_users = {"disabled", "--force"} & set(command.arguments)
         return "user" if is_users else "mode" if first == "mode" else "unknown"
+    if (first, second) == ("session", "waive"):
+        return "user"
     is_twin = (first, second) in _TWINS_OF_TOOLS and UNATTENDED not in command.arguments
     return "user" if first in _USER_ONLY_COMMANDS and not is_twin else "unknown"
 

@@ -47,7 +47,7 @@ OPENABLE: tuple[Rule, ...] = (
   (`network_commands`).
 - `state.unknown` says that nothing is known, not even whose call it is. A rule that was opened for
   a session cannot be meant for an unknown one; `interlock mode disabled --force` is the way.
-- `protocol.start` goes away by starting the session, which is one command.
+- `protocol.start` goes away once the requirement is met, or a person has waived it.
 - `mode.disabled`, `mode.coding`, `own.tool`, `own.command` and `tool.reads` deny nothing.
 """
 

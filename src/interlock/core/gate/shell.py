@@ -24,6 +24,7 @@ __all__ = [
     "Effect",
     "analyse",
     "analyse_foreign_text",
+    "changes_branch_only",
 ]
 
 BYTES_MAX = 64 * 1024
@@ -31,6 +32,10 @@ _NOTHING = Command("", (), "reads", "nothing is run")
 _EXPANSION_CHARACTERS = frozenset("$`*?[{")
 PATCH_PROGRAMS = ("apply_patch", "applypatch")
 """Not programs: Codex reads such a command itself, and edits the files that the patch names."""
+_PLAIN = r"[A-Za-z0-9_][A-Za-z0-9_./@+-]*"
+_BRANCH_CHANGE = re.compile(
+    rf"(?:-C /?{_PLAIN} )?(?:switch(?: -c| --create)?|checkout -b|branch) {_PLAIN}(?: {_PLAIN})?"
+)
 _WORD_BREAKS = re.compile(r"[\s;&|<>()=,'\"`]+")
 
 
@@ -109,6 +114,20 @@ def _unread_analysis(text: str, reason: str, paths: tuple[str, ...] = ()) -> Ana
 
 def _unknown_command(reason: str, *words: str) -> Command:
     return Command("", (), "unknown", reason, words=words)
+
+
+def changes_branch_only(command: Command) -> bool:
+    """Whether a command makes a branch or switches to one, and throws no change away.
+
+    Every word must be plain, so that nothing else hides in it. `git checkout NAME` is left out,
+    because NAME may be a file, which it would overwrite.
+    """
+    if command.program != "git" or set(command.words) != {"git", *command.arguments}:
+        return False
+    # A redirection would add a path to those that `checkout` is taken to write.
+    named = command.arguments[2:] if command.arguments[:1] == ("checkout",) else ()
+    is_change = _BRANCH_CHANGE.fullmatch(" ".join(command.arguments))
+    return is_change is not None and command.paths == named
 
 
 class _CommandWalk:

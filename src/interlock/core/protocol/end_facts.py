@@ -1,21 +1,23 @@
 """The facts about the end of a session, judged from what was observed: git, commands, verdicts."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from interlock.core.protocol.requirements import (
+from interlock.core.session.delegation_events import AgentCompleted
+from interlock.core.session.events import Envelope, RunCompleted
+from interlock.core.session.evidence import CommandRecord, Proof, find_proof
+from interlock.core.session.orchestration import Verdict
+from interlock.core.session.protocol_events import ProtocolEndRequested
+from interlock.core.session.requirements import (
+    CheckedRequirement,
     CommandVerifier,
     Fact,
     FileVerifier,
     Requirement,
     VerdictVerifier,
 )
-from interlock.core.session.delegation_events import AgentCompleted
-from interlock.core.session.events import Envelope, RunCompleted
-from interlock.core.session.evidence import CommandRecord, Proof, find_proof
-from interlock.core.session.orchestration import Verdict
-from interlock.core.session.protocol_events import ProtocolEndRequested
+from interlock.core.session.secrets import find_suspected_secrets
 from interlock.core.session.state import timestamp
 
 _DOCUMENT_ENDINGS = (".md", ".markdown", ".mdx", ".rst", ".adoc")
@@ -27,6 +29,8 @@ _INVESTIGATION_FOLDERS = (
     ),
 )
 NAMED_FILES_MAX = 5
+HANDOFF_FILE = "HANDOFF.md"
+NOTHING_CHANGED = "nothing was changed"
 
 
 class WorktreeState(msgspec.Struct, frozen=True):
@@ -94,6 +98,37 @@ def commit_fact(tree: WorktreeState) -> Fact:
     more = len(tree.uncommitted) - NAMED_FILES_MAX
     names = ", ".join(tree.uncommitted[:NAMED_FILES_MAX])
     return Fact("open", f"not committed: {names}{f' and {more} more' if more > 0 else ''}")
+
+
+def checklist_fact(tree: WorktreeState, still_open: Sequence[CheckedRequirement]) -> Fact:
+    """Judge the start once more: it counts as soon as something was changed."""
+    if tree.changed == ():
+        return Fact("skipped", NOTHING_CHANGED)
+    named = ", ".join(f"{one.id} ({one.evidence})" for one in still_open)
+    return Fact("open", named) if named else Fact("done", "no MUST is open")
+
+
+def branch_fact(tree: WorktreeState, on_branch: Fact) -> Fact:
+    """Judge the branch that has the changes by the fact about `notOnMain`."""
+    return Fact("skipped", NOTHING_CHANGED) if tree.changed == () else on_branch
+
+
+def handoff_fact(tree: WorktreeState, *, is_there: bool) -> Fact:
+    """Judge whether a hand-off file of the project was left as it was."""
+    changed = [path for path in tree.changed or () if path.rpartition("/")[2] == HANDOFF_FILE]
+    if changed:
+        return Fact("open", f"changed: {', '.join(changed)}")
+    if not is_there:
+        return Fact("skipped", f"the project has no {HANDOFF_FILE}")
+    return Fact("done", "unchanged") if tree.changed is not None else Fact("skipped", "no git")
+
+
+def secrets_fact(texts: Mapping[str, str]) -> Fact:
+    """Judge the texts that people wrote into the session's own files, by their paths."""
+    found = [one for path, text in texts.items() for one in find_suspected_secrets(path, text)]
+    if found:
+        return Fact("open", ", ".join(f"{one.where}: {one.kind} ({one.shown})" for one in found))
+    return Fact("done", "none found")
 
 
 def added_fact(

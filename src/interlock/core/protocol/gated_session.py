@@ -23,6 +23,7 @@ from interlock.core.session.events import (
 )
 from interlock.core.session.head import Attendance
 from interlock.core.session.plan import EventDraft, Plan, Stream, plan
+from interlock.core.session.protocol_events import RequirementWaived
 from interlock.core.visible_text import is_blank
 
 Actor = Literal["user", "agent"]
@@ -112,6 +113,21 @@ def begin(
     if attended is None or not attended.is_started:
         events.append(ProtocolStarted(evidence, profile))
     return _plan_events(stream, events, at_ms) if events else None
+
+
+def restart(stream: Stream, evidence: dict[str, str], profile: str, *, at_ms: int) -> Plan:
+    """Plan the record of what the start is judged by now."""
+    return _plan_events(stream, [ProtocolStarted(evidence, profile)], at_ms)
+
+
+def waive(
+    stream: Stream, requirement: str, reason: str, who: str, *, at_ms: int
+) -> Plan | AttendanceRefusal:
+    """Plan the waiver of a requirement by a person."""
+    attended = _attended_or_refusal(stream)
+    if not isinstance(attended, Attendance):
+        return attended
+    return _plan_events(stream, [RequirementWaived(requirement, reason, who)], at_ms)
 
 
 def change_mode(

@@ -6,6 +6,7 @@ and is kept byte for byte.
 """
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 
 import msgspec
@@ -87,6 +88,19 @@ def is_untouched(text: str) -> bool:
     outside = f"{text[: region.start]}{text[region.end :]}"
     title = _TITLE.match(outside)
     return bool(title) and outside[title.end() :].strip("\n") == HEADINGS.strip("\n")
+
+
+def with_text_under(text: str, heading: str, lines: Sequence[str]) -> str:
+    """Return the text with these items under a heading, unless people wrote something there."""
+    if not lines or text_under(text, heading):
+        return text
+    items = "\n".join(f"- {line}" for line in lines)
+    region = find_region(text)
+    for found in re.finditer(rf"^{re.escape(heading)}[ \t]*$", text, re.MULTILINE):
+        if region is None or not region.start <= found.start() < region.end:
+            rest = text[found.end() :].lstrip("\n")
+            return f"{text[: found.end()]}\n\n{items}\n{rest and chr(10)}{rest}"
+    return f"{text.rstrip()}\n\n{heading}\n\n{items}\n"
 
 
 def text_under(text: str, heading: str) -> str:

@@ -256,11 +256,17 @@ class WorkChanged(EventStruct, frozen=True, tag="work_changed"):
 
 
 class ProtocolStarted(EventStruct, frozen=True, omit_defaults=True, tag="protocol_started"):
-    """The evidence of how the session began: what was found out and made."""
+    """The evidence of how the session began. A later one replaces it: more requirements are met,
+    or one is open again.
+    """
 
     evidence: dict[str, str]
     profile: str = ""
     """The profile under which it began; older events have it in the evidence."""
+
+    @property
+    def recorded_profile(self) -> str:
+        return self.profile or self.evidence.get("profile", "")
 
 
 DEPARTED = "its client has ended"

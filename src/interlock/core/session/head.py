@@ -40,6 +40,7 @@ from interlock.core.session.events import (
 from interlock.core.session.protocol_events import (
     ProtocolEndRefused,
     ProtocolEndRequested,
+    RequirementWaived,
     SessionCompleted,
 )
 from interlock.core.session.review_events import (
@@ -47,6 +48,7 @@ from interlock.core.session.review_events import (
     FeatureReviewRequested,
     ReviewEvent,
 )
+from interlock.core.session.start_evidence import open_at_start
 from interlock.core.session.unattended_events import UnattendedEvent, apply_unattended
 from interlock.core.unattended.order import UnattendedState
 
@@ -59,6 +61,8 @@ class Attendance(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     is_departed: bool = False
     """Whether it has ended because its client did, and so goes on with it."""
     is_started: bool = False
+    open_start: tuple[str, ...] = ()
+    """The requirements of the start that must be met and are not."""
     feature: str = ""
     task: str = ""
     phase: Phase = "planning"
@@ -154,6 +158,10 @@ def apply_event(head: Head | None, envelope: Envelope) -> Head:
                 ended_by=event.job if isinstance(event, SessionCompleted) else "",
             )
             return change(head, attended=attended)
+        case RequirementWaived():
+            assert head.attended is not None, "only an attended session has a protocol"
+            still_open = tuple(one for one in head.attended.open_start if one != event.requirement)
+            return change(head, attended=change(head.attended, open_start=still_open))
         case (
             AgentInvoked()
             | DecisionRecorded()
@@ -217,8 +225,9 @@ def _apply_to_attended(
             return change(before, hosts=hosts, may_code=may_code)
         case WorkChanged():
             return change(before, feature=event.feature, task=event.task, phase=event.phase)
-        case ProtocolStarted():
-            return change(before, is_started=True)
+        case ProtocolStarted(evidence=evidence):
+            open_ids = tuple(one.id for one in open_at_start(evidence, event.recorded_profile))
+            return change(before, is_started=True, open_start=open_ids)
         case StatusChanged():
             is_departed = (event.status, event.reason) == ("ended", DEPARTED)
             return change(before, status=event.status, is_departed=is_departed)

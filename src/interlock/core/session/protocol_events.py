@@ -1,4 +1,4 @@
-"""The events of the end of a session: wanted, refused, proven, complete."""
+"""The events of the session protocol: its end, and the requirements that a person has waived."""
 
 from typing import TypeAlias
 
@@ -37,8 +37,17 @@ class SessionCompleted(EventStruct, frozen=True, omit_defaults=True, tag="sessio
     """Why none was made, though the project asks for it."""
 
 
+class RequirementWaived(EventStruct, frozen=True, tag="requirement_waived"):
+    """A person lets the session do without a requirement of its start or its end."""
+
+    requirement: str
+    reason: str
+    who: str
+    """The person and the place, as in `ana, in a terminal`."""
+
+
 ProtocolEvent: TypeAlias = (
-    ProtocolEndRequested | ProtocolEndRefused | ProtocolEnded | SessionCompleted
+    ProtocolEndRequested | ProtocolEndRefused | ProtocolEnded | SessionCompleted | RequirementWaived
 )
 
 

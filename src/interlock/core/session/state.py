@@ -25,9 +25,12 @@ from interlock.core.session.progress_events import ProgressEvent
 from interlock.core.session.protocol_events import (
     ProtocolEnded,
     ProtocolEndRefused,
+    RequirementWaived,
     SessionCompleted,
 )
+from interlock.core.session.requirements import START_IDS, waiver_text
 from interlock.core.session.review_events import ReviewEvent
+from interlock.core.session.start_evidence import open_at_start
 from interlock.core.session.timestamps import Timestamp, timestamp
 
 
@@ -70,7 +73,7 @@ class SessionState(_State, frozen=True):
 def fold(envelopes: Iterable[Envelope], *, project: str) -> SessionState | None:
     """Return the state after these events; None where no gate watches over the session."""
     state: SessionState | None = None
-    is_attended = False
+    is_attended, started = False, None
     for envelope in envelopes:
         at = timestamp(envelope.at_ms)
         if isinstance(envelope.event, SessionCreated):
@@ -78,9 +81,15 @@ def fold(envelopes: Iterable[Envelope], *, project: str) -> SessionState | None:
             state = SessionState(envelope.session, project, worktree, at, at, 0)
         assert state is not None, "a session begins with its creation"
         is_attended = is_attended or isinstance(envelope.event, ModeChanged)
+        started = envelope.event if isinstance(envelope.event, ProtocolStarted) else started
         state = _apply_event(state, envelope, at)
         state = msgspec.structs.replace(state, updated_at=at, version=envelope.seq + 1)
-    return state if is_attended else None
+    if state is None or not is_attended:
+        return None
+    is_complete = started is not None and not open_at_start(
+        state.protocol_start_evidence, started.recorded_profile
+    )
+    return msgspec.structs.replace(state, protocol_start_complete=is_complete)
 
 
 def _apply_event(state: SessionState, envelope: Envelope, at: str) -> SessionState:
@@ -101,7 +110,13 @@ def _apply_event(state: SessionState, envelope: Envelope, at: str) -> SessionSta
                 orchestrator_workflow=_with_phase(state.orchestrator_workflow, event.phase, at),
             )
         case ProtocolStarted(evidence=evidence):
-            return change(state, protocol_start_complete=True, protocol_start_evidence=evidence)
+            return change(state, protocol_start_evidence=evidence)
+        case RequirementWaived(requirement=name, reason=reason, who=who):
+            waiver = {name: waiver_text(who, reason)}
+            if name in START_IDS:
+                evidence = {**state.protocol_start_evidence, **waiver}
+                return change(state, protocol_start_evidence=evidence)
+            return change(state, protocol_end_evidence={**state.protocol_end_evidence, **waiver})
         case StatusChanged(status=status):
             return change(state, status=status)
         case ProtocolEnded(evidence=evidence):

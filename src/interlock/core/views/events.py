@@ -68,6 +68,7 @@ from interlock.core.session.protocol_events import (
     ProtocolEnded,
     ProtocolEndRefused,
     ProtocolEndRequested,
+    RequirementWaived,
     SessionCompleted,
 )
 from interlock.core.session.review_events import FeatureReviewed, FeatureReviewRequested
@@ -173,6 +174,8 @@ def _unclipped_summary(event: SessionEvent) -> str:
             return f"the session cannot end yet: {'; '.join(event.blockers)}"
         case ProtocolEnded():
             return f"the protocol of the session has ended: {_pairs(event.evidence)}"
+        case RequirementWaived():
+            return f"{event.requirement} waived by {event.who}: {event.reason}"
         case SessionCompleted():
             commit = event.commit or event.commit_fault or "none"
             return f"the session is complete, commit: {commit}"

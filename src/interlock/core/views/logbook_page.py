@@ -11,17 +11,6 @@ import msgspec
 from interlock.core.ids import RunId, SessionId
 from interlock.core.notes.fts_query import one_line
 from interlock.core.protocol.logbook import END_MARKER, begin_marker
-from interlock.core.protocol.requirements import (
-    CheckedRequirement,
-    Fact,
-    ProtocolPhase,
-    Requirement,
-    fact_of,
-    judge,
-    profile_named,
-    requirements_of,
-)
-from interlock.core.protocol.start_evidence import recorded_branch, recorded_start_facts
 from interlock.core.session import state as states
 from interlock.core.session.delegation_events import (
     AgentCompleted,
@@ -48,9 +37,21 @@ from interlock.core.session.protocol_events import (
     ProtocolEnded,
     ProtocolEndRefused,
     ProtocolEndRequested,
+    RequirementWaived,
     SessionCompleted,
 )
+from interlock.core.session.requirements import (
+    CheckedRequirement,
+    Fact,
+    ProtocolPhase,
+    Requirement,
+    fact_of,
+    judge,
+    profile_named,
+    requirements_of,
+)
 from interlock.core.session.run_head import RunHead, apply_run_event, new_run_head
+from interlock.core.session.start_evidence import recorded_branch, recorded_start_facts
 from interlock.core.session.state import SessionState, timestamp
 from interlock.core.views.counting import progress_text
 from interlock.core.views.events import event_summary
@@ -64,6 +65,7 @@ _TIMELINE_EVENTS = (
     *(AgentInvoked, AgentCompleted, DecisionRecorded, DecisionJudged),
     *(ApprovalRequested, ApprovalResolved),
     *(ProtocolEndRequested, ProtocolEndRefused, ProtocolEnded, SessionCompleted),
+    RequirementWaived,
 )
 
 
@@ -133,6 +135,25 @@ def open_item_lines(state: SessionState, envelopes: Sequence[Envelope]) -> tuple
     return tuple(_open_lines(state, _fold(envelopes)))
 
 
+def done_items(state: SessionState, envelopes: Sequence[Envelope]) -> tuple[str, ...]:
+    """Return what was done: the summary of the end, else the runs and delegations that are done."""
+    requested = [one.event for one in envelopes if isinstance(one.event, ProtocolEndRequested)]
+    summaries = [event.summary for event in requested if event.summary.strip()]
+    if summaries:
+        lines = (line.strip().lstrip("#*- ") for line in summaries[-1].splitlines())
+        return tuple(cell(line) for line in lines if line)
+    runs = [run for run in fold_runs(envelopes).values() if run.status.startswith("complete")]
+    work = state.orchestrator_workflow
+    return (
+        *(cell(f"{run.workflow_id}, {run.goal}: {run.recap}") for run in runs),
+        *(
+            cell(f"{one.agent}: {one.output.summary}")
+            for one in (work.agent_history if work else ())
+            if one.output and one.status == "completed"
+        ),
+    )
+
+
 def cell(text: str) -> str:
     """Return a text as a cell of a table, or an item of a list: on one line, without markup."""
     line = clip(one_line(text), CELL_CHARS_MAX).replace("\\", "\\\\").replace("<!--", "&lt;!--")
@@ -158,7 +179,7 @@ def _fold(envelopes: Sequence[Envelope]) -> _Fold:
             fold.runs[run] = apply_run_event(fold.runs[run], envelope)
         match event:
             case ProtocolStarted():
-                fold.profile = event.profile or event.evidence.get("profile", "")
+                fold.profile = event.recorded_profile
             case GapRecorded():
                 fold.gaps[event.gap] = event
             case GapResolved():
@@ -224,6 +245,10 @@ def _open_lines(state: SessionState, fold: _Fold) -> Iterator[str]:
     for gap in fold.gaps.values():
         yield f"- Gap ({gap.severity}): {cell(gap.summary)}"
     work = state.orchestrator_workflow
+    for review in work.feature_reviews if work else ():
+        if review.is_open:
+            awaited = ", ".join(one.agent for one in review.awaited_reviewers)
+            yield f"- {cell(f'Review of {review.feature}: no verdict yet from {awaited}')}"
     for invocation in work.open_invocations if work else ():
         yield f"- {cell(f'{invocation.agent} works on: {invocation.input.prompt}')}"
     for handoff in work.pending_handoffs if work else ():

@@ -13,11 +13,11 @@ from interlock.core.ids import SessionId
 from interlock.core.notes.fts_query import one_line
 from interlock.core.notes.note import Metadata
 from interlock.core.protocol.specialists import REMEMBERED
-from interlock.core.protocol.start_evidence import recorded_logbook
 from interlock.core.session.events import GapRecorded
 from interlock.core.session.orchestration import AgentInvocation, AgentOutput, Orchestration
 from interlock.core.session.plan import Stream
 from interlock.core.session.run_head import RunHead
+from interlock.core.session.start_evidence import recorded_logbook
 from interlock.core.session.state import SessionState, timestamp
 from interlock.core.views.counting import progress_text
 from interlock.core.views.delegated_work import output_lines

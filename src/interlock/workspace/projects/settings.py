@@ -12,7 +12,7 @@ from interlock.core.gate.notice import NoticeLimit
 from interlock.core.gate.rules import Rule, RuleClass, wrongly_advisory_rules
 from interlock.core.gate.trust import UserPolicy
 from interlock.core.preferences import Wish
-from interlock.core.protocol.requirements import (
+from interlock.core.session.requirements import (
     BUILT_IN_IDS,
     CommandVerifier,
     FileVerifier,

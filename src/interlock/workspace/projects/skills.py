@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from interlock.core.protocol.start_evidence import SkillCount
+from interlock.core.session.start_evidence import SkillCount
 from interlock.workspace.files.bounded_walk import find_files
 
 ENTRIES_MAX = 400  # to look at: a session begins meanwhile

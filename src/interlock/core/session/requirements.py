@@ -58,6 +58,10 @@ class Fact(msgspec.Struct, frozen=True):
     remedy: str = ""
     """What to do about it, where that is more than the requirement itself says."""
 
+    @property
+    def is_waived(self) -> bool:
+        return self.status == "skipped" and self.evidence.startswith(_WAIVED)
+
 
 class CheckedRequirement(msgspec.Struct, frozen=True, rename="camel"):
     id: str
@@ -76,6 +80,11 @@ _START = (
         "Correct what keeps them from being read; `interlock note check` says what that is.",
     ),
     (
+        "handoffRead",
+        "What the session before left is in the briefing",
+        "Begin another session once the store can be read.",
+    ),
+    (
         "skillsVerified",
         "The skills of the agent are counted",
         "Make the folders of skills readable.",
@@ -88,7 +97,12 @@ _START = (
     (
         "constraintsRead",
         "The notes that bind every session are told",
-        "Make the notes folder readable, and begin another session.",
+        "Make the notes folder readable.",
+    ),
+    (
+        "memoriesLoaded",
+        "The notes of the project are searched for the briefing",
+        "Make the notes folder readable.",
     ),
     ("branchVerified", "The branch is known", "Check out a branch, or a commit."),
     (
@@ -99,9 +113,29 @@ _START = (
 )
 _END = (
     (
+        "checklistComplete",
+        "Every requirement of the start is met",
+        "Meet the requirements that are named; `interlock session show` lists them.",
+    ),
+    (
         "sessionLogValidated",
         "The logbook says what was done and what is left open",
         "Write it under “What was done” in the logbook, or end the session with a summary.",
+    ),
+    (
+        "validationPassed",
+        "The logbook passes `interlock check session-log`",
+        "Run `interlock session log --write`, then correct the lines that are named.",
+    ),
+    (
+        "handoffPreserved",
+        "No HANDOFF.md was changed",
+        "Undo the change; `interlock session handoff` writes a hand-off from the session.",
+    ),
+    (
+        "secretsScanned",
+        "The session's own files hold no secrets",
+        "Remove the secret from the file, and replace it where it is used.",
     ),
     (
         "brainMemoryUpdated",
@@ -112,6 +146,11 @@ _END = (
         "markdownLintRan",
         "The session's own files have no Markdown problems",
         "Correct the lines that are named.",
+    ),
+    (
+        "branchReverified",
+        "The changes are not on the main branch",
+        "Move them to a branch: `git switch -c NAME`.",
     ),
     (
         "gitCommitted",
@@ -149,6 +188,7 @@ _LEVELS: dict[ProtocolProfile, tuple[Level, frozenset[str]]] = {
 START_IDS = tuple(row[0] for row in _START)
 END_IDS = tuple(row[0] for row in _END)
 BUILT_IN_IDS = frozenset({*START_IDS, *END_IDS, _CRITIC[0]})
+_WAIVED = "waived by "
 _PREFIXES: tuple[tuple[RequirementStatus, str], ...] = (
     ("open", "open: "),
     ("skipped", "skipped: "),
@@ -211,3 +251,8 @@ def fact_of(evidence: str) -> Fact:
         if evidence.startswith(prefix):
             return Fact(status, evidence.removeprefix(prefix))
     return Fact("done", evidence)
+
+
+def waiver_text(who: str, reason: str) -> str:
+    """Return the evidence of a requirement that a person has waived."""
+    return f"skipped: {_WAIVED}{who}: {reason}"

@@ -7,7 +7,15 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from interlock.core.protocol.requirements import Fact, evidence_text, fact_of
+from interlock.core.session.requirements import (
+    CheckedRequirement,
+    Fact,
+    evidence_text,
+    fact_of,
+    judge,
+    profile_named,
+    requirements_of,
+)
 
 MAIN_BRANCHES = ("main", "master")
 BINDING_NOTES = ("usage-mandatory", "project-constraints")
@@ -45,6 +53,9 @@ class StartObservation(msgspec.Struct, frozen=True):
     notes_fault: str = ""
     """Why the notes cannot be read; empty if they can."""
     binding_notes: Sequence[BindingNote] = ()
+    note_count: int = 0
+    earlier_session: str = ""
+    """The session before this one in the same directory; empty if this is the first."""
     logbook: str = ""
     logbook_fault: str = ""
     """Why there is no logbook."""
@@ -52,24 +63,31 @@ class StartObservation(msgspec.Struct, frozen=True):
 
 def start_facts(observed: StartObservation) -> dict[str, Fact]:
     """Return the fact about each requirement of the start."""
-    notes = ", ".join(f"{note.name} {note.version}" for note in observed.binding_notes)
-    fault = Fact("open", observed.notes_fault)
-    log = Fact("done", observed.logbook)
+    binding = ", ".join(f"{note.name} {note.version}" for note in observed.binding_notes)
+    none_binds = f"no note is named {' or '.join(BINDING_NOTES)}"
+    log = _fact_of(observed.logbook, "the profile has none")
     if observed.logbook_fault:
         log = Fact("open", f"{_NOT_WRITTEN}{observed.logbook_fault}")
-    elif not observed.logbook:
-        log = Fact("skipped", "the profile has none")
-    return {
-        "brainInit": fault
-        if observed.notes_fault
-        else Fact("done", f"notes in {observed.notes_folder}"),
+    facts = {
+        "brainInit": Fact("done", f"notes in {observed.notes_folder}"),
+        "handoffRead": _fact_of(observed.earlier_session, "no session was here before"),
         "skillsVerified": Fact("done", observed.skills.text),
         "sessionLogCreated": log,
-        "constraintsRead": fault
-        if observed.notes_fault
-        else Fact("done", notes or "none in this project"),
+        "constraintsRead": _fact_of(binding, none_binds),
+        "memoriesLoaded": _fact_of(
+            f"{observed.note_count} found" if observed.note_count else "", "there are no notes"
+        ),
         **branch_facts(observed.branch),
     }
+    if observed.notes_fault:
+        fault = Fact("open", observed.notes_fault)
+        facts |= dict.fromkeys(("brainInit", "constraintsRead", "memoriesLoaded"), fault)
+    return facts
+
+
+def _fact_of(evidence: str, why_not: str) -> Fact:
+    """Return the fact with this evidence; without any, why the requirement does not apply."""
+    return Fact("done", evidence) if evidence else Fact("skipped", why_not)
 
 
 def branch_facts(branch: str | None) -> dict[str, Fact]:
@@ -80,10 +98,6 @@ def branch_facts(branch: str | None) -> dict[str, Fact]:
         }
     status = "open" if branch in MAIN_BRANCHES else "done"
     return {"branchVerified": Fact("done", branch), "notOnMain": Fact(status, branch)}
-
-
-def start_evidence(observed: StartObservation) -> dict[str, str]:
-    return {key: evidence_text(fact) for key, fact in start_facts(observed).items()}
 
 
 def recorded_start_facts(evidence: Mapping[str, str]) -> dict[str, Fact]:
@@ -106,3 +120,21 @@ def recorded_logbook(evidence: Mapping[str, str]) -> str:
     """Return the path of the logbook from the project's root; empty if there is none."""
     fact = recorded_start_facts(evidence).get("sessionLogCreated")
     return fact.evidence if fact and fact.status == "done" else ""
+
+
+def open_at_start(evidence: Mapping[str, str], profile: str) -> tuple[CheckedRequirement, ...]:
+    """Return the requirements of the start that must be met and are not.
+
+    Evidence that an older version recorded is judged by the requirements that it knew.
+    """
+    facts = recorded_start_facts(evidence)
+    required = requirements_of(profile_named(profile), "start")
+    known = [one for one in required if one.id in facts] or required
+    return tuple(one for one in judge(known, facts) if one.is_blocking)
+
+
+def renew_evidence(recorded: Mapping[str, str], observed: Mapping[str, Fact]) -> dict[str, str]:
+    """Return what was recorded with what was observed now; what is waived stays waived."""
+    texts = {key: evidence_text(fact) for key, fact in observed.items()}
+    waived = {key: text for key, text in recorded.items() if fact_of(text).is_waived}
+    return {**recorded, **texts, **waived}
