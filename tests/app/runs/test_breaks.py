@@ -90,6 +90,21 @@ def test_kept_notes_are_whole_and_the_others_share_what_is_left(app: App, tmp_pa
     assert everything.values == {"area": "core"}
 
 
+def test_kept_notes_that_the_prompt_quotes_are_not_shown_twice(app: App, tmp_path: Path) -> None:
+    workflow = changed(linear(3), 0, keep=True)
+    workflow = changed(workflow, 1, prompt="The plan:\n\n{{notes.step-1}}\n\nBuild it.")
+    plan = "First the parser, then its tests, then the command that uses them both."
+    quoting = handed_in(app, begun(app, tmp_path, workflow), plan)
+    after = handed_in(app, quoting, "built")
+
+    back, later = (shown(app, at.answer.continue_token) for at in (quoting, after))
+
+    assert back.text.count(plan) == 1
+    assert back.answer.pending is not None
+    assert plan in back.answer.pending.prompt
+    assert plan in later.answer.recap, "no prompt quotes it there"
+
+
 def test_notes_that_were_not_accepted_are_shown_again(app: App, tmp_path: Path) -> None:
     demanding = Step(
         linear(1).steps[0].id, "Prove it", "Do it.", output_contract=None, assessment_refs=()

@@ -19,7 +19,7 @@ from interlock.core.session.answer import AnswerGap, OtherBranch, RenderedAnswer
 from interlock.core.session.events import Envelope, GapRecorded
 from interlock.core.session.fact_events import gap_key
 from interlock.core.session.nodes import node_spec_of, situation
-from interlock.core.session.recap import RunMemory
+from interlock.core.session.recap import PastNotes, RunMemory
 from interlock.core.session.refusals import RunGivenUp
 from interlock.core.tokens import Token, mint
 from interlock.core.workflow import positions
@@ -33,6 +33,7 @@ from interlock.store.sql import Query
 
 LINE_STEPS = past_outputs.STEPS_MAX + 1  # the last one is the pending step
 LATER_STEPS_MAX = 10
+QUOTE_CHARS_MIN = 40
 
 
 def rehydrate(
@@ -77,12 +78,11 @@ def rehydrate(
             left_out=tuple(left_out),
         )
     )
-    prompt = node.created.prompt
     attempt = token_target.unspent_attempt(target.events, node.id, target.attempt)
     key = keyring.current()
     return answer_text.fill(
         stored,
-        prompt=past.contents[prompt].decode() if prompt else "",
+        prompt=_prompt_at(target, past),
         token=mint(Token(node.id, attempt), key),
         token_at=lambda other: mint(Token(other, ids.first_attempt(other)), key),
         session=node.session,
@@ -154,10 +154,32 @@ def _memory(
             prompts.repeated_instructions(workflow, step, position, context) if step else ""
         ),
         unaccepted=past_outputs.unaccepted_notes(node, past.outputs),
-        newest_first=past_outputs.past_notes(past.line, past.outputs, past.contents, workflow),
+        newest_first=_without_quoted(
+            past_outputs.past_notes(past.line, past.outputs, past.contents, workflow),
+            _prompt_at(target, past),
+        ),
         older_count=max(0, node.created.depth - past_outputs.STEPS_MAX),
         later=_describe_later_work(past.later),
     )
+
+
+def _prompt_at(target: TokenTarget, past: _Past) -> str:
+    prompt = target.node.created.prompt
+    return past.contents[prompt].decode() if prompt else ""
+
+
+def _without_quoted(notes: list[PastNotes], prompt: str) -> list[PastNotes]:
+    """Leave out notes that the prompt quotes, so that nothing is shown twice."""
+
+    def is_quoted(text: str) -> bool:
+        # A few words may be in a prompt by chance.
+        return len(text) >= QUOTE_CHARS_MIN and text in prompt
+
+    shown = [
+        msgspec.structs.replace(past, notes="") if is_quoted(past.notes.strip()) else past
+        for past in notes
+    ]
+    return [past for past in shown if past.notes or past.artifacts or past.artifact_chars]
 
 
 def _grant_warnings(target: TokenTarget) -> tuple[str, ...]:
