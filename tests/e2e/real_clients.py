@@ -19,6 +19,7 @@ OFFLINE = {
     "npm_config_offline": "true",
 }
 SUMMARY = "THE-SUMMARY"
+TASK, SUBTASK, FINDING = "Write the smaller fix", "Look for leaks", "LEAK-IN-THE-CACHE"
 
 
 class RealClient:
@@ -53,6 +54,18 @@ class RealClient:
 
     def shell(self, command: str) -> dict[str, Any]:
         raise NotImplementedError
+
+    def progress(self) -> list[object]:
+        """The turns in which it makes a task list, and a subagent finds something."""
+        raise NotImplementedError
+
+    def subagent_rule(self) -> dict[str, Any]:
+        """The rule by which the model replies to the subagent of `progress`."""
+        when = {"turn": 0, "last": SUBTASK}
+        return {"name": "subagent", "when": when, "reply": self.finding()}
+
+    def finding(self) -> object:
+        return FINDING
 
     def play(
         self,
@@ -99,11 +112,20 @@ def merge_json(path: Path, printed: str) -> None:
 class ClaudeCode(RealClient):
     name = "claude-code"
     version = "2.1.325"
-    options = ("--allowedTools=Write,Bash,Read,mcp__interlock",)
+    options = ("--allowedTools=Write,Bash,Read,Agent,TaskCreate,mcp__interlock",)
     program = FETCHED / "@anthropic-ai" / "claude-code-linux-x64" / "claude"
 
     def configure(self, desk: Desk, address: str) -> dict[str, str]:
-        return {"ANTHROPIC_API_KEY": "dummy", "ANTHROPIC_BASE_URL": address}
+        # With newer models it offers its task tools only if it is told to.
+        variables = {"ANTHROPIC_API_KEY": "dummy", "ANTHROPIC_BASE_URL": address}
+        return {**variables, "CLAUDE_CODE_ENABLE_TODO_TOOLS": "1"}
+
+    def progress(self) -> list[object]:
+        asked = {"description": "Leaks", "prompt": SUBTASK, "subagent_type": "Explore"}
+        return [
+            {"tool": "TaskCreate", "input": {"subject": TASK, "description": "all of it"}},
+            {"tool": "Agent", "input": {**asked, "run_in_background": False}},
+        ]
 
     def command(self, prompt: str, *, goes_on: bool) -> list[str]:
         options = ["--output-format=json"]
@@ -170,6 +192,7 @@ approval_policy = "never"
 sandbox_mode = "danger-full-access"
 model_auto_compact_token_limit = {self.context - 20_000}
 check_for_update_on_startup = false
+tools.update_plan.enabled = true
 
 [analytics]
 enabled = false
@@ -196,6 +219,13 @@ env_key = "SCRIPTED_KEY"
         start = ["exec", *off, "--skip-git-repo-check"]
         return [str(self.program), *start, *(["resume", "--last"] if goes_on else []), prompt]
 
+    def progress(self) -> list[object]:
+        return [
+            {"tool": "update_plan", "input": {"plan": [{"step": TASK, "status": "pending"}]}},
+            {"tool": "spawn_agent", "input": {"message": SUBTASK, "agent_type": "explorer"}},
+            {"blocks": [self.shell("sleep 1")], "delay_ms": 500},
+        ]
+
     def write(self, path: Path) -> dict[str, Any]:
         text = f"*** Begin Patch\n*** Add File: {path.name}\n+x\n*** End Patch\n"
         return self.shell(f"apply_patch <<'EOF'\n{text}EOF\n")
@@ -210,6 +240,11 @@ class Gemini(RealClient):
     version = "0.61.0"
     program = FETCHED / "@google" / "gemini-cli" / "bundle" / "gemini.js"
     context = 700_000
+
+    def finding(self) -> object:
+        report: dict[str, Any] = {"SummaryOfFindings": FINDING}
+        report |= {"ExplorationTrace": [], "RelevantLocations": []}
+        return {"tool": "complete_task", "input": {"report": report}}
 
     def prepare(self, desk: Desk) -> None:
         folder = desk.user / ".gemini"
@@ -233,6 +268,18 @@ class Gemini(RealClient):
         words = ["node", str(self.program), "-p", prompt, "--output-format", "stream-json"]
         again = ["-r", "latest"] if goes_on else []
         return [*words, "--approval-mode", "yolo", "-m", "gemini-2.5-pro", *again]
+
+    def progress(self) -> list[object]:
+        return [
+            {
+                "tool": "write_todos",
+                "input": {"todos": [{"description": TASK, "status": "pending"}]},
+            },
+            {
+                "tool": "invoke_agent",
+                "input": {"agent_name": "codebase_investigator", "prompt": SUBTASK},
+            },
+        ]
 
     def write(self, path: Path) -> dict[str, Any]:
         return {"tool": "write_file", "input": {"file_path": str(path), "content": "x"}}
@@ -270,6 +317,14 @@ class OpenCode(RealClient):
 
     def command(self, prompt: str, *, goes_on: bool) -> list[str]:
         return [str(self.program), "run", *(["-c"] if goes_on else []), prompt]
+
+    def progress(self) -> list[object]:
+        asked = {"description": "Leaks", "prompt": SUBTASK, "subagent_type": "explore"}
+        todos = [{"content": TASK, "status": "pending", "priority": "high"}]
+        return [
+            {"tool": "todowrite", "input": {"todos": todos}},
+            {"tool": "task", "input": asked},
+        ]
 
     def write(self, path: Path) -> dict[str, Any]:
         return {"tool": "write", "input": {"filePath": str(path), "content": "x"}}

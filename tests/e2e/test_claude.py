@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.desk import START, Desk
-from tests.e2e.real_clients import OFFLINE, ClaudeCode
+from tests.e2e.real_clients import FINDING, OFFLINE, SUBTASK, TASK, ClaudeCode
 
 CLAUDE = ClaudeCode()
 
@@ -113,7 +113,9 @@ def test_a_day_survives_a_compaction_ends_and_is_handed_over(desk: Desk) -> None
             verdict={"decision": "conditional", "confidence": 80, "reasoning": "measure first"},
         ),
         call("record_decision", description="No cache", rationale="slow", decidedBy="qa"),
-        call("delegate", agent="security", prompt="Look for leaks"),
+        call("delegate", agent="security", prompt="Look for holes"),
+        *CLAUDE.progress(),
+        rules=[CLAUDE.subagent_rule()],
     )
 
     CLAUDE.compact(desk)
@@ -126,8 +128,10 @@ def test_a_day_survives_a_compaction_ends_and_is_handed_over(desk: Desk) -> None
     next_day = json.dumps([one["body"] for one in CLAUDE.play(desk)])
 
     assert "THE-SUMMARY" in after_break, "it was compacted"
-    for told in ("security", "Look for leaks", "The cache is the cause", "No cache", "measure"):
+    for told in ("security", "Look for holes", "The cache is the cause", "No cache", "measure"):
         assert told in after_break, told
+    for kept in (f"pending: {TASK}", f"Explore, asked “{SUBTASK}”: completed. {FINDING}"):
+        assert json.dumps(kept)[1:-1] in after_break, kept
     assert "it needs a design" in after_break
     assert "it needs a design" in next_day, "the next session takes the hand-off on"
     (ended,) = json.loads(desk.interlock("session", "list", "--json"))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.desk import START, STEPS, WORKFLOW, Desk
-from tests.e2e.real_clients import CLIENTS, OFFLINE, RealClient
+from tests.e2e.real_clients import CLIENTS, FINDING, OFFLINE, SUBTASK, TASK, RealClient
 from tests.effort import EFFORT
 from tests.server.server_process import Server
 
@@ -93,17 +93,29 @@ def test_in_coding_the_edit_happens_and_the_command_is_recorded(
 def test_what_was_told_is_there_after_a_resume_and_after_a_compaction(
     client: RealClient, desk: Desk
 ) -> None:
-    first = client.play(desk, client.shell("cat seen.txt"))
+    rules = [client.subagent_rule()]
+    first = client.play(desk, *client.progress(), index="count", rules=rules)
     assert "Mode: analysis" in texts(first)[-1]
+    (session,) = json.loads(desk.interlock("session", "list", "--json"))
+    shown = json.loads(desk.interlock("session", "show", "--json", session["session"]))["progress"]
+    assert [(task["title"], task["status"]) for task in shown["tasks"]] == [(TASK, "pending")]
+    (subagent,) = shown["subagents"]
+    assert (subagent["prompt"], subagent["outcome"]) == (SUBTASK, "completed")
+    assert FINDING in subagent["result"]
 
     resumed = client.play(desk, "Going on.", prompt="and now?", goes_on=True, index="count")
     assert "Mode: analysis" in texts(resumed)[-1]
+    # OpenCode keeps nothing that hooks tell, so each of its processes is told everything.
+    is_told = "## Task list" in texts(resumed)[-1]
+    assert is_told == (client.name == "opencode"), "the others remember that"
 
     cut = client.compact(desk)
     after = client.play(desk, "Done.", prompt="and then?", goes_on=True, index="count")
     bodies = [body for body in texts([*cut, *after]) if "THE-SUMMARY" in body]
     assert bodies, "it was compacted"
     assert "Mode: analysis" in bodies[-1], "and was told again"
+    for kept in (f"pending: {TASK}", f"asked “{SUBTASK}”: completed.", FINDING):
+        assert kept in bodies[-1], kept
 
 
 @whole
