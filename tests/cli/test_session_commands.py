@@ -15,7 +15,7 @@ from interlock.core.protocol.gated_session import Conversation
 from interlock.workspace.machine import clients, processes
 from tests.cli.conftest import Terminal
 from tests.scenes import handed_in, started
-from tests.sessions import begin_recorded
+from tests.sessions import begin_recorded, record_progress
 
 
 def test_without_an_id_the_only_open_session_of_the_directory_is_meant(
@@ -32,6 +32,22 @@ def test_without_an_id_the_only_open_session_of_the_directory_is_meant(
     assert typed("session", "show").out.startswith(second.session)
     monkeypatch.setenv("INTERLOCK_SESSION", first.session)
     assert typed("session", "show").out.startswith(first.session)
+
+
+def test_plan_tasks_and_subagents_are_shown(app: App, typed: Terminal, tmp_path: Path) -> None:
+    opt_in(tmp_path, "standard")
+    session = begin_recorded(app, tmp_path, Conversation("claude-code", "one")).session
+    record_progress(app, session)
+
+    said = typed("session", "show", session).out
+    shown = json.loads(typed("session", "show", session, "--json").out)["progress"]
+
+    assert "Task list\n  in progress: Build it\n" in said
+    assert "Plan that the user approved\n  # Plan\n" in said
+    assert "  Explore, asked “Look”: completed. Found it" in said
+    assert shown["plan"]["text"] == "# Plan"
+    assert shown["tasks"] == [{"title": "Build it", "status": "in_progress", "id": ""}]
+    assert [one["outcome"] for one in shown["subagents"]] == ["completed"]
 
 
 def test_where_several_sessions_may_be_meant_each_has_its_command(

@@ -8,6 +8,7 @@ import pytest
 
 from interlock.app.callers.session_record import state_of
 from interlock.app.context import App
+from interlock.app.protocol.bootstrap import assemble_bootstrap
 from interlock.core.session.progress import AgentProgress
 from interlock.core.session.state import SessionState
 from interlock.hooks.hook_result import HookEvent
@@ -278,6 +279,33 @@ def test_an_approved_plan_is_kept_and_told_once_after_a_break(client: Client) ->
     assert "## Plan that the user approved\n\n- # Plan\n- 1. write c.txt" in told
     assert told.count("write c.txt") == 1
     assert text_of(client.told("session-start", source="resume")) == ""
+
+
+def test_what_the_briefing_cuts_is_counted_and_shown_whole_by_the_call_it_names(
+    client: Client,
+) -> None:
+    plan = "\n".join(f"{number}. step {number} " + "of many words " * 8 for number in range(120))
+    send(client, APPROVED.removeprefix("claude-"), tool_response={"plan": plan})
+    send(client, "PostToolUse-TaskCreate")
+
+    told = told_after_a_break(client)
+
+    assert "- pending: Read the code (task 1)" in told
+    assert "- 1. step 1 of" in told
+    assert "119. step 119" not in told
+    assert len(told) < 4 * 2_500
+    count = told.count(". step ")
+    named = (
+        f'Left out: {120 - count} under “Plan that the user approved”. session {{"action": "get"}}'
+    )
+    assert named in told
+    session = client.app.reader.session_of_conversation(client.host.name, client.conversation)
+    assert session
+    state = state_of(client.app, session)
+    assert isinstance(state, SessionState)
+    whole = assemble_bootstrap(client.app, state).text
+    assert "119. step 119" in whole
+    assert "Plan that the user" not in whole.partition("Left out")[2]
 
 
 UNAPPROVED: dict[str, tuple[str, HookEvent, dict[str, Any]]] = {

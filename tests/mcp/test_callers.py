@@ -21,6 +21,7 @@ from tests.app.callers.conversations import begun, in_client
 from tests.mcp import playing_client
 from tests.mcp.agent import Agent
 from tests.scenes import install, linear
+from tests.sessions import record_progress
 
 pytestmark = pytest.mark.slow
 
@@ -150,8 +151,10 @@ def test_to_resume_an_older_session_moves_the_conversation_there(
         "params": {"runId": run["introduction"]["run"]},
     }
     assert later.ok("session")["session"] == new, "to look moves nothing"
+    record_progress(app, old)
     named = later.ok("resume_session", **found["nextCall"]["params"])
     assert f"now part of {old} (mode planning)" in named["hint"]
+    assert "## Task list\n\n- in progress: Build it" in named["hint"], "it is new to it"
     (there,) = named["candidates"]
     assert there["nextCall"]["tool"] == "continue_workflow"
 

@@ -19,6 +19,7 @@ from tests.server.conftest import Staged
 from tests.server.forms import assert_harmless
 from tests.server.server_process import Server
 from tests.server.stage import Stage
+from tests.sessions import record_progress
 
 SESSION = re.compile(r"ses_[0-9a-f]{16}")
 
@@ -214,6 +215,12 @@ def test_work_that_was_handed_on_is_shown_with_its_results(
     assert isinstance(started, StartedSession)
     session = started.session
     assert "/agents" not in server.get(f"/sessions/{session}").text, "there is nothing to show"
+    record_progress(app, session)
+    shown = server.get(f"/sessions/{session}/agents").text
+    assert "/agents" in server.get(f"/sessions/{session}").text
+    assert "<h2>Task list</h2>\n<ul><li>in progress: Build it</li></ul>" in shown
+    assert "<li>Explore, asked “Look”: completed. Found it</li>" in shown
+    assert "No work was handed" not in shown
     delegations.delegate(app, session, DelegationRequest("analyst", "Find <b>it</b>"))
     result = CompletionRequest("analyst", "The *cache*", blockers=("no profile",), handoff_to="qa")
     delegations.complete(app, session, result)

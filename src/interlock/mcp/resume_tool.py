@@ -9,6 +9,7 @@ from interlock.app.callers import session_record
 from interlock.app.callers.caller import Caller, own_conversation
 from interlock.app.context import App
 from interlock.app.protocol import gated_sessions
+from interlock.app.protocol.bootstrap import progress_briefing
 from interlock.app.protocol.presence import sessions_in_use
 from interlock.app.runs.resume import ResumableRun, ResumeQuery, find_resumable_runs
 from interlock.core.canonical import Json
@@ -95,7 +96,9 @@ def _join_session(app: App, caller: Caller, session: SessionId) -> str:
     """Make the conversation part of the named session, if it may be; return a message about it."""
     outcome = gated_sessions.move_conversation(app, caller, session)
     if isinstance(outcome, session_record.StartedSession):
-        return f"This conversation is now part of {session} (mode {outcome.state.current_mode})."
+        text = f"This conversation is now part of {session} (mode {outcome.state.current_mode})."
+        progress = progress_briefing(outcome.state).text
+        return f"{text}\n\n{progress}\n\n" if progress else text
     explanation = outcome.explain()
     return f"{explanation.error}; this conversation stays in its session. {explanation.hint}"
 

@@ -21,7 +21,7 @@ from interlock.core.session.state import SessionState
 from interlock.core.views.session_note import KEEP_MARKER
 from tests.app.notes.desk import Desk
 from tests.scenes import output, started
-from tests.sessions import begin_recorded
+from tests.sessions import begin_recorded, record_progress
 
 CLAUDE = Conversation("claude-code", "c1", "startup")
 
@@ -51,6 +51,17 @@ def test_a_persons_note_of_the_same_name_is_left_alone_and_that_is_said(
     assert other.read_text() == "# Mine too"
     desk.notes.refresh(app)
     assert "somebody's own note" in publish_outdated_sessions(app, desk.root)[0]
+
+
+def test_plan_tasks_and_subagents_are_in_the_note(app: App, desk: Desk, session: SessionId) -> None:
+    record_progress(app, session)
+
+    publish_session(app, session)
+
+    text = page(desk, session).read_text()
+    assert "## Task list\n\n- in progress: Build it\n" in text
+    assert "## Plan that the user approved\n\n- # Plan\n" in text
+    assert "- Explore, asked “Look”: completed. Found it" in text
 
 
 @pytest.mark.parametrize("line", [f"  {KEEP_MARKER}  ", KEEP_MARKER, ""])

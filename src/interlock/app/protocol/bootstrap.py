@@ -101,18 +101,30 @@ def assemble_bootstrap(
     parts.append(BriefingPart("Left by the session before", tuple(_left_lines(app, state))))
     parts.append(BriefingPart("Who else is here", tuple(_other_session_lines(app, state))))
     briefing = assemble_briefing(parts, budget=budget, told_digests=already_told)
-    # A conversation that was told something, and was not cut since, made its progress itself.
-    has_memory = any(not mark.startswith(CUTS_MARK) for mark in already_told)
-    progress = assemble_briefing(
-        (lost_parts if has_memory else progress_parts)(state.progress),
-        budget=progress_budget,
-        told_digests=already_told,
-        shown_by=SHOWN_BY,
-    )
+    progress = progress_briefing(state, already_told, budget=progress_budget)
     return msgspec.structs.replace(
         briefing,
         text="\n\n".join(filter(None, (briefing.text, progress.text))),
         shown_digests=(*briefing.shown_digests, *progress.shown_digests),
+    )
+
+
+def progress_briefing(
+    state: SessionState,
+    already_told: frozenset[str] = frozenset(),
+    *,
+    budget: int = PROGRESS_TOKENS_MAX,
+) -> Briefing:
+    """Return the plan, tasks and subagents of a session, for a conversation that was cut or is new.
+
+    One that was told something, and was not cut since, made that progress itself.
+    """
+    has_memory = any(not mark.startswith(CUTS_MARK) for mark in already_told)
+    return assemble_briefing(
+        (lost_parts if has_memory else progress_parts)(state.progress),
+        budget=budget,
+        told_digests=already_told,
+        shown_by=SHOWN_BY,
     )
 
 

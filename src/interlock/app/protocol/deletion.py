@@ -75,6 +75,7 @@ def _is_empty(head: Head) -> bool:
     if attended is None or head.run_count or head.imported_from:
         return False
     has_work = attended.task or attended.feature or attended.delegation_count
+    has_work = has_work or attended.has_progress
     return attended.status != "paused" and not has_work
 
 

@@ -37,6 +37,7 @@ from interlock.core.session.events import (
     StatusChanged,
     WorkChanged,
 )
+from interlock.core.session.progress_events import ProgressEvent
 from interlock.core.session.protocol_events import (
     ProtocolEndRefused,
     ProtocolEndRequested,
@@ -70,6 +71,8 @@ class Attendance(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     """Whether the user has let this conversation go on to coding, and not gone back since."""
     delegation_count: int = 0
     """How many delegations and decisions were recorded."""
+    has_progress: bool = False
+    """Whether a plan, a task list or a subagent was recorded."""
     ending_job: str = ""
     """The job that is to end it, until that has an outcome."""
     ending_since_ms: int = 0
@@ -136,6 +139,9 @@ def apply_event(head: Head | None, envelope: Envelope) -> Head:
     if isinstance(event, DeliveryEvent):
         assert head.unattended is not None, "only unattended work is delivered"
         return change(head, unattended=apply_delivery(head.unattended, event, envelope.at_ms))
+    if isinstance(event, ProgressEvent):
+        assert head.attended is not None, "a hook recorded it"
+        return change(head, attended=change(head.attended, has_progress=True))
     match event:
         case ObservationRecorded():
             return change(head, git_branch=event.git_branch, git_head=event.git_head)

@@ -123,6 +123,13 @@ def apply_progress_event(
             return change(progress, subagents=_drop_oldest_ended(ended))
 
 
+def end_subagents(progress: AgentProgress | None, at: str) -> AgentProgress | None:
+    """Return the progress of a session that ends: its subagents ended with their client."""
+    for one in progress.running_subagents if progress else ():
+        progress = apply_progress_event(progress, SubagentEnded(one.id, "unknown"), at)
+    return progress
+
+
 def _with_started(progress: AgentProgress, event: SubagentStarted, at: str) -> AgentProgress:
     known = find_subagent(progress, event.subagent)
     started = Subagent(event.subagent, event.agent, event.prompt, at, event.conversation)

@@ -20,7 +20,7 @@ from interlock.core.session.events import (
     WorkChanged,
 )
 from interlock.core.session.orchestration import Orchestration, apply_delegation_event
-from interlock.core.session.progress import AgentProgress, apply_progress_event
+from interlock.core.session.progress import AgentProgress, apply_progress_event, end_subagents
 from interlock.core.session.progress_events import ProgressEvent
 from interlock.core.session.protocol_events import (
     ProtocolEnded,
@@ -118,7 +118,8 @@ def _apply_event(state: SessionState, envelope: Envelope, at: str) -> SessionSta
                 return change(state, protocol_start_evidence=evidence)
             return change(state, protocol_end_evidence={**state.protocol_end_evidence, **waiver})
         case StatusChanged(status=status):
-            return change(state, status=status)
+            progress = end_subagents(state.progress, at) if status == "ended" else state.progress
+            return change(state, status=status, progress=progress)
         case ProtocolEnded(evidence=evidence):
             return change(state, protocol_end_complete=True, protocol_end_evidence=evidence)
         case ProtocolEndRefused():

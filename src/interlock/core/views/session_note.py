@@ -21,6 +21,7 @@ from interlock.core.session.start_evidence import recorded_logbook
 from interlock.core.session.state import SessionState, timestamp
 from interlock.core.views.counting import progress_text
 from interlock.core.views.delegated_work import output_lines
+from interlock.core.views.progress_lines import progress_parts
 
 KEEP_MARKER = "<!-- What you write below this line is kept. -->"
 CURRENT_SESSION_NOTE = "sessions/current-session"
@@ -83,6 +84,9 @@ def session_page(
         lines += ["", *_run_lines(run)]
     if state and state.orchestrator_workflow:
         lines += ["", "## Agents", "", *_agent_lines(session, state.orchestrator_workflow, expired)]
+    for part in progress_parts(state.progress if state else None):
+        if part.items:
+            lines += ["", f"## {part.heading}", "", *(f"- {one_line(item)}" for item in part.items)]
     if gaps:
         lines += ["", "## Left open", ""]
         lines += [f"- [gap] {one_line(gap.summary)} ({gap.severity})" for gap in gaps]

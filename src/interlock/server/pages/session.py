@@ -20,6 +20,7 @@ from interlock.core.ids import NodeId
 from interlock.core.preferences import AUTONOMIES, RISK_POLICIES
 from interlock.core.session.state import SessionState, timestamp
 from interlock.core.views.node_panel import NodePanel
+from interlock.core.views.progress_lines import progress_parts
 from interlock.core.views.run_nodes import SessionNodes
 from interlock.server.console import Console, Page, PageRequest
 from interlock.server.pages.note_addresses import note_address
@@ -104,7 +105,7 @@ def event(request: PageRequest) -> Page | Explanation:
 
 
 def agents(request: PageRequest) -> Page | Explanation:
-    """The work that was handed to other agents, and what came of it."""
+    """The agent's plan, task list and subagents, and the work that it handed to other agents."""
     viewed = view_session(request)
     if isinstance(viewed, Explanation):
         return viewed
@@ -115,7 +116,8 @@ def agents(request: PageRequest) -> Page | Explanation:
         (one, _duration(one.started_at, one.completed_at or now))
         for one in reversed(work.agent_history if work else ())
     ]
-    facts = {"work": work, "invocations": invocations}
+    own_parts = progress_parts(state.progress) if isinstance(state, SessionState) else []
+    facts = {"work": work, "invocations": invocations, "own_parts": own_parts}
     return session_page(request, viewed, "agents", facts)
 
 
@@ -150,7 +152,8 @@ def session_page(
             return panel.explain()
     place = place_in_view(request, viewed.session, view)
     has_gaps = any(one.gaps_open for one in runs)
-    has_agents = bool(viewed.head.attended and viewed.head.attended.delegation_count)
+    attended = viewed.head.attended
+    has_agents = bool(attended and (attended.delegation_count or attended.has_progress))
     state = viewed.head.unattended
     title = title_of(run, viewed.head)
     whole: dict[str, Any] = {
