@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,7 +64,10 @@ def test_the_same_command_in_other_words_waits_under_one_approval(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     attend(monkeypatch, client.host, client.host.unattended_words[0], has_terminal=False)
-    given = [{"command": "make", "description": text} for text in ("build", "Build it", "try")]
+    given: list[dict[str, Any]] = [
+        *({"command": "make", "description": text} for text in ("build", "Build it")),
+        {"command": "make", "description": "try", "wait_for_previous": True},
+    ]
 
     names = {ID.findall(client.call("shell", one).reason)[0] for one in given}
 

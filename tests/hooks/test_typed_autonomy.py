@@ -121,7 +121,7 @@ def test_where_nobody_types_it_is_not_widened_but_narrowed(
         "The autonomy was not changed: more is for the user to allow, and nobody"
     )
     assert autonomies(client, session) == ["full_auto_stop_on_user_deps"]
-    typed(client, "autonomy guided")
+    assert typed(client, "autonomy guided").startswith("The autonomy is now guided (")
     assert autonomies(client, session) == ["guided"]
 
 

@@ -43,11 +43,9 @@ def change_typed_autonomy(
             return _describe(current, runs)
         strictest = min((current, *(run.preferences for run in runs)), key=_freedom)
         preferences = apply_wish(current, Wish(autonomy))
-        evidence = ""
+        evidence = evidence_against_typing(host, home, app.environment, app.process)
         # Whoever sends the prompt may make a run stricter; more wants a person who types it.
-        if _freedom(preferences) > _freedom(strictest):
-            evidence = evidence_against_typing(host, home, app.environment, app.process)
-        if evidence:
+        if evidence and _freedom(preferences) > _freedom(strictest):
             return (
                 f"The autonomy was not changed: more is for the user to allow, and {evidence}."
                 " The user can run `interlock preferences set` in a terminal."
@@ -57,8 +55,9 @@ def change_typed_autonomy(
         app.close()
     open_now = ", ".join(f"{run.workflow_id} ({run.run})" for run in runs)
     since = f"from the next step of {open_now} on, and " if runs else ""
+    change = "The autonomy is now" if evidence else "The user has set the autonomy to"
     return (
-        f"The user has set the autonomy to {autonomy} ({AUTONOMY_MEANINGS[preferences.autonomy]})."
+        f"{change} {autonomy} ({AUTONOMY_MEANINGS[preferences.autonomy]})."
         f" It holds {since}in runs that begin in this session."
     )
 

@@ -32,6 +32,8 @@ CONTENT_CHARS_MAX = 20_000  # it must be read whole by the one who approves it
 TITLE_CHARS_MAX = 300
 OPEN_MAX = 20  # an agent that asks more often does not wait for its answers
 CALL_EXPIRY_MS = 3_600_000
+_ORDER_KEY = "wait_for_previous"
+"""By this key of every tool, a client lets the model say whether calls run at the same time."""
 
 
 class SessionApprovalWish(msgspec.Struct, frozen=True):
@@ -69,9 +71,9 @@ def tool_call_wish(
         for name, value in tool_input.items()
     ]
     content = "\n".join((*lines, f"cwd: {cwd}"))
-    # A model describes the same command in other words each time.
-    is_cosmetic = {"description"} if "command" in tool_input else set[str]()
-    counted = {name: value for name, value in tool_input.items() if name not in is_cosmetic}
+    # A model words the description of a command anew each time, and the order of calls is no part.
+    uncounted = ("description", _ORDER_KEY) if "command" in tool_input else (_ORDER_KEY,)
+    counted = {name: value for name, value in tool_input.items() if name not in uncounted}
     return SessionApprovalWish("tool_call", title, content, _digest([tool, counted, cwd]))
 
 
