@@ -1,7 +1,7 @@
 """Write the reference from the code it describes (`make docs`); a test says when it is old."""
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -9,6 +9,8 @@ import click
 import msgspec
 
 from interlock.app.context import App
+from interlock.app.hosts.likely_toolsets import use_key
+from interlock.app.hosts.project_use import FIXED_LISTING_CLIENTS, ProjectUse
 from interlock.cli.commands import interlock
 from interlock.core.explanation import Code
 from interlock.core.session import state
@@ -18,9 +20,10 @@ from interlock.core.workflow.builtins import FEATURES, PASSAGES
 from interlock.mcp import instant, protocol
 from interlock.mcp.answer_schemas import ANSWERS, answer_schema
 from interlock.mcp.instructions import instructions_for
+from interlock.mcp.listing import listed_names
 from interlock.mcp.protocol import ClientLink
 from interlock.mcp.tool import Tool
-from interlock.mcp.tools import TOOLS, TOOLSETS, default_toolsets, tools_of
+from interlock.mcp.tools import TOOLS, TOOLSETS, tools_of
 from interlock.server.api import openapi
 
 HERE = Path(__file__).parent
@@ -66,9 +69,15 @@ def _tool(tool: Tool[Any], toolset: str) -> Iterator[str]:
 
 
 def _snapshot() -> Iterator[str]:
-    """What `interlock.mcp.instant` answers, with a placeholder for what depends on the toolsets."""
-    yield f"default usual {','.join(default_toolsets(is_coordinated=False))}"
-    yield f"default coordinated {','.join(default_toolsets(is_coordinated=True))}"
+    """What `interlock.mcp.instant` answers, with a placeholder for what depends on the listing."""
+    for facts in product((False, True), repeat=3):
+        use = ProjectUse(*facts)
+        if use.is_opted_in or use == ProjectUse():
+            tools = [tool for tool in TOOLS if tool.name in listed_names(use)]
+            key = use_key(**msgspec.structs.asdict(use))
+            yield f"use {key} {','.join(tool.name for tool in tools)}"
+            yield f"instructions {key} {_json(instructions_for(tools))}"
+    yield from (f"fixed {client} -" for client in FIXED_LISTING_CLIENTS)
     for name, tools in TOOLSETS.items():
         yield f"toolset {name} {','.join(tool.name for tool in tools)}"
     for count in range(1, len(TOOLSETS) + 1):

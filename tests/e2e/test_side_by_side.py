@@ -99,7 +99,7 @@ def test_the_second_sees_who_is_here_and_keeps_out_of_its_way(desk: Desk) -> Non
     path, other = desk.project / "src" / "api" / "a.py", desk.project / "src" / "api" / "b.py"
     before: list[object] = [
         call("preflight", track="api"),
-        call("claim_work", item=item),
+        call("work_items", action="claim", item=item),
         call("reserve_paths", paths=["src/api/**"], reason="the new API"),
     ]
     with first_client(desk, before, [call("inbox")]) as first:
@@ -112,7 +112,7 @@ def test_the_second_sees_who_is_here_and_keeps_out_of_its_way(desk: Desk) -> Non
                 {"blocks": [CLAUDE.write(path), CLAUDE.write(path.with_name("c.py"))]},
                 CLAUDE.shell(f"ls {path} || echo STILL ABSENT | tr A-Z a-z"),
                 CLAUDE.write(path),
-                call("claim_work", item=item),
+                call("work_items", action="claim", item=item),
                 call("send_message", to=[name], subject="may I have a.py?"),
                 call("inbox"),
             )

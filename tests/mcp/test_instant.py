@@ -6,22 +6,25 @@ import signal
 import subprocess
 import sys
 import time
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 from pathlib import Path
 from typing import Any, cast
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from interlock.app.context import App, open_app
 from interlock.app.gate.opt_in import opt_in
-from interlock.app.hosts.likely_toolsets import likely_toolsets
-from interlock.app.hosts.toolsets import configured_toolsets, is_coordinated
+from interlock.app.hosts.likely_toolsets import likely_toolsets, use_key
+from interlock.app.hosts.project_use import FIXED_LISTING_CLIENTS, ProjectUse, project_use
+from interlock.app.hosts.toolsets import configured_toolsets
 from interlock.mcp.client import StdioClient
 from interlock.mcp.instant import Snapshot
+from interlock.mcp.listing import COORDINATION
 from interlock.mcp.protocol import HANDSHAKE_VERSIONS, MODERN_VERSIONS, ClientLink, McpProtocol
-from interlock.mcp.tools import TOOLSETS, default_toolsets, tools_of
+from interlock.mcp.tools import TOOLS, TOOLSETS, tools_of
 from tests.mcp.test_stdio import SERVER
 
 EVERY_SET = tuple(chain.from_iterable(combinations(TOOLSETS, n) for n in (1, 2, 3, 4)))
@@ -54,12 +57,32 @@ def real_server(app: App, toolsets: tuple[str, ...] = tuple(TOOLSETS)) -> McpPro
     return McpProtocol(app, tools, link=cast("ClientLink", object()))  # nobody is asked here
 
 
+def server_for(app: App, use: ProjectUse) -> McpProtocol:
+    """A server in a project with this use."""
+    return McpProtocol(app, TOOLS, link=cast("ClientLink", object()), look=lambda _: use)
+
+
+@pytest.mark.parametrize("client", ["a client", *FIXED_LISTING_CLIENTS])
+@pytest.mark.parametrize(
+    "use", [ProjectUse(), *(ProjectUse(*facts) for facts in product((True,), *[(False, True)] * 2))]
+)
+def test_the_snapshot_lists_what_the_project_uses(app: App, use: ProjectUse, client: str) -> None:
+    snapshot = Snapshot(None, use_key(**msgspec.structs.asdict(use)))
+    server = server_for(app, use)
+    for method, params in (
+        ("initialize", {"clientInfo": {"name": client, "version": "1"}}),
+        ("tools/list", {}),
+    ):
+        (line,) = lines({"id": 1, "method": method, "params": params}).splitlines()
+        assert snapshot.answer(line) == (method, server.answer(line))
+
+
 @pytest.mark.parametrize("toolsets", EVERY_SET, ids=",".join)
 def test_the_snapshot_answers_what_the_real_server_answers(
     app: App, toolsets: tuple[str, ...]
 ) -> None:
     snapshot, server = Snapshot(", ".join(reversed(toolsets))), real_server(app, toolsets)
-    assert snapshot.toolsets == toolsets
+    assert snapshot.listed_tools == {tool.name for name in toolsets for tool in TOOLSETS[name]}
     requests: list[tuple[str, dict[str, Any]]] = [
         ("initialize", {"protocolVersion": version, "capabilities": capabilities})
         for version in VERSIONS
@@ -113,8 +136,7 @@ def test_whatever_it_answers_the_real_server_answers_too(
     own = Snapshot(None).answer(line)
 
     if own is not None:
-        usual = default_toolsets(is_coordinated=False)
-        assert own[1] == (real_server(app, usual).answer(line) or b"")
+        assert own[1] == (server_for(app, ProjectUse()).answer(line) or b"")
 
 
 @pytest.mark.parametrize(
@@ -149,13 +171,20 @@ def test_the_guess_is_what_the_server_decides(
     opt_in(inner, "light")  # it belongs to the repository, which has not opted in
     opt_in(opted_in, "light")
 
-    def guessed(directory: Path) -> tuple[str | None, bool]:
+    def guessed(directory: Path) -> tuple[str | None, str]:
         return likely_toolsets(str(home), str(directory), os.environ)
 
     app = open_app(home)
     for folder in (inner, repository, plain, opted_in, opted_in / "below"):
-        assert guessed(folder) == (None, is_coordinated(app, folder))
-    assert {is_coordinated(app, plain), is_coordinated(app, opted_in)} == {False, True}
+        use = project_use(app, folder, frozenset())
+        assert guessed(folder) == (None, use_key(**msgspec.structs.asdict(use)))
+    assert guessed(plain) == (None, "outside")
+    assert guessed(opted_in / "below") == (None, "inside")
+    note = opted_in / ".interlock" / "notes" / "below" / "a.md"
+    note.parent.mkdir(parents=True)
+    note.write_text("# A")
+    assert project_use(app, opted_in, frozenset()).has_notes
+    assert guessed(opted_in) == (None, "inside+notes")
     app.close()
     for text in ('[mcp]\ntoolsets = ["session", "notes"]', "[mcp]\ntoolsets = []", "[notes]"):
         (home / "config.toml").write_text(text)
@@ -163,12 +192,12 @@ def test_the_guess_is_what_the_server_decides(
         assert guessed(plain)[0] == (None if configured is None else ",".join(configured))
     for text in ("[mcp", "mcp = 7", "[mcp]\ntoolsets = 7"):
         (home / "config.toml").write_text(text)
-        assert guessed(plain) == (None, False)
+        assert guessed(plain) == (None, "outside")
     (home / "config.toml").write_text('store = "postgresql://x"')
-    assert guessed(plain) == (None, True)
+    assert guessed(inner) == (None, "inside+coordination")
     (home / "config.toml").unlink()
     monkeypatch.setenv("INTERLOCK_STORE", "postgresql://x")
-    assert guessed(plain) == (None, True)
+    assert guessed(inner) == (None, "inside+coordination")
 
 
 SLOW = (
@@ -255,25 +284,23 @@ def configure(home: Path, *toolsets: str) -> None:
 
 @pytest.mark.sqlite
 def test_a_client_that_was_shown_another_listing_is_notified(home: Path, tmp_path: Path) -> None:
-    """Agents coordinate in a project that has not opted in, which only the store knows."""
-    configure(home, *TOOLSETS)
+    """Agents coordinate in the project, which only the store knows."""
+    opt_in(tmp_path, "light")
     first = StdioClient(home, workspace=tmp_path)
     first.initialize()
     first.call("start_workflow", workflowId="hello", goal="g")
     reserved = first.call("reserve_paths", paths=["a.py"])
+    assert not reserved["isError"], "it is served, listed or not"
     assert first.close() == 0
-    (home / "config.toml").unlink()
-
-    assert not reserved["isError"]
     second = StdioClient(home, workspace=tmp_path)
     second.initialize()
     shown = second.request("tools/list")["tools"]
     notification = json.loads(second.read_line())
     listed = second.request("tools/list")["tools"]
 
-    assert notification == {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+    assert notification["method"] == "notifications/tools/list_changed"
     new = {tool["name"] for tool in listed} - {tool["name"] for tool in shown}
-    assert new == {tool.name for tool in TOOLSETS["coordination"]}
+    assert new == set(COORDINATION)
     assert second.close() == 0
 
 

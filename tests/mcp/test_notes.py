@@ -53,10 +53,10 @@ def test_a_note_is_written_found_read_and_edited(agent: Agent, folder: Path) -> 
         ("search_notes", {"q": "word", "page_size": 5}),
         ("search_notes", {"search": "word", "tag": "x", "since": "7d"}),
         ("build_context", {"url": "memory://a-note", "max_related": "3"}),
-        ("recent_activity", {"lookback": "2 weeks", "type": "note"}),
+        ("search_notes", {"lookback": "2 weeks", "type": "note"}),
         ("edit_note", {"title": "A note", "op": "find_replace", "find": "word", "replace": "v"}),
         ("edit_note", {"note": "A note", "operation": "Append", "text": "more"}),
-        ("move_note", {"identifier": "A note", "destination_folder": "elsewhere/"}),
+        ("edit_note", {"identifier": "A note", "destination_folder": "elsewhere/"}),
         ("write_note", {"title": "B", "body": "text", "directory": "d", "note_type": "note"}),
         ("write_note", {"name": "Called", "content": "text"}),
     ],
@@ -188,7 +188,7 @@ def test_whatever_is_sent_is_answered_and_a_refusal_leads_to_a_call_that_is_unde
     ("tool", "sent"),
     [
         ("search_notes", {"query": "said"}),
-        ("recent_activity", {}),
+        ("search_notes", {}),
         ("build_context", {"identifier": "a.md"}),
         ("read_note", {"identifier": "a.md"}),
         ("edit_note", {"identifier": "a.md", "operation": "append", "content": "more"}),
@@ -277,8 +277,8 @@ REFUSED: list[tuple[str, dict[str, Any]]] = [
     ("delete_note", {"identifier": "n", "version": "0" * 12}),
     ("delete_note", {"identifier": "same", "version": "0" * 12}),
     ("delete_note", {}),
-    ("move_note", {"identifier": "n"}),
-    ("move_note", {"identifier": "n", "to": "one/same.md"}),
+    ("edit_note", {"identifier": "n", "to": ""}),
+    ("edit_note", {"identifier": "n", "to": "one/same.md"}),
     ("write_note", {"title": "n", "content": "x"}),
     ("write_note", {"title": "N!", "content": "x"}),
     ("write_note", {"title": "n", "content": "x", "overwrite": True, "version": "0" * 12}),
@@ -293,7 +293,6 @@ REFUSED: list[tuple[str, dict[str, Any]]] = [
     ("build_context", {"identifier": "n", "depth": -1}),
     ("build_context", {"identifier": "n", "limit": 0}),
     ("build_context", {"identifier": "not there", "timeframe": "7d"}),
-    ("recent_activity", {"limit": 0}),
 ]
 
 
@@ -346,11 +345,11 @@ def test_a_server_whose_directory_is_gone_says_so(
     gone.rmdir()
 
     for tool, sent in (
-        ("recent_activity", {}),
+        ("search_notes", {}),
         ("write_note", {"title": "T", "content": "x"}),
         ("start_workflow", {"workflowId": "line", "goal": "g"}),
     ):
         refused = agent.refused(tool, sent)
         assert refused["message"] == f"There is no directory `{gone}`", tool
     monkeypatch.chdir(tmp_path)
-    assert agent.ok("recent_activity", workspacePath=str(tmp_path))
+    assert agent.ok("search_notes", workspacePath=str(tmp_path))

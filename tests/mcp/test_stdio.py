@@ -17,8 +17,8 @@ from mcp import Client, StdioServerParameters
 
 from interlock.app.context import open_app
 from interlock.mcp.client import ServerGone, StdioClient
+from interlock.mcp.listing import STARTING
 from interlock.mcp.stdio import LINE_BYTES_MAX
-from interlock.mcp.tools import TOOLSETS, default_toolsets
 from tests.scenes import linear
 
 SERVER = [sys.executable, "-m", "interlock", "mcp"]
@@ -176,7 +176,7 @@ def test_the_client_says_when_its_server_has_gone(client: StdioClient) -> None:
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_the_official_client_plays_a_workflow(
-    home: Path, tmp_path: Path, kept_in: str, mode: Literal["auto", "legacy"]
+    home: Path, tmp_path: Path, mode: Literal["auto", "legacy"]
 ) -> None:
     """In both eras of the protocol."""
     (tmp_path / ".interlock" / "workflows").mkdir(parents=True)
@@ -193,8 +193,7 @@ def test_the_official_client_plays_a_workflow(
         steps: list[str] = []
         async with Client(server, mode=mode) as client:
             listed = await client.list_tools()
-            toolsets = default_toolsets(is_coordinated=kept_in == "postgres")
-            assert len(listed.tools) == sum(len(TOOLSETS[name]) for name in toolsets)
+            assert {tool.name for tool in listed.tools} == set(STARTING)
             result = await client.call_tool("start_workflow", {"workflowId": "line", "goal": "g"})
             while (answer := result.structured_content)["pending"]:
                 steps.append(answer["pending"]["stepId"])

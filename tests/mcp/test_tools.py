@@ -8,19 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-import msgspec
 import pytest
 
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.mcp.instructions import BYTES_MAX, instructions_for
-from interlock.mcp.tools import TOOLS, TOOLSETS, USUAL_TOOLSETS, tools_of
+from interlock.mcp.listing import STARTING
+from interlock.mcp.tools import TOOLS, TOOLSETS, tools_of
 from tests.agents.models.tool_schema_check import schema_problems
 from tests.cli.conftest import Terminal
 from tests.mcp.agent import Agent
 
 SERVER = [sys.executable, "-m", "interlock", "mcp"]
-LISTING_BYTES_MAX = 16 * 1024
 SELF_EVIDENT = {
     *("title", "identifier", "folder", "tags", "types", "status", "operation", "content"),
     *("findText", "expectedReplacements", "replaceSubsections", "limit", "page", "explain"),
@@ -60,7 +59,6 @@ def test_a_tool_that_says_it_only_reads_writes_nothing(app: App, agent: Agent) -
         "search_notes": {},
         "read_note": {"identifier": "A note"},
         "build_context": {"identifier": "A note"},
-        "recent_activity": {},
     }
     assert calls.keys() == {tool.name for tool in TOOLS if tool.is_read_only}
 
@@ -79,7 +77,6 @@ def test_a_tool_that_says_so_changes_nothing_more_when_it_is_called_again(
     opt_in(Path.cwd(), "light")
     attended = agent.ok("session", action="start")["session"]
     agent.ok("delegate", agent="qa", prompt="Test it", sessionId=attended)
-    item = agent.ok("work_items", title="Do it", sessionId=attended)["items"][0]["id"]
     calls: dict[str, dict[str, Any]] = {
         "list_workflows": {},
         "inspect_workflow": {"workflowId": "line"},
@@ -90,12 +87,10 @@ def test_a_tool_that_says_so_changes_nothing_more_when_it_is_called_again(
         "search_notes": {"query": "text"},
         "read_note": {"identifier": "A note"},
         "build_context": {"identifier": "A note"},
-        "recent_activity": {},
         "delete_note": {"identifier": "A note", "version": note["version"]},
         "preflight": {"sessionId": attended},
         "reserve_paths": {"paths": ["src"], "sessionId": attended},
         "release_paths": {"sessionId": attended},
-        "claim_work": {"item": item, "sessionId": attended},
         "inbox": {"sessionId": attended},
     }
     assert calls.keys() == {tool.name for tool in TOOLS if tool.is_idempotent}
@@ -117,12 +112,6 @@ def test_a_work_item_is_shown_with_its_reason(agent: Agent) -> None:
     shown = agent.call("work_items", change)["content"][0]["text"]
 
     assert "Do it (No key)" in shown
-
-
-def test_the_listing_stays_small() -> None:
-    usual = [tool for name in USUAL_TOOLSETS for tool in TOOLSETS[name]]
-    assert len(msgspec.json.encode([tool.listing for tool in usual])) <= LISTING_BYTES_MAX
-    assert len(msgspec.json.encode([tool.listing for tool in TOOLS])) <= 24 * 1024
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
@@ -167,7 +156,7 @@ def test_the_instructions_speak_of_every_tool_that_is_served_and_of_no_other(
         ("one step at a time" in text) == ("continueToken of 48" in text) == ("workflow" in names)
     )
     for tool in TOOLS:
-        assert (f"\n- {tool.name}: " in text) == (tool in tools)
+        assert (f"\n- {tool.name} {{" in text) == (tool in tools)
         is_plain_word = "_" not in tool.name
         assert is_plain_word or (tool.name in text) == (tool in tools)
 
@@ -179,8 +168,8 @@ def test_the_instructions_say_how_to_go_on_after_a_compaction_and_what_a_token_i
     assert "continue_workflow" in after
     assert "without output" in after
     assert "resume_session" in after
-    (token,) = [line for line in text.splitlines() if line.startswith("Each answer")]
-    assert "Copy the newest one whole" in token
+    (token,) = [line for line in text.splitlines() if line.startswith("Each workflow answer")]
+    assert "Send the newest one, copied whole" in token
     assert "twice is safe" in token
 
 
@@ -210,11 +199,10 @@ def served(*options: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_server_has_the_toolsets_that_it_was_started_with(home: Path, kept_in: str) -> None:
+def test_a_server_lists_what_the_project_uses_or_the_toolsets_that_are_named(home: Path) -> None:
     everything = [tool.name for tool in TOOLS]
-    usual = [tool.name for name in USUAL_TOOLSETS for tool in TOOLSETS[name]]
 
-    assert served() == (everything if kept_in == "postgres" else usual), "a shared store"
+    assert set(served()) == set(STARTING), "a shared store changes nothing"
     own = [tool.name for tool in TOOLSETS["session"]]
     assert served("--toolsets", "session") == own
     assert served("--toolsets=notes, session, workflow, coordination") == everything

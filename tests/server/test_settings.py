@@ -113,6 +113,7 @@ def test_the_tools_of_each_running_client_are_compared_with_the_settings(
     client, killed = (StdioClient(home, workspace=project) for _ in range(2))
     for one in (client, killed):
         one.initialize()
+        one.call("list_workflows")  # which the server answers itself, so it has announced itself
     pid = client.server.pid
     as_set = served.get("/settings").text
     config.write_text('[mcp]\ntoolsets = ["notes"]\n')
@@ -133,7 +134,7 @@ def test_the_tools_of_each_running_client_are_compared_with_the_settings(
     assert "differs: restart the client</span>" in served_row(changed, pid)
     assert "It would serve notes." in served_row(changed, pid)
     assert (broken.status, "No server of tools starts until" in broken.text) == (200, True)
-    assert "It would serve workflow, session, notes." in served_row(unset, pid)
+    assert "It would serve workflow, session, notes, coordination." in served_row(unset, pid)
     assert (served_row(after_kill, killed.server.pid), served_row(after_kill, pid) != "") == (
         "",
         True,

@@ -1,23 +1,26 @@
 """`interlock mcp`: the server that an agent client starts."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
 from interlock.app.failures import SettingsBroken, StoreFailure
-from interlock.app.hosts.toolsets import announce_server, configured_toolsets, is_coordinated
+from interlock.app.hosts.project_use import project_use
+from interlock.app.hosts.toolsets import announce_server, configured_toolsets
 from interlock.cli.terminal import EXIT_DONE, EXIT_MISUSE, EXIT_REFUSED, print_error
 from interlock.mcp.instant import Opening
 from interlock.mcp.stdio import failure_reply
 from interlock.mcp.stdio import serve as serve_stdio
-from interlock.mcp.tools import TOOLSETS, NoSuchToolset, Tools, default_toolsets, tools_of
+from interlock.mcp.tools import TOOLSETS, NoSuchToolset, Tools, tools_of
 
 
 def serve(toolsets: str | None = None, opening: Opening | None = None) -> int:
     """Serve until the client closes its end. Clients show stderr when this fails.
 
-    `toolsets`: their names with commas between; None for those of the settings, or all.
+    `toolsets`: their names with commas between; None for those of the settings. Where they are
+    named, all of their tools are listed; else those that the project uses.
     `opening`: the connection, if the client was answered already. Then what keeps us from the
     store is the answer to its calls, until that is repaired.
     """
@@ -31,18 +34,18 @@ def serve(toolsets: str | None = None, opening: Opening | None = None) -> int:
     if isinstance(started, int):
         return started
     app, names = started
-    announcement = announce_server(app, names, is_chosen=toolsets is not None)
-    listed = opening.snapshot.toolsets if opening and opening.snapshot else names
-    is_changed = set(listed) != set(names)
-    serve_stdio(app, resolve_tools(names) or (), opening, is_listing_changed=is_changed)
+    look = partial(project_use, app, Path.cwd()) if names is None else None
+    served = tuple(TOOLSETS) if names is None else names
+    announcement = announce_server(app, served, is_chosen=toolsets is not None)
+    serve_stdio(app, resolve_tools(served) or (), opening, look)
     if announcement:
         announcement.withdraw()
     app.close()
     return EXIT_DONE
 
 
-def _start(home: Path, toolsets: str | None) -> tuple[App, tuple[str, ...]] | int:
-    """The opened store with the names of the toolsets; the exit code if one does not exist.
+def _start(home: Path, toolsets: str | None) -> tuple[App, tuple[str, ...] | None] | int:
+    """The opened store with the toolsets that are named; the exit code if one does not exist.
 
     Raises:
         SettingsBroken, StoreFailure: nothing can be served now.
@@ -51,14 +54,12 @@ def _start(home: Path, toolsets: str | None) -> tuple[App, tuple[str, ...]] | in
     if resolve_tools(names or ()) is None:
         return EXIT_MISUSE
     app = open_app(home)
-    if names is None:
-        names = default_toolsets(is_coordinated=is_coordinated(app, Path.cwd()))
-    return app, tuple(names)
+    return app, None if names is None else tuple(names)
 
 
 def _start_when_repaired(
     home: Path, toolsets: str | None, opening: Opening
-) -> tuple[App, tuple[str, ...]] | int:
+) -> tuple[App, tuple[str, ...] | None] | int:
     """Answer each call with the failure until it is gone; the exit code if the client leaves."""
     while line := opening.next_unanswered(opening.read):
         try:

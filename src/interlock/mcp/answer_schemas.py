@@ -9,7 +9,6 @@ from interlock.app.notes.results import (
     NoteContext,
     NoteSearchResult,
     NoteText,
-    RecentNotes,
 )
 from interlock.app.sessions.session_approvals import RequestStatus
 from interlock.core.coordination.preflight import PreflightReport
@@ -40,13 +39,10 @@ ANSWERS: dict[str, type[msgspec.Struct]] = {
     "write_note": NoteChangeResult,
     "edit_note": NoteChangeResult,
     "build_context": NoteContext,
-    "recent_activity": RecentNotes,
-    "move_note": NoteChangeResult,
     "delete_note": NoteChangeResult,
     "preflight": PreflightReport,
     "reserve_paths": HoldingsAnswer,
     "release_paths": HoldingsAnswer,
-    "claim_work": WorkAnswer,
     "work_items": WorkAnswer,
     "send_message": MessagesAnswer,
     "inbox": MessagesAnswer,

@@ -26,13 +26,11 @@ from interlock.mcp.unknown_caller import refuse_unknown_caller
 
 
 class ApprovalArguments(msgspec.Struct, frozen=True, rename="camel"):
-    title: Annotated[
-        str, Meta(description="What for, in one line.", pattern=r"\S", examples=["<what for>"])
-    ]
+    title: Annotated[str, Meta(description="One line.", pattern=r"\S", examples=["<what for>"])]
     content: Annotated[
         str,
         Meta(
-            description="All of the plan, command or diff.", pattern=r"\S", examples=["<all of it>"]
+            description="The whole plan, command or diff.", pattern=r"\S", examples=["<all of it>"]
         ),
     ]
     request_id: str | None = None
@@ -93,13 +91,12 @@ def _status_result(outcome: RequestStatus) -> ToolResult:
 
 REQUEST_APPROVAL = Tool(
     name="request_approval",
-    title="Request approval",
     purpose=(
-        "Have the user approve something concrete before you do it. Recorded; the same call again"
-        " tells the answer."
+        "Ask the user to approve a plan, command or diff before you act on it. Repeat the call to"
+        " read the answer."
     ),
     arguments=ApprovalArguments,
-    cue="the user's yes {title, content}",
+    cue="{title, content}: ask the user",
     is_idempotent=True,
     call=_call_request_approval,
     aliases={"workspace": "workspacePath", "plan": "content", "question": "title"},

@@ -23,7 +23,7 @@ WORKSPACE_PLACEHOLDER = "<absolute path of the project>"
 
 Workspace = Annotated[
     str | None,
-    Meta(description="Absolute path of the project. Default: where the server runs."),
+    Meta(description="Absolute path. Default: here."),
 ]
 
 

@@ -26,11 +26,9 @@ from interlock.mcp.tool import Tool
 class ListArguments(msgspec.Struct, frozen=True, rename="camel"):
     workspace_path: Workspace = None
     tags: Annotated[
-        tuple[str, ...] | None, Meta(description="Only workflows with one of these tags.")
+        tuple[str, ...] | None, Meta(description="Only those with one of these tags.")
     ] = None
-    query: Annotated[str | None, Meta(description="Only workflows whose words contain this.")] = (
-        None
-    )
+    query: Annotated[str | None, Meta(description="Only those whose text contains this.")] = None
 
 
 class WorkflowListItem(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -120,14 +118,12 @@ def _workflow_list_text(answer: WorkflowList, *, is_short: bool) -> str:
 
 LIST_WORKFLOWS = Tool(
     name="list_workflows",
-    title="List workflows",
     purpose=(
-        "Show the workflows that can be started here: when the user asks for a structured way of"
-        " working, or names a kind of task (review, bug, feature) but no workflow. Pass tags or"
-        " query for descriptions."
+        "List the workflows you can start here. Use it when the user names a kind of task"
+        " (feature, bug, review) but no workflow. Pass query or tags to get descriptions."
     ),
     arguments=ListArguments,
-    cue="workflows {query?, tags?}; for a kind of task (review, bug, feature)",
+    cue="{query?, tags?}: for a kind of task (feature, bug, review)",
     is_read_only=True,
     is_idempotent=True,
     call=_list_workflows,
@@ -138,9 +134,9 @@ class InspectArguments(msgspec.Struct, frozen=True, rename="camel"):
     workflow_id: Annotated[str, Meta(description="Id from list_workflows.", examples=["hello"])]
     mode: Annotated[
         Literal["metadata", "preview", "source", "compiled"] | None,
-        Meta(description="metadata: titles only. preview (default): what you would be asked."),
+        Meta(description="Default: preview (the prompts). metadata: titles only."),
     ] = None
-    step: Annotated[str | None, Meta(description="Show only the step with this id.")] = None
+    step: Annotated[str | None, Meta(description="Only this step.")] = None
     workspace_path: Workspace = None
 
 
@@ -228,10 +224,9 @@ def _inspection_text(answer: Inspection) -> str:
 
 INSPECT_WORKFLOW = Tool(
     name="inspect_workflow",
-    title="Inspect a workflow",
-    purpose="Look at one workflow before starting it: what it is for and what its steps ask.",
+    purpose=("Show what a workflow is for and what each step asks, before you start it."),
     arguments=InspectArguments,
-    cue="what one workflow asks {workflowId}",
+    cue="{workflowId}: what it asks",
     is_read_only=True,
     is_idempotent=True,
     call=_inspect_workflow,

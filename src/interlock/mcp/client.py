@@ -43,7 +43,8 @@ class StdioClient:
     def request(self, method: str, params: Mapping[str, object] | None = None) -> dict[str, Any]:
         """Send a request and return its result; a protocol error fails an assertion."""
         self.post(method, params)
-        reply = msgspec.json.decode(self.read_line())
+        while "id" not in (reply := msgspec.json.decode(self.read_line())):
+            continue  # a notification
         assert "result" in reply, f"{method}: {reply['error']}"
         return reply["result"]
 

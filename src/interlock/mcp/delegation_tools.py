@@ -45,7 +45,7 @@ Names = tuple[str, ...]
 
 class DelegateArguments(msgspec.Struct, frozen=True, rename="camel"):
     agent: Annotated[str, Meta(description="analyst, architect, qa, …", examples=["analyst"])]
-    prompt: Annotated[str, Meta(description="The work.", examples=["<what to do>"])]
+    prompt: Annotated[str, Meta(description="What to do.", examples=["<what to do>"])]
     context: dict[str, Any] | None = None
     artifacts: Names | None = None
     reason: str | None = None
@@ -63,27 +63,29 @@ class VerdictArguments(msgspec.Struct, frozen=True, rename="camel"):
 
 class CompleteArguments(msgspec.Struct, frozen=True, rename="camel"):
     delegation: Annotated[
-        str, Meta(description="Its id, or the agent.", examples=["<id or agent>"])
+        str, Meta(description="Id from delegate, or the agent.", examples=["<id or agent>"])
     ]
-    summary: Annotated[str, Meta(description="The result.", examples=["<what came of it>"])]
-    status: AgentStatus | None = None
+    summary: Annotated[
+        str, Meta(description="What the agent did and found.", examples=["<what came of it>"])
+    ]
+    status: Annotated[AgentStatus | None, Meta(description="Default: completed.")] = None
     artifacts: Names | None = None
     recommendations: Names | None = None
-    blockers: Names | None = None
-    handoff_to: Annotated[str | None, Meta(description="Who goes on.")] = None
+    blockers: Annotated[Names | None, Meta(description="What must be fixed first.")] = None
+    handoff_to: Annotated[str | None, Meta(description="Agent that takes over.")] = None
     handoff_reason: str | None = None
-    preserved_context: dict[str, Any] | None = None
-    verdict: VerdictArguments | None = None
+    preserved_context: Annotated[dict[str, Any] | None, Meta(description="For that agent.")] = None
+    verdict: Annotated[VerdictArguments | None, Meta(description="Of a review.")] = None
     session_id: str | None = None
     workspace_path: str | None = None
 
 
 class DecisionArguments(msgspec.Struct, frozen=True, rename="camel"):
-    description: Annotated[str | None, Meta(description="What was decided.")] = None
+    description: Annotated[str | None, Meta(description="What you decided.")] = None
     rationale: str | None = None
     type: DecisionType | None = None
-    decided_by: Annotated[str | None, Meta(description="Which agent.")] = None
-    id: Annotated[str | None, Meta(description="To judge an earlier one.")] = None
+    decided_by: Annotated[str | None, Meta(description="An agent. Default: you.")] = None
+    id: Annotated[str | None, Meta(description="Of the decision to judge.")] = None
     judgement: Literal["approve", "reject"] | None = None
     request_id: str | None = None
     session_id: str | None = None
@@ -298,31 +300,36 @@ def _refusal_with_call(refusal: Refusal, tool: Tool[Any], arguments: msgspec.Str
 
 DELEGATE: Tool[DelegateArguments] = Tool(
     name="delegate",
-    title="Delegate",
     purpose=(
-        "Record work before you hand it to another agent. Returns what that agent found before."
+        "Record work before you give it to another agent. Returns the id for complete_delegation,"
+        " and what that agent found before."
     ),
     arguments=DelegateArguments,
-    cue="before another agent's work {agent, prompt}",
+    cue="{agent, prompt}: before another agent starts",
     call=_call_delegate,
     aliases={"targetAgent": "agent", "handoffReason": "reason", "task": "prompt"},
 )
 COMPLETE_DELEGATION: Tool[CompleteArguments] = Tool(
     name="complete_delegation",
-    title="Complete a delegation",
-    purpose="Record what an agent has done.",
+    purpose=(
+        "Record the result of delegated work when the agent is done: summary and status, what"
+        " blocks it, and for a review its verdict. Name in handoffTo the agent that takes over."
+    ),
     arguments=CompleteArguments,
-    cue="its result {delegation, summary}",
+    cue="{delegation, summary}: its result or verdict",
     is_idempotent=True,
     call=_call_complete,
     aliases={"id": "delegation", "agent": "delegation"},
 )
 RECORD_DECISION: Tool[DecisionArguments] = Tool(
     name="record_decision",
-    title="Record a decision",
-    purpose="Record a decision, or judge one.",
+    purpose=(
+        "Record a decision of this session and why, or approve or reject an earlier one by id."
+        " Decisions are shown to you again after a compaction. If later sessions must find it,"
+        " write a note of type decision too."
+    ),
     arguments=DecisionArguments,
-    cue="keep a decision {description, rationale}",
+    cue="{description?, rationale?}: of this session",
     call=_call_decision,
     aliases={"decision": "description"},
 )

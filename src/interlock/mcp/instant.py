@@ -15,7 +15,7 @@ import sys
 import threading
 
 from interlock.app.data_home import data_home_path
-from interlock.app.hosts.likely_toolsets import likely_toolsets
+from interlock.app.hosts.likely_toolsets import likely_toolsets, use_key
 from interlock.core.strict_json import as_object, decode
 
 TYPE_CHECKING = False
@@ -28,7 +28,9 @@ else:
 
 SNAPSHOT = os.path.join(os.path.dirname(__file__), "snapshot.txt")
 INSTRUCTIONS, TOOLS = '"<instructions>"', '["<tools>"]'
-"""What is put into the replies of the snapshot, since it depends on the toolsets."""
+"""What is put into the replies of the snapshot, since it depends on the tools that are listed."""
+OUTSIDE = use_key(is_opted_in=False, is_coordinated=False, has_notes=False)
+EVERYTHING = use_key(is_opted_in=True, is_coordinated=True, has_notes=True)
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 
 LINE_BYTES_MAX, CHUNK_BYTES = 64 * 1024, 64 * 1024
@@ -38,27 +40,37 @@ INTERNAL_ERROR = -32603
 
 
 class Snapshot:
-    """The replies of a server with these toolsets (names with commas between), or with a default.
+    """The replies of a server with these toolsets (names with commas between).
+
+    Without any, they are those of a server in a project with this use (`likely_toolsets.use_key`).
 
     Raises:
         KeyError: there are no such toolsets.
     """
 
-    def __init__(self, toolsets: str | None, *, is_coordinated: bool = False) -> None:
+    def __init__(self, toolsets: str | None, use: str = OUTSIDE) -> None:
         with open(SNAPSHOT, encoding="utf-8") as file:
             lines = file.read().split("\n")[:-1]
         entries = {f"{kind} {name}": text for kind, name, text in (x.split(" ", 2) for x in lines)}
-        default = entries["default coordinated" if is_coordinated else "default usual"]
-        names = (default if toolsets is None else toolsets).split(",")
-        chosen = {key: entries[key] for key in (f"toolset {name.strip()}" for name in names)}
+        self._entries, self._use = entries, use
+        if toolsets is None:
+            self._list(f"use {use}", use)
+            return
+        self._use = OUTSIDE  # named toolsets are listed whole, to every client
+        chosen = {key: entries[key] for key in map(_toolset_key, toolsets.split(","))}
         in_order = [key for key in entries if key in chosen]
-        self.toolsets = tuple(key.removeprefix("toolset ") for key in in_order)
-        tools = ",".join(chosen[key] for key in in_order).split(",")
+        names = ",".join(key.removeprefix("toolset ") for key in in_order)
+        entries["chosen"] = ",".join(chosen[key] for key in in_order)
+        self._list("chosen", names)
+
+    def _list(self, key: str, instructions: str) -> None:
+        tools = self._entries[key].split(",")
+        self.listed_tools = frozenset(tools)
+        """The names of the tools that are listed."""
         self._contents = {
-            INSTRUCTIONS: entries[f"instructions {','.join(self.toolsets)}"],
-            TOOLS: f"[{','.join(entries[f'tool {tool}'] for tool in tools)}]",
+            INSTRUCTIONS: self._entries[f"instructions {instructions}"],
+            TOOLS: f"[{','.join(self._entries[f'tool {tool}'] for tool in tools)}]",
         }
-        self._entries = entries
 
     def answer(self, line: bytes) -> tuple[str, bytes] | None:
         """The method and the reply, both empty where none is due; None if it is not known here."""
@@ -85,6 +97,9 @@ class Snapshot:
         key = f"reply {method}" if version is None else f"reply {method}:{version}"
         text = self._entries.get(key)
         if key == "reply initialize":
+            client = as_object(params.get("clientInfo")).get("name")
+            if self._use != OUTSIDE and f"fixed {client}" in self._entries:
+                self._list(f"use {EVERYTHING}", EVERYTHING)
             text = self._entries.get(f"{key}:{params.get('protocolVersion')}", text)
         if type(request_id) is int and request_id >= 0:
             written = str(request_id)
@@ -97,6 +112,10 @@ class Snapshot:
         for placeholder, content in self._contents.items():
             text = text.replace(placeholder, content)
         return method, f'{{"jsonrpc":"2.0","id":{written},"result":{text}}}'.encode()
+
+
+def _toolset_key(name: str) -> str:
+    return f"toolset {name.strip()}"
 
 
 def _is_plain(text: str) -> bool:
@@ -119,6 +138,11 @@ class Opening:
         self.handshake = b""
         """The line that opened the connection; empty if it was not answered here."""
         self.is_listed = False
+
+    @property
+    def listed_tools(self) -> "frozenset[str]":
+        """The tools that the client was shown."""
+        return self.snapshot.listed_tools if self.snapshot and self.is_listed else frozenset()
 
     def next_unanswered(self, read: "Callable[[], bytes]") -> bytes:
         """Answer from the snapshot; return the first line for the real server, which stays unread.
@@ -182,9 +206,8 @@ def answer_while_loading(load: "Callable[[], object]", toolsets: str | None = No
     If `load` fails, the client's calls are answered with the reason until it leaves.
     """
     try:
-        configured, is_coordinated = likely_toolsets(data_home_path(), os.getcwd(), os.environ)
-        names = configured if toolsets is None else toolsets
-        opening = Opening(Snapshot(names, is_coordinated=is_coordinated))
+        configured, use = likely_toolsets(data_home_path(), os.getcwd(), os.environ)
+        opening = Opening(Snapshot(configured if toolsets is None else toolsets, use))
     except (KeyError, OSError):
         opening = Opening()  # the real server reports what is wrong
     loader = _Loader(load)

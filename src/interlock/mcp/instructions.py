@@ -12,28 +12,29 @@ from interlock.mcp.tool import Tool
 BYTES_MAX = 2_000
 
 _HEAD = """\
-Interlock records your work: no rewind, compaction or restart loses it."""
+Interlock records your work: a rewind, compaction or restart loses none of it."""
 _WORKFLOWS = """\
-A workflow comes one step at a time. Do only the step you are shown, and hand it in with notes."""
+A workflow shows one step at a time. Do only that step, then submit it with notes."""
 _TOKENS = """\
-Each answer in a workflow has a continueToken of 48 characters. Copy the newest one whole; \
-never make one up. The same call twice is safe. An older token goes back to its step: other \
-notes there make a branch.
+Each workflow answer has a continueToken of 48 characters. Send the newest one, copied whole. The \
+same call twice is safe. An older token goes back to its step; different notes there make a branch.
 After a compaction, or when you have lost your place: continue_workflow with the newest token and \
-without output shows its step and if the run went on. Without a token, or if it did: \
-resume_session."""
-_ERRORS = "An error says what to do, mostly with a call that works."
+without output shows the current step. Without a token, or when the user says "continue" or \
+"where were we": resume_session."""
+_REST = """\
+If your client has not loaded a tool yet, search for its name.
+An error says what to do, mostly with a call that works."""
 
 
 def instructions_for(tools: Iterable[Tool[Any]]) -> str:
     """The instructions of a server that has these tools; tools that it lacks are not mentioned."""
-    cues = {tool.name: f"- {tool.name}: {tool.cue}" for tool in tools}
+    cues = {tool.name: f"- {tool.name} {tool.cue}" for tool in tools}
     has_workflows = {"continue_workflow", "resume_session"} <= cues.keys()
     parts = (
         _HEAD,
         _WORKFLOWS if has_workflows else "",
         *cues.values(),
         _TOKENS if has_workflows else "",
-        _ERRORS,
+        _REST,
     )
     return "\n".join(filter(None, parts))

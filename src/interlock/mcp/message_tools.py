@@ -28,7 +28,7 @@ class MessageArguments(msgspec.Struct, frozen=True, rename="camel"):
     to: Annotated[
         tuple[str, ...],
         Meta(
-            description="Agents by name, `track:NAME`, `all`, or `overseer` for the person.",
+            description="Agents by name, `track:NAME`, `all`, or `overseer` (the user).",
             examples=[["<who>"]],
         ),
     ]
@@ -42,10 +42,10 @@ class MessageArguments(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class InboxArguments(msgspec.Struct, frozen=True, rename="camel"):
-    acknowledge: Annotated[tuple[str, ...] | None, Meta(description="Ids of messages.")] = None
-    search: Annotated[str | None, Meta(description="Words, in all messages.")] = None
-    all: Annotated[bool | None, Meta(description="Acknowledged ones too.")] = None
-    after: Annotated[str | None, Meta(description="Last id of the page before.")] = None
+    acknowledge: Annotated[tuple[str, ...] | None, Meta(description="Ids.")] = None
+    search: Annotated[str | None, Meta(description="Words.")] = None
+    all: Annotated[bool | None, Meta(description="Include acknowledged ones.")] = None
+    after: Annotated[str | None, Meta(description="Last id of the previous page.")] = None
     session_id: CallerSession = None
     workspace_path: WorkspacePath = None
 
@@ -121,10 +121,9 @@ def _describe_message(message: Message) -> str:
 
 SEND_MESSAGE: Tool[MessageArguments] = Tool(
     name="send_message",
-    title="Send a message",
-    purpose="Write to other agents of this project, or to the person. They are told once.",
+    purpose=("Send a message to agents of this project or to the user. Each gets it once."),
     arguments=MessageArguments,
-    cue="to others {to, subject}",
+    cue="{to, subject}: to agents or the user",
     call=_call_send,
     aliases={"recipient": "to", "recipients": "to", "message": "body", "text": "body"},
 )
@@ -132,10 +131,12 @@ SEND_MESSAGE: Tool[MessageArguments] = Tool(
 
 INBOX: Tool[InboxArguments] = Tool(
     name="inbox",
-    title="Inbox",
-    purpose="Your unacknowledged messages, oldest first; acknowledge some, or search them all.",
+    purpose=(
+        "Read your unacknowledged messages, oldest first. Acknowledge them by id, or search all"
+        " messages."
+    ),
     arguments=InboxArguments,
-    cue="your mail",
+    cue="{acknowledge?}: your messages",
     is_idempotent=True,
     call=_call_inbox,
     aliases={"query": "search", "ack": "acknowledge"},

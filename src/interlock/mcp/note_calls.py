@@ -37,9 +37,8 @@ from interlock.app.notes.results import (
     NoteContext,
     NoteSearchResult,
     NoteSummary,
-    RecentNotes,
 )
-from interlock.app.notes.search import NoteFilter, NoteQuery, recent_notes, search
+from interlock.app.notes.search import NoteFilter, NoteQuery, search
 from interlock.app.notes.timeframes import parse_since
 from interlock.app.notes.write import NoteDraft, write_draft
 from interlock.core.canonical import Json
@@ -57,9 +56,7 @@ from interlock.mcp.note_tools import (
     ContextArguments,
     DeleteArguments,
     EditArguments,
-    MoveArguments,
     ReadArguments,
-    RecentArguments,
     SearchArguments,
     WriteArguments,
     read_first_call,
@@ -182,6 +179,15 @@ def edit_note(app: App, caller: Caller, tool: Tool[Any], arguments: EditArgument
     )
     if isinstance(edit, UnexpectedEditArgument):
         return _refuse(edit, tool, arguments)
+    destination = arguments.to
+    if destination and edit is None and not arguments.metadata:
+        return _change_notes(
+            app,
+            caller,
+            tool,
+            arguments,
+            lambda notes, call: rename_note(app, notes, arguments.identifier, destination, call),
+        )
     change = NoteChange(edit, arguments.metadata or {}, arguments.version)
     return _change_notes(
         app,
@@ -191,16 +197,6 @@ def edit_note(app: App, caller: Caller, tool: Tool[Any], arguments: EditArgument
         lambda notes, call: apply_note_edit(
             app, notes, arguments.identifier, change, call, caller=caller
         ),
-    )
-
-
-def move_note(app: App, caller: Caller, tool: Tool[Any], arguments: MoveArguments) -> ToolResult:
-    return _change_notes(
-        app,
-        caller,
-        tool,
-        arguments,
-        lambda notes, call: rename_note(app, notes, arguments.identifier, arguments.to, call),
     )
 
 
@@ -283,25 +279,6 @@ def build_context(
     )
 
 
-def recent_activity(
-    app: App, caller: Caller, tool: Tool[Any], arguments: RecentArguments
-) -> ToolResult:
-    since = _since_ms(app, arguments.timeframe or "7d")
-    if since is None:
-        return _refuse_timeframe(tool, arguments)
-    note_filter = NoteFilter(types=arguments.types or (), since_ms=since)
-    recent = _with_notes(
-        app,
-        caller,
-        tool,
-        arguments,
-        lambda notes: recent_notes(app, notes, note_filter, limit=arguments.limit),
-    )
-    if isinstance(recent, ToolResult):
-        return recent
-    return ToolResult(recent, _recent_text(recent, app.clock.now_ms()))
-
-
 def _since_ms(app: App, timeframe: str | None) -> int | None:
     return parse_since(timeframe, app.clock.now_ms()) if timeframe else 0
 
@@ -320,7 +297,7 @@ def _hits_text(result: NoteSearchResult, now_ms: int) -> str:
     if result.is_wordless:
         lines.append("Only letters and digits can be searched for.")
     elif not result.hits:
-        lines.append("Nothing was found; try other words, or recent_activity.")
+        lines.append("Nothing was found; try other words, or no query for the newest notes.")
     elif result.is_loose:
         lines.append("No note has all the words; these have some of them.")
     for number, hit in enumerate(result.hits, start=1):
@@ -328,12 +305,6 @@ def _hits_text(result: NoteSearchResult, now_ms: int) -> str:
         lines += [f"   {hit.excerpt}"] if hit.excerpt else []
         lines += [f"   {hit.score:.2f}: {hit.why.words}"] if hit.why else []
     return "\n".join([*lines, *_pending_lines(result.pending)])
-
-
-def _recent_text(recent: RecentNotes, now_ms: int) -> str:
-    lines = [f"{pluralise(len(recent.notes), 'note')}{', and more' if recent.has_more else ''}."]
-    lines += [f"- {_note_line(note, now_ms)}" for note in recent.notes]
-    return "\n".join([*lines, *_pending_lines(recent.pending)])
 
 
 def _context_text(context: NoteContext) -> str:

@@ -24,7 +24,7 @@ from interlock.mcp import schema
 from interlock.mcp.results import SuggestedCall, ToolResult
 from interlock.mcp.tool import Tool
 
-# Kept short: there are eight tools, and agents pay for every byte in every conversation.
+# Kept short: agents pay for every byte in every conversation.
 Identifier = Annotated[str, Meta(examples=["decisions/use-sqlite"])]
 Version = Annotated[str | None, Meta(description="From read_note.")]
 Timeframe = Annotated[str | None, Meta(description="`7d`, `24h`, `2 weeks` or a date.")]
@@ -47,22 +47,22 @@ class WriteArguments(msgspec.Struct, frozen=True, rename="camel"):
     content: Annotated[
         str,
         Meta(
-            description="Markdown. `- [category] fact #tag (context)` is an observation,"
-            " `- relation_type [[Other Note]]` a relation.",
+            description="Markdown. Observation: `- [category] fact #tag`. Relation:"
+            " `- relation_type [[Other Note]]`.",
             examples=["- [decision] One file, no server #storage\n- relates_to [[Backups]]"],
         ),
     ]
     folder: str | None = None
     type: Annotated[
         str | None,
-        Meta(description="note (default), decision, requirement, design, task, feature, …"),
+        Meta(description="Default: note. Else decision, requirement, design, task, feature, …"),
     ] = None
     tags: tuple[str, ...] | None = None
     metadata: Annotated[dict[str, Any] | None, Meta(description="More frontmatter.")] = None
-    overwrite: Annotated[bool, Meta(description="Needs the version that you read.")] = False
+    overwrite: Annotated[bool, Meta(description="With the version that you read.")] = False
     version: Version = None
     separate: Annotated[
-        bool, Meta(description="I know the note with nearly this title, and mean another.")
+        bool, Meta(description="Write it beside the note with a similar title.")
     ] = False
     request_id: str | None = None
     workspace_path: str | None = None
@@ -86,20 +86,11 @@ class EditArguments(msgspec.Struct, frozen=True, rename="camel"):
         dict[str, Any] | None,
         Meta(description="Frontmatter to set; null removes a key.", examples=[{"status": "done"}]),
     ] = None
-    version: Version = None
-    request_id: str | None = None
-    workspace_path: str | None = None
-
-
-class MoveArguments(msgspec.Struct, frozen=True, rename="camel"):
-    identifier: Identifier
     to: Annotated[
-        str,
-        Meta(
-            description="A path, or a folder with a slash at its end.",
-            examples=["decisions/ADR-001-use-sqlite.md"],
-        ),
-    ]
+        str | None,
+        Meta(description="Move it to this path, or `folder/`."),
+    ] = None
+    version: Version = None
     request_id: str | None = None
     workspace_path: str | None = None
 
@@ -128,17 +119,10 @@ class SearchArguments(msgspec.Struct, frozen=True, rename="camel"):
 class ContextArguments(msgspec.Struct, frozen=True, rename="camel"):
     identifier: Identifier
     depth: Annotated[
-        int, Meta(description="Links away.", ge=0, extra_json_schema={"maximum": 3})
+        int, Meta(description="Links to follow.", ge=0, extra_json_schema={"maximum": 3})
     ] = 1
     timeframe: Timeframe = None
     limit: Limit = 10
-    workspace_path: str | None = None
-
-
-class RecentArguments(msgspec.Struct, frozen=True, rename="camel"):
-    timeframe: Timeframe = None
-    types: tuple[str, ...] | None = None
-    limit: Limit = 20
     workspace_path: str | None = None
 
 
@@ -214,14 +198,13 @@ def _lazy_call(name: str) -> Callable[[App, Caller, Any], ToolResult]:
 
 WRITE_NOTE = Tool(
     name="write_note",
-    title="Write a note",
     purpose=(
-        "Keep lasting knowledge of the project (decisions, findings, constraints) as a Markdown"
-        " note that every later session finds. Search first, and rather edit than write a second"
-        " note on the same subject. Never writes over a note unless told to."
+        "Write a Markdown note that every later session of the project can find: a finding,"
+        " constraint or decision. Search first; edit an existing note on the subject instead of"
+        " writing a second one."
     ),
     arguments=WriteArguments,
-    cue="keep what should last {title, content}",
+    cue="{title, content}: for later sessions",
     call=_lazy_call("write_note"),
     aliases={
         **COMMON_ALIASES,
@@ -238,13 +221,12 @@ WRITE_NOTE = Tool(
 )
 READ_NOTE = Tool(
     name="read_note",
-    title="Read a note",
     purpose=(
-        "Read a note by its permalink, title, path or memory:// address, with its version and what"
-        " links to it."
+        "Read a note by permalink, title, path or memory:// address. Also returns its version and"
+        " the notes that link to it."
     ),
     arguments=ReadArguments,
-    cue="one note {identifier}",
+    cue="{identifier}",
     is_read_only=True,
     is_idempotent=True,
     call=_lazy_call("read_note"),
@@ -252,13 +234,12 @@ READ_NOTE = Tool(
 )
 EDIT_NOTE = Tool(
     name="edit_note",
-    title="Edit a note",
     purpose=(
-        "Change a part of a note, or its frontmatter. replace_section needs the version that you"
-        " read; if somebody wrote since, you are shown what."
+        "Change part of a note or its frontmatter, or move it. replace_section needs the version"
+        " that you read. To delete a note, run `interlock note delete`."
     ),
     arguments=EditArguments,
-    cue="change a note {identifier, operation?, content?}",
+    cue="{identifier, operation?, content?}",
     call=_lazy_call("edit_note"),
     suggest_call=_suggest_edit_call,
     aliases={
@@ -274,28 +255,16 @@ EDIT_NOTE = Tool(
         "replacement": "content",
         "text": "content",
         "heading": "section",
-    },
-)
-MOVE_NOTE = Tool(
-    name="move_note",
-    title="Move a note",
-    purpose="Give a note another name or folder. A permalink in its frontmatter stays.",
-    arguments=MoveArguments,
-    cue="rename one {identifier, to}",
-    call=_lazy_call("move_note"),
-    aliases={
-        **COMMON_ALIASES,
-        "path": "identifier",
         "destination": "to",
         "destinationPath": "to",
         "destinationFolder": "to",
         "newPath": "to",
     },
+    former_names={"move_note": {}},
 )
 DELETE_NOTE = Tool(
     name="delete_note",
-    title="Delete a note",
-    purpose="Remove a note that you have read. It stays only in git, if it was committed.",
+    purpose=("Delete a note that you have read. Only git still has it, if it was committed."),
     arguments=DeleteArguments,
     cue="{identifier, version}",
     is_idempotent=True,
@@ -306,13 +275,13 @@ DELETE_NOTE = Tool(
 )
 SEARCH_NOTES = Tool(
     name="search_notes",
-    title="Search the notes",
     purpose=(
-        "Find what the project knows: decisions, findings, constraints of earlier sessions. Search"
-        " before you ask the user or write a note."
+        "Search what the project knows: decisions, findings and constraints of earlier sessions."
+        " Search before you ask the user or write a note. Without a query, the newest notes come"
+        " first."
     ),
     arguments=SearchArguments,
-    cue="what the project knows {query}; before you ask or write",
+    cue="{query?}: before you ask or write",
     is_read_only=True,
     is_idempotent=True,
     call=_lazy_call("search_notes"),
@@ -333,16 +302,16 @@ SEARCH_NOTES = Tool(
         "perPage": "limit",
         "workspace": "workspacePath",
     },
+    former_names={"recent_activity": {}},
 )
 BUILD_CONTEXT = Tool(
     name="build_context",
-    title="Build context",
     purpose=(
-        "What a note says and what lies around it: its observations, its relations and those of"
-        " its neighbours. `folder/*` takes all notes below it."
+        "Read a note with its observations, its relations, and the notes around it. `folder/*`"
+        " reads all notes below a folder."
     ),
     arguments=ContextArguments,
-    cue="a note and its links {identifier}",
+    cue="{identifier}: a note and those around it",
     is_read_only=True,
     is_idempotent=True,
     call=_lazy_call("build_context"),
@@ -354,23 +323,6 @@ BUILD_CONTEXT = Tool(
         "maxRelated": "limit",
     },
 )
-RECENT_ACTIVITY = Tool(
-    name="recent_activity",
-    title="Recent notes",
-    purpose="The notes that were changed last.",
-    arguments=RecentArguments,
-    cue="the newest notes {}",
-    is_read_only=True,
-    is_idempotent=True,
-    call=_lazy_call("recent_activity"),
-    aliases={
-        "since": "timeframe",
-        "lookback": "timeframe",
-        "type": "types",
-        "pageSize": "limit",
-        "workspace": "workspacePath",
-    },
-)
 TOOLS_BY_NAME: dict[str, Tool[Any]] = {
     tool.name: tool
     for tool in (
@@ -379,8 +331,6 @@ TOOLS_BY_NAME: dict[str, Tool[Any]] = {
         WRITE_NOTE,
         EDIT_NOTE,
         BUILD_CONTEXT,
-        RECENT_ACTIVITY,
-        MOVE_NOTE,
         DELETE_NOTE,
     )
 }

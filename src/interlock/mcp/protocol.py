@@ -8,7 +8,8 @@ is remembered by what it said of itself when it opened the connection.
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
+from functools import partial
 from typing import Any, Protocol, cast
 
 import msgspec
@@ -24,6 +25,7 @@ from interlock.app.callers.caller import (
 )
 from interlock.app.context import App
 from interlock.app.failures import LeaseLost, SettingsBroken, StoreFailure
+from interlock.app.hosts.project_use import FIXED_LISTING_CLIENTS, ProjectUse
 from interlock.core import ids
 from interlock.core.answers import answer_json
 from interlock.core.explanation import Explanation
@@ -31,10 +33,12 @@ from interlock.core.ids import SessionId
 from interlock.core.visible_text import make_visible
 from interlock.mcp import results
 from interlock.mcp.argument_folding import ParsedArguments, parse_arguments
-from interlock.mcp.arguments import WORKSPACE_PLACEHOLDER, token_in, workspace_of
+from interlock.mcp.arguments import token_in, workspace_of
 from interlock.mcp.instructions import instructions_for
-from interlock.mcp.results import SuggestedCall, ToolResult, refusal_result
+from interlock.mcp.listing import Listing
+from interlock.mcp.results import SuggestedCall, ToolResult
 from interlock.mcp.tool import Tool
+from interlock.mcp.unknown_caller import needs_workspace, refuse_without_workspace
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN_VERSIONS = ("2026-07-28",)
@@ -42,8 +46,8 @@ MODERN_VERSIONS = ("2026-07-28",)
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 _SERVER_KEY = "io.modelcontextprotocol/serverInfo"
 _SERVER_INFO = {"name": "interlock", "title": "Interlock", "version": __version__}
-# The listing is the same for everybody until the server is upgraded.
-_CACHE_HINTS = {"ttlMs": 3_600_000, "cacheScope": "public"}
+# The listing depends on the project, and on what is used there at the moment.
+_CACHE_HINTS = {"ttlMs": 0, "cacheScope": "private"}
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
 HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
@@ -83,7 +87,9 @@ class _Request(msgspec.Struct):
 
 
 class ClientLink(Protocol):
-    """A way to ask the client something while it waits for an answer of ours."""
+    """A way to tell the client something, or to ask it while it waits for an answer of ours."""
+
+    def notify(self, method: str, params: dict[str, Any]) -> None: ...
 
     def ask(
         self, method: str, params: dict[str, Any], *, during: int | str
@@ -102,7 +108,13 @@ class McpProtocol:
         *,
         connection: Connection | None = None,
         link: ClientLink | None = None,
+        look: Callable[[Set[SessionId]], ProjectUse] | None = None,
+        listed: Set[str] = frozenset(),
     ) -> None:
+        """`look` tells what the project uses, and so which tools are listed; without it, all.
+
+        It is given the sessions of this connection. `listed`: the tools that the client was shown.
+        """
         self._app, self._link = app, link
         self._capabilities = {"tools": {"listChanged": True} if link else {}}
         self._asking_client = ""
@@ -110,9 +122,12 @@ class McpProtocol:
         self._request_id: int | str = ""
         self._has_directory = connection is None
         self._connection = connection or Connection(str(os.getppid()))
+        look_here = partial(look, self._connection.own_sessions) if look else None
+        self.listing = Listing(tools, look_here, link, listed)
         self._served_session: SessionId | None = None
         """The session of the latest call, for the heartbeats."""
         self._tools = {tool.name: tool for tool in tools}
+        self._replaced = {name: tool for tool in tools for name in tool.former_names}
         self._methods: Mapping[str, Callable[[dict[str, Any]], _Result]] = {
             "initialize": self._initialize,
             "server/discover": self._discover,
@@ -151,6 +166,9 @@ class McpProtocol:
         if isinstance(request.id, msgspec.UnsetType):
             return None  # a notification; `notifications/cancelled` comes too late to matter
         self._request_id = request.id
+        if request.method == "subscriptions/listen" and self._link:
+            self.listing.subscribe(request.id, request.params or {})
+            return None  # the reply would end the subscription
         try:
             result = self._carry_out(request)
         except RpcError as error:
@@ -168,25 +186,26 @@ class McpProtocol:
     def _initialize(self, params: dict[str, Any]) -> _Result:
         requested = params.get("protocolVersion")
         self._asking_client = _asking_client(params)
+        self.listing.is_final = _client_name(params) in FIXED_LISTING_CLIENTS
         return {
             "protocolVersion": requested
             if requested in HANDSHAKE_VERSIONS
             else HANDSHAKE_VERSIONS[-1],
             "capabilities": self._capabilities,
             "serverInfo": _SERVER_INFO,
-            "instructions": instructions_for(self._tools.values()),
+            "instructions": instructions_for(self.listing.tools),
         }
 
     def _discover(self, _: dict[str, Any]) -> _Result:
         return {
             "supportedVersions": MODERN_VERSIONS,
             "capabilities": self._capabilities,
-            "instructions": instructions_for(self._tools.values()),
+            "instructions": instructions_for(self.listing.tools),
             **_CACHE_HINTS,
         }
 
     def _tools_list(self, params: dict[str, Any]) -> _Result:
-        tools = [tool.listing for tool in self._tools.values()]
+        tools = [tool.listing for tool in self.listing.show()]
         return {"tools": tools, **(_CACHE_HINTS if _modern_version(params) else {})}
 
     def _tools_call(self, params: dict[str, Any]) -> _Result:
@@ -195,6 +214,7 @@ class McpProtocol:
             raise RpcError(INVALID_PARAMS, "`params.name` says which tool to call")
         caller = self._caller(_arguments_or_empty(params.get("_meta")))
         result, warnings = self._call_tool(name, params.get("arguments"), caller)
+        self.listing.announce_new_tools()
         return _call_result(result, warnings, self._news(caller))
 
     def _caller(self, metadata: Mapping[str, Any]) -> Caller:
@@ -215,6 +235,7 @@ class McpProtocol:
         from interlock.app.coordination.attention import beat  # noqa: PLC0415 (10 ms, not at the start)
 
         try:
+            self.listing.announce_new_tools()
             return beat(self._app, self._served_session)
         except Exception:  # noqa: BLE001 (no agent loses its server by it)
             return IDLE_SECONDS
@@ -236,6 +257,8 @@ class McpProtocol:
         self, name: str, sent: object, caller: Caller
     ) -> tuple[ToolResult, tuple[str, ...]]:
         tool = self._tools.get(name)
+        if tool is None and (tool := self._replaced.get(name)):
+            sent = {**tool.former_names[name], **_arguments_or_empty(sent)}
         if tool is None:
             return _unknown_tool(name, self._tools), ()
         try:
@@ -350,8 +373,11 @@ def _asking_client(params: Mapping[str, Any]) -> str:
     kinds = _arguments_or_empty(params.get("capabilities")).get("elicitation")
     # Forms were once the only kind, and an empty object stands for them.
     can_ask = kinds == {} or "form" in _arguments_or_empty(kinds)
-    name = _arguments_or_empty(params.get("clientInfo")).get("name")
-    return str(name or "the client") if can_ask else ""
+    return (_client_name(params) or "the client") if can_ask else ""
+
+
+def _client_name(params: Mapping[str, Any]) -> str:
+    return str(_arguments_or_empty(params.get("clientInfo")).get("name") or "")
 
 
 def _modern_version(params: Mapping[str, Any]) -> str | None:
@@ -372,27 +398,3 @@ def error_reply(request_id: int | str | None, error: RpcError) -> Reply:
 
 
 NOT_JSON_REPLY = error_reply(None, RpcError(PARSE_ERROR, "Not JSON"))
-
-
-_NAMING_ARGUMENTS = ("workspace_path", "session_id", "run_id", "continue_token")
-"""Arguments each of which leads to a project."""
-
-
-def needs_workspace(arguments: msgspec.Struct) -> bool:
-    """Whether a call is about a project that nothing in it names."""
-    fields = arguments.__struct_fields__
-    is_named = any(getattr(arguments, name, None) for name in _NAMING_ARGUMENTS)
-    return "workspace_path" in fields and not is_named
-
-
-def refuse_without_workspace(tool: Tool[Any], arguments: msgspec.Struct) -> ToolResult:
-    sent = {
-        name: value for name, value in msgspec.to_builtins(arguments).items() if value is not None
-    }
-    explanation = Explanation(
-        "invalid_arguments",
-        "This server was not started in a project, so it does not know which one is meant",
-        "Name the project's directory in `workspacePath`.",
-    )
-    call = tool.corrected_call({**sent, "workspacePath": WORKSPACE_PLACEHOLDER})
-    return refusal_result(explanation, call, missing=("workspacePath",))

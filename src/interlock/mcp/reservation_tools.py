@@ -27,11 +27,9 @@ from interlock.mcp.tool import Tool
 
 class PreflightArguments(msgspec.Struct, frozen=True, rename="camel"):
     track: Annotated[str | None, Meta(description="Your line of work.")] = None
-    paths: Annotated[tuple[str, ...] | None, Meta(description="What you will change.")] = None
-    items: Annotated[tuple[str, ...] | None, Meta(description="Work items you want.")] = None
-    ignore: Annotated[
-        tuple[str, ...] | None, Meta(description="Stale agents to go on without.")
-    ] = None
+    paths: Annotated[tuple[str, ...] | None, Meta(description="Paths you will edit.")] = None
+    items: Annotated[tuple[str, ...] | None, Meta(description="Work items you will do.")] = None
+    ignore: Annotated[tuple[str, ...] | None, Meta(description="Stale agents to ignore.")] = None
     session_id: CallerSession = None
     workspace_path: WorkspacePath = None
 
@@ -40,24 +38,24 @@ class ReserveArguments(msgspec.Struct, frozen=True, rename="camel"):
     paths: Annotated[
         tuple[str, ...],
         Meta(
-            description="Of the project: files, directories, globs (`src/api/**`); `!…` excludes.",
+            description="Files, directories, globs (`src/api/**`); `!…` excludes.",
             examples=[["<path or glob>"]],
         ),
     ]
     minutes: Annotated[
         Annotated[int, Meta(ge=1, le=1440)] | None, Meta(description="Default 60.")
     ] = None
-    shared: Annotated[bool | None, Meta(description="Others may share it.")] = None
+    shared: Annotated[bool | None, Meta(description="Others may reserve them too.")] = None
     reason: str | None = None
-    proceed: Annotated[bool | None, Meta(description="Though others hold them; they are told.")] = (
-        None
-    )
+    proceed: Annotated[
+        bool | None, Meta(description="Reserve although others hold them; they are notified.")
+    ] = None
     session_id: CallerSession = None
     workspace_path: WorkspacePath = None
 
 
 class ReleaseArguments(msgspec.Struct, frozen=True, rename="camel"):
-    paths: Annotated[tuple[str, ...] | None, Meta(description="Default: all of yours.")] = None
+    paths: Annotated[tuple[str, ...] | None, Meta(description="Default: all.")] = None
     session_id: CallerSession = None
     workspace_path: WorkspacePath = None
 
@@ -141,13 +139,12 @@ def _holdings_result(held: ReservedPaths) -> ToolResult:
 
 PREFLIGHT: Tool[PreflightArguments] = Tool(
     name="preflight",
-    title="Preflight",
     purpose=(
-        "Before you begin: who else works on this project, what they hold, and what is in your"
-        " way. Registers you; again after you were taken over."
+        "Check for conflicts before you start work: who works on this project, what they hold,"
+        " and what is in your way. Registers you as an agent; call it again after a takeover."
     ),
     arguments=PreflightArguments,
-    cue="who else works here",
+    cue="{paths?, items?}: conflicts, before you start",
     is_idempotent=True,
     call=_call_preflight,
     aliases={"files": "paths", "beads": "items", "workspace": "workspacePath"},
@@ -156,10 +153,12 @@ PREFLIGHT: Tool[PreflightArguments] = Tool(
 
 RESERVE_PATHS: Tool[ReserveArguments] = Tool(
     name="reserve_paths",
-    title="Reserve paths",
-    purpose="Reserve what you are about to change: others are warned. All or none; again: renewed.",
+    purpose=(
+        "Reserve paths before you edit them: other agents are warned. All are reserved, or none."
+        " Repeat the call to renew."
+    ),
     arguments=ReserveArguments,
-    cue="before you edit {paths}",
+    cue="{paths}: before you edit",
     is_idempotent=True,
     call=_call_reserve,
     aliases={"files": "paths", "patterns": "paths", "globs": "paths"},
@@ -168,10 +167,9 @@ RESERVE_PATHS: Tool[ReserveArguments] = Tool(
 
 RELEASE_PATHS: Tool[ReleaseArguments] = Tool(
     name="release_paths",
-    title="Release paths",
-    purpose="Release what you have reserved.",
+    purpose=("Release the paths that you reserved."),
     arguments=ReleaseArguments,
-    cue="when done",
+    cue="{paths?}: when done",
     is_idempotent=True,
     call=_call_release,
     aliases={"files": "paths", "patterns": "paths"},

@@ -25,13 +25,13 @@ LIMIT_MAX = 20
 
 
 class ResumeArguments(msgspec.Struct, frozen=True, rename="camel"):
-    query: Annotated[str | None, Meta(description="What the user calls the work, or an id.")] = None
+    query: Annotated[str | None, Meta(description="How the user names the work.")] = None
     workspace_path: Workspace = None
-    session_id: Annotated[str | None, Meta(description="A session, or the start of its id.")] = None
-    run_id: Annotated[str | None, Meta(description="A run, or the start of its id.")] = None
-    git_branch: Annotated[str | None, Meta(description="Default: the branch checked out.")] = None
-    git_head_sha: Annotated[str | None, Meta(description="Default: the commit checked out.")] = None
-    limit: Annotated[int | None, Meta(description="How many candidates. Default: 5.")] = None
+    session_id: Annotated[str | None, Meta(description="Id, or its beginning.")] = None
+    run_id: Annotated[str | None, Meta(description="Id, or its beginning.")] = None
+    git_branch: Annotated[str | None, Meta(description="Default: the current one.")] = None
+    git_head_sha: Annotated[str | None, Meta(description="Default: the current one.")] = None
+    limit: Annotated[int | None, Meta(description="Default: 5.")] = None
 
 
 class ResumeCandidate(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -176,14 +176,15 @@ def _progress(candidate: ResumeCandidate) -> str:
 
 RESUME_SESSION = Tool(
     name="resume_session",
-    title="Resume a session",
     purpose=(
-        "Find earlier work to go on with: after a new conversation, a lost token, or when the user"
-        " says 'where were we'. Gives the likeliest sessions, why each matched, and a call that"
-        " leads on. With sessionId or runId this conversation joins that session."
+        "Resume earlier work: find the workflows that were started, and how to continue each at"
+        ' its next step. Use it when the user says "continue", "resume" or "where were we", in a'
+        " new conversation, or without a continueToken. Returns the best match first, with the"
+        " call that continues it. With sessionId or runId, this conversation joins that session."
+        " To start new work, use start_workflow."
     ),
     arguments=ResumeArguments,
-    cue="find earlier work {query?}; in a new conversation",
+    cue="{query?}: find and continue earlier work",
     is_read_only=False,  # naming a session moves the conversation
     is_idempotent=True,
     call=_resume_session,

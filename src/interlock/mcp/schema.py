@@ -10,6 +10,8 @@ import msgspec
 from interlock.core.canonical import Json
 
 Schema = dict[str, Any]
+_UNLISTED = ("requestId",)
+"""Accepted by every tool that writes: scripts need it, a model that repeats a call does not."""
 
 
 def arguments_schema(arguments: type[msgspec.Struct]) -> Schema:
@@ -21,6 +23,17 @@ def example_arguments(arguments: Schema) -> dict[str, Json]:
     """The required arguments, each with the example of its description."""
     required = arguments.get("required", ())
     return {name: arguments["properties"][name]["examples"][0] for name in required}
+
+
+def listed_schema(arguments: Schema) -> Schema:
+    """The schema as a model is shown it: without examples, which corrections of a call show."""
+    properties: dict[str, Schema] = arguments["properties"]
+    shown = {
+        name: {key: value for key, value in found.items() if key != "examples"}
+        for name, found in properties.items()
+        if name not in _UNLISTED
+    }
+    return {**arguments, "properties": shown}
 
 
 def plain_schema(root: type[msgspec.Struct]) -> object:

@@ -72,29 +72,26 @@ class SessionArguments(msgspec.Struct, frozen=True, rename="camel"):
     action: Annotated[
         Literal["get", "start", "set", "complete_feature", "end"] | None,
         Meta(
-            description="get (default): where the session stands. start: begin one. set: change."
-            " complete_feature: have it reviewed. end: by its protocol."
+            description="Default: get, or set with a change. complete_feature: request its reviews."
         ),
     ] = None
     mode: Annotated[
         Mode | None,
-        Meta(description="analysis: read only. planning: reading commands too. coding: edits."),
+        Meta(description="Edits need coding. Only the user sets disabled."),
     ] = None
-    task: Annotated[str | None, Meta(description="What the work is about now.")] = None
+    task: Annotated[str | None, Meta(description="What you work on now.")] = None
     feature: Annotated[str | None, Meta(description="What the task is part of.")] = None
-    track: Annotated[str | None, Meta(description="Your line of work, for others.")] = None
-    phase: Annotated[Phase | None, Meta(description="How far the work is.")] = None
+    track: Annotated[str | None, Meta(description="Line of work, shown to other agents.")] = None
+    phase: Annotated[Phase | None, Meta(description="Of the work.")] = None
     reviewers: Annotated[
-        tuple[str, ...] | None, Meta(description="Of the feature. Default: qa, analyst, architect.")
+        tuple[str, ...] | None, Meta(description="Default: qa, analyst, architect.")
     ] = None
-    summary: Annotated[str | None, Meta(description="To end: what was done.")] = None
-    request_id: Annotated[str | None, Meta(description="Names this call.")] = None
-    session_id: Annotated[
-        str | None, Meta(description="Which session. Default: yours, else the only one here.")
+    summary: Annotated[
+        str | None, Meta(description="With end: what was done and what is open.")
     ] = None
-    continue_token: Annotated[str | None, Meta(description="Of a run: its session is meant.")] = (
-        None
-    )
+    request_id: Annotated[str | None, Meta(description="Any name; not repeated.")] = None
+    session_id: Annotated[str | None, Meta(description="Default: yours.")] = None
+    continue_token: Annotated[str | None, Meta(description="Of a run of the session.")] = None
     workspace_path: Workspace = None
 
 
@@ -318,14 +315,13 @@ def _session_result(state: SessionState, summary_text: str) -> ToolResult:
 
 SESSION_TOOL = Tool(
     name="session",
-    title="Session",
     purpose=(
-        "Show where the session stands (mode, task, open runs), or change its mode, task, feature"
-        " or phase. Call it when a tool call was denied because of the mode. Before coding, the"
-        " user is asked once."
+        "Show the session (mode, task, open runs) or change it. To edit files, set mode coding:"
+        " if the project requires it, the user is asked once. To finish, use action end with a"
+        " summary; the answer lists what is still required."
     ),
     arguments=SessionArguments,
-    cue="what you may do here {}, or change it {mode, task}; after a denial",
+    cue="{mode?, action?}: mode coding to edit, action end to finish",
     call=_call_session,
     aliases={**TOKEN_ALIASES, "workspace": "workspacePath"},
 )

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any, BinaryIO, cast
 
 import msgspec
@@ -11,6 +11,8 @@ import msgspec
 from interlock.app.clock import Clock
 from interlock.app.context import App
 from interlock.app.failures import SettingsBroken, StoreFailure
+from interlock.app.hosts.project_use import ProjectUse
+from interlock.core.ids import SessionId
 from interlock.mcp.instant import INTERNAL_ERROR, Opening
 from interlock.mcp.protocol import McpProtocol, RpcError, error_reply, store_failure_reply
 from interlock.mcp.tools import Tools
@@ -20,7 +22,6 @@ CHUNK_BYTES = 64 * 1024
 FIRST_BEAT_SECONDS = 1.0
 ANSWER_MS_MAX = 10 * 60_000  # a client that waits less cancels its call, which ends this too
 _TOO_LONG = b"(a line of more than 16 MiB)\n"  # is answered as what it is: not JSON
-_LISTING_CHANGED = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
 
 
 class StdioLink:
@@ -50,6 +51,9 @@ class StdioLink:
         self._replies.write(content + b"\n")
         self._replies.flush()
 
+    def notify(self, method: str, params: dict[str, Any]) -> None:
+        self.send(msgspec.json.encode({"jsonrpc": "2.0", "method": method, "params": params}))
+
     def ask(
         self, method: str, params: dict[str, Any], *, during: int | str
     ) -> dict[str, Any] | None:
@@ -78,8 +82,7 @@ class StdioLink:
                     self.send(msgspec.json.encode({"jsonrpc": "2.0", "id": ping, "result": {}}))
                 case _:
                     self._kept.append(line)
-        withdrawn = {"method": "notifications/cancelled", "params": {"requestId": name}}
-        self.send(msgspec.json.encode({"jsonrpc": "2.0", **withdrawn}))
+        self.notify("notifications/cancelled", {"requestId": name})
         return None
 
     def _read_line(self, seconds: float | None) -> bytes | None:
@@ -107,7 +110,10 @@ class StdioLink:
 
 
 def serve(
-    app: App, tools: Tools, opening: Opening | None = None, *, is_listing_changed: bool = False
+    app: App,
+    tools: Tools,
+    opening: Opening | None = None,
+    look: Callable[[Set[SessionId]], ProjectUse] | None = None,
 ) -> None:
     """Answer until end of input. stdout carries the protocol and nothing else.
 
@@ -115,12 +121,11 @@ def serve(
     """
     opening = opening or Opening()
     link = StdioLink(sys.stdin.fileno(), opening.replies, app.clock, opening.unread)
-    protocol = McpProtocol(app, tools, link=link)
+    protocol = McpProtocol(app, tools, link=link, look=look, listed=opening.listed_tools)
     try:
         if opening.handshake:
             protocol.answer(opening.handshake)  # which was answered; it says who the client is
-            if is_listing_changed:
-                link.send(_LISTING_CHANGED)
+            protocol.listing.announce_new_tools()
         while line := link.next_line(protocol.beat):
             reply = None if line.isspace() else protocol.answer(line)
             if reply is not None:

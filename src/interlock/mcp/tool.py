@@ -33,13 +33,12 @@ _cached_normalise_name = lru_cache(maxsize=1024)(_normalise_name)
 
 class Tool(msgspec.Struct, Generic[Arguments], frozen=True, dict=True):
     name: str
-    title: str
     purpose: str
     """The description for the model: what the tool does, and when to call it."""
     arguments: type[Arguments]
     """The struct of the arguments; each field has a description and an example (`msgspec.Meta`)."""
     cue: str
-    """One line on when to call it and with what: all that some clients show of a tool at first."""
+    """Its main arguments, and when to call it: all that some clients show of a tool at first."""
     call: Callable[[App, Caller, Arguments], ToolResult]
     is_read_only: bool = False
     is_idempotent: bool = False
@@ -48,6 +47,10 @@ class Tool(msgspec.Struct, Generic[Arguments], frozen=True, dict=True):
     """Whether something that a person wrote may be gone afterwards."""
     aliases: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     """Other names that agents use, and the path (`output.notesMarkdown`) that each stands for."""
+    former_names: Mapping[str, Mapping[str, Json]] = msgspec.field(
+        default_factory=dict[str, Mapping[str, Json]]
+    )
+    """Names of tools that this one has replaced, each with the arguments that it stands for."""
     suggest_call: Callable[[Mapping[str, Json]], SuggestedCall | None] | None = None
     """Suggests a call for the arguments sent, where filling them into the example will not do."""
 
@@ -71,9 +74,8 @@ class Tool(msgspec.Struct, Generic[Arguments], frozen=True, dict=True):
             hints["idempotentHint"] = True
         return {
             "name": self.name,
-            # No title, which would only repeat the name.
             "description": self.purpose,
-            "inputSchema": self.input_schema,
+            "inputSchema": schema.listed_schema(self.input_schema),
             # No schema of the answer: no model sees one, and some clients check refusals against it
             # and hand the model an error of their own instead of the refusal.
             # Codex asks the user before every call of a tool, unless the tool is read-only or

@@ -1,4 +1,4 @@
-"""The tools that agents may call, by toolset. A closed set."""
+"""The tools that agents may call, by toolset. A closed set; `listing` says which are shown."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,9 +13,7 @@ from interlock.mcp.note_tools import (
     BUILD_CONTEXT,
     DELETE_NOTE,
     EDIT_NOTE,
-    MOVE_NOTE,
     READ_NOTE,
-    RECENT_ACTIVITY,
     SEARCH_NOTES,
     WRITE_NOTE,
 )
@@ -23,7 +21,7 @@ from interlock.mcp.reservation_tools import PREFLIGHT, RELEASE_PATHS, RESERVE_PA
 from interlock.mcp.resume_tool import RESUME_SESSION
 from interlock.mcp.session_tool import SESSION_TOOL
 from interlock.mcp.tool import Tool
-from interlock.mcp.work_tools import CLAIM_WORK, WORK_ITEMS
+from interlock.mcp.work_tools import WORK_ITEMS
 from interlock.mcp.workflow_tools import CHECKPOINT_WORKFLOW, CONTINUE_WORKFLOW, START_WORKFLOW
 
 Tools = tuple[Tool[Any], ...]
@@ -44,32 +42,22 @@ TOOLSETS: dict[str, Tools] = {
         WRITE_NOTE,
         EDIT_NOTE,
         BUILD_CONTEXT,
-        RECENT_ACTIVITY,
-        MOVE_NOTE,
         DELETE_NOTE,
     ),
     "coordination": (
         PREFLIGHT,
         RESERVE_PATHS,
         RELEASE_PATHS,
-        CLAIM_WORK,
         WORK_ITEMS,
         SEND_MESSAGE,
         INBOX,
     ),
 }
-USUAL_TOOLSETS = ("workflow", "session", "notes")
-"""Those that are served where several agents need not be coordinated."""
 TOOLS: Tools = tuple(tool for tools in TOOLSETS.values() for tool in tools)
 
 
 class NoSuchToolset(msgspec.Struct, frozen=True):
     name: str
-
-
-def default_toolsets(*, is_coordinated: bool) -> tuple[str, ...]:
-    """The toolsets that are served where nobody has named any."""
-    return tuple(TOOLSETS) if is_coordinated else USUAL_TOOLSETS
 
 
 def tools_of(names: Sequence[str]) -> Tools | NoSuchToolset:

@@ -22,19 +22,13 @@ from interlock.mcp.tool import Tool
 LISTED_MAX = 50
 
 
-class ClaimArguments(msgspec.Struct, frozen=True, rename="camel"):
-    item: Annotated[str, Meta(description="Its id.", examples=["<id of the item>"])]
-    session_id: CallerSession = None
-    workspace_path: WorkspacePath = None
-
-
 class WorkArguments(msgspec.Struct, frozen=True, rename="camel"):
     action: Annotated[
-        Literal["ready", "list", "show", "add", "done", "block", "open"] | None,
-        Meta(description="Default ready: what is free. open: give it back."),
+        Literal["ready", "list", "show", "add", "claim", "done", "block", "open"] | None,
+        Meta(description="Default: ready (free items). open: give it back."),
     ] = None
-    item: Annotated[str | None, Meta(description="To show or change.")] = None
-    title: Annotated[str | None, Meta(description="To add.")] = None
+    item: Annotated[str | None, Meta(description="Its id.")] = None
+    title: Annotated[str | None, Meta(description="Of a new item.")] = None
     description: str | None = None
     priority: Annotated[
         Annotated[int, Meta(ge=0, le=4)] | None, Meta(description="0 urgent to 4.")
@@ -48,16 +42,6 @@ class WorkArguments(msgspec.Struct, frozen=True, rename="camel"):
 
 class WorkAnswer(msgspec.Struct, frozen=True, rename="camel"):
     items: tuple[WorkItem, ...]
-
-
-def _call_claim(app: App, caller: Caller, arguments: ClaimArguments) -> ToolResult:
-    found = find_caller(app, caller, CLAIM_WORK, arguments)
-    if isinstance(found, ToolResult):
-        return found
-    outcome = tracker.claim(app, found.desk, found.who, arguments.item)
-    if isinstance(outcome, WorkItem):
-        return _work_result((outcome,), f"It is yours.\n{describe_item(outcome)}")
-    return refuse_call(outcome, CLAIM_WORK)
 
 
 def _call_work(app: App, caller: Caller, arguments: WorkArguments) -> ToolResult:
@@ -84,6 +68,8 @@ def _call_work(app: App, caller: Caller, arguments: WorkArguments) -> ToolResult
         outcome = tracker.add(app, desk, who, draft)
     elif action == "show":
         outcome = tracker.find(app, desk, arguments.item or "")
+    elif action == "claim":
+        outcome = tracker.claim(app, desk, who, arguments.item or "")
     else:
         statuses: dict[str, Literal["done", "blocked", "open"]] = {"block": "blocked"}
         status = statuses.get(action) or ("done" if action == "done" else "open")
@@ -106,24 +92,15 @@ def _work_result(items: tuple[WorkItem, ...], text: str) -> ToolResult:
     return ToolResult(WorkAnswer(items), text)
 
 
-CLAIM_WORK: Tool[ClaimArguments] = Tool(
-    name="claim_work",
-    title="Claim work",
-    purpose="Claim a work item before you begin it. The first one has it.",
-    arguments=ClaimArguments,
-    cue="before you begin {item}",
-    is_idempotent=True,
-    call=_call_claim,
-    aliases={"id": "item", "bead": "item"},
-)
-
-
 WORK_ITEMS: Tool[WorkArguments] = Tool(
     name="work_items",
-    title="Work items",
-    purpose="The project's work items: list what is ready, add, finish, block.",
+    purpose=(
+        "List, claim, add or update the work items of the project. Claim an item before you work"
+        " on it; the first claim wins."
+    ),
     arguments=WorkArguments,
-    cue="what is free",
+    cue="{action?, item?}: list or claim work",
     call=_call_work,
-    aliases={"id": "item"},
+    aliases={"id": "item", "bead": "item"},
+    former_names={"claim_work": {"action": "claim"}},
 )

@@ -53,26 +53,24 @@ from interlock.mcp.unknown_caller import refuse_unknown_caller
 
 _Context = Annotated[
     dict[str, Json] | None,
-    Meta(description="Values that later prompts and steps use. Merged key by key; null removes."),
+    Meta(description="Values for later steps, merged by key; null removes a key."),
 ]
 _Token = Annotated[
     str,
     Meta(
-        description="The continueToken of the newest answer, copied whole (48 characters).",
+        description="From the newest answer, copied whole.",
         examples=["<the continueToken of the newest answer>"],
     ),
 ]
 _RequestId = Annotated[
     str | None,
-    Meta(description="Names this call: sent twice, it is carried out once."),
+    Meta(description="Any name; a repeated name is not carried out again."),
 ]
 _SessionId = Annotated[
     str | None,
-    Meta(description="Default: yours, else the only one here, else a new one."),
+    Meta(description="Default: yours, else a new one."),
 ]
-_Artifacts = Annotated[
-    tuple[Json, ...] | None, Meta(description="Structured results, each an object with a kind.")
-]
+_Artifacts = Annotated[tuple[Json, ...] | None, Meta(description="Objects with a `kind`.")]
 
 
 class StartArguments(msgspec.Struct, frozen=True, rename="camel"):
@@ -80,24 +78,20 @@ class StartArguments(msgspec.Struct, frozen=True, rename="camel"):
     goal: Annotated[
         str,
         Meta(
-            description="One sentence: what this work is for. The session is found by it later.",
+            description="The purpose of the work, in one sentence. resume_session finds it.",
             examples=["<what the user wants, in one sentence>"],
         ),
     ]
     workspace_path: Workspace = None
     session_id: _SessionId = None
     context: _Context = None
-    preferences: Annotated[
-        Wish | None, Meta(description="autonomy and riskPolicy, if stricter than the user's.")
-    ] = None
+    preferences: Annotated[Wish | None, Meta(description="Only stricter than the user's.")] = None
     request_id: _RequestId = None
-    track: Annotated[
-        str | None, Meta(description="The line of work it is part of. Default: the feature.")
-    ] = None
+    track: Annotated[str | None, Meta(description="Line of work. Default: the feature.")] = None
     on_conflict: Annotated[
-        Literal["warn", "refuse"] | None, Meta(description="If others are on the track.")
+        Literal["warn", "refuse"] | None, Meta(description="If others work on the track.")
     ] = None
-    takeover: Annotated[str | None, Meta(description="A stale agent to take over from.")] = None
+    takeover: Annotated[str | None, Meta(description="The stale agent to take over.")] = None
 
 
 def _start_workflow(app: App, caller: Caller, arguments: StartArguments) -> ToolResult:
@@ -145,14 +139,13 @@ def _start_workflow(app: App, caller: Caller, arguments: StartArguments) -> Tool
 
 START_WORKFLOW = Tool(
     name="start_workflow",
-    title="Start a workflow",
     purpose=(
-        "Start a workflow and get its first step. Do only the step you are shown, then hand it in"
-        " with continue_workflow; its answer has the next. A lost answer, a rewind or a restart"
-        " loses nothing."
+        "Start a workflow and get its first step. Do only that step, then submit it with"
+        " continue_workflow, which returns the next step. To continue or resume a workflow that"
+        " was started before, use resume_session."
     ),
     arguments=StartArguments,
-    cue="begin one {workflowId, goal}",
+    cue="{workflowId, goal}: get its first step",
     call=_start_workflow,
     aliases={
         "id": "workflowId",
@@ -169,19 +162,15 @@ START_WORKFLOW = Tool(
 
 class ContinueArguments(msgspec.Struct, frozen=True, rename="camel"):
     continue_token: _Token
-    output: Annotated[
-        Output | None, Meta(description="What you hand in for the step. Present: advance.")
-    ] = None
+    output: Annotated[Output | None, Meta(description="Your result of the step.")] = None
     context: _Context = None
     intent: Annotated[
         Literal["advance", "rehydrate"] | None,
-        Meta(
-            description="Usually left out. rehydrate: show the pending step again, change nothing."
-        ),
+        Meta(description="Default: advance with output, else rehydrate (only show)."),
     ] = None
     step: Annotated[
         str | None,
-        Meta(description="With rehydrate: read what was handed in for this step, or `all`."),
+        Meta(description="Read the notes of this step, or of `all`."),
     ] = None
 
 
@@ -211,14 +200,15 @@ def _continue_workflow(app: App, caller: Caller, arguments: ContinueArguments) -
 
 CONTINUE_WORKFLOW = Tool(
     name="continue_workflow",
-    title="Continue a workflow",
     purpose=(
-        "Hand in the step you have just done and get the next one: with the continueToken of the"
-        " newest answer, and your notes in output.notesMarkdown. Without output, the pending step"
-        " is shown again and nothing changes. The same call twice is safe."
+        "Continue a workflow: submit the step you have done and get the next step. Write in"
+        " output.notesMarkdown what you did, found and decided, and what is open: your notes are"
+        " all that is left of the step if this conversation is lost. Without output, the current"
+        " step is shown again. Repeating a call is safe. To resume without a continueToken, use"
+        " resume_session; to start, start_workflow."
     ),
     arguments=ContinueArguments,
-    cue=("hand in the step {continueToken, output: {notesMarkdown}}; without output: see it again"),
+    cue="{continueToken, output: {notesMarkdown}}: submit a step; without output: show it",
     is_idempotent=True,
     call=_continue_workflow,
     aliases={
@@ -235,9 +225,7 @@ class CheckpointArguments(msgspec.Struct, frozen=True, rename="camel"):
     notes_markdown: Annotated[
         str | None, Meta(description="What you did, found and decided so far.")
     ] = None
-    continue_token: Annotated[
-        str | None, Meta(description="Of the run to mark. Left out: a session without a workflow.")
-    ] = None
+    continue_token: Annotated[str | None, Meta(description="Of the run.")] = None
     artifacts: _Artifacts = None
     workspace_path: Workspace = None
     session_id: _SessionId = None
@@ -266,14 +254,12 @@ def _checkpoint_workflow(app: App, caller: Caller, arguments: CheckpointArgument
 
 CHECKPOINT_WORKFLOW = Tool(
     name="checkpoint_workflow",
-    title="Set a checkpoint",
     purpose=(
-        "Keep notes without handing in the step: before something risky, or when much was found"
-        " out. Without a token they are kept in a session without a workflow, which"
-        " resume_session finds."
+        "Save notes without submitting the step, before something risky or after a long search."
+        " Without a continueToken, they are saved in a session without a workflow."
     ),
     arguments=CheckpointArguments,
-    cue="notes without handing in {continueToken?, notesMarkdown}",
+    cue="{notesMarkdown?}: save notes",
     call=_checkpoint_workflow,
     aliases={**TOKEN_ALIASES, "notes": "notesMarkdown", "summary": "notesMarkdown"},
 )

@@ -16,6 +16,7 @@ from interlock.app.callers.caller import Connection
 from interlock.app.context import App
 from interlock.app.failures import LeaseLost, StoreFailure
 from interlock.core.project_stream import LeaseCondition
+from interlock.mcp.listing import EVERYTHING
 from interlock.mcp.protocol import (
     INVALID_PARAMS,
     NOT_JSON_REPLY,
@@ -44,7 +45,8 @@ CONNECTIONS_MAX = 1_000
 
 
 def _serve_all_tools(app: App, connection: Connection) -> McpProtocol:
-    return McpProtocol(app, TOOLS, connection=connection)
+    # A client is not known to be in a project, and is told of no change: it is shown all of them.
+    return McpProtocol(app, TOOLS, connection=connection, look=lambda _: EVERYTHING)
 
 
 class McpEndpoint:

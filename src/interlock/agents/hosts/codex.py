@@ -29,6 +29,7 @@ class Codex(NestedAnswers, Host):
     program = "codex"
     skill_folders = (".codex/skills", ".agents/skills")
     packages = ("@openai/codex",)
+    fixed_listing_name = "codex-mcp-client"
     tools = {
         "read": "view_image update_plan list_mcp_resources read_mcp_resource",
         "web": "web_search",

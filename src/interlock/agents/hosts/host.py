@@ -1,8 +1,8 @@
 """A host: an agent client, with all that Interlock needs to know of it.
 
-Each host has a module of its own, and nothing else names one. A module says where the client's
-files are, how its hooks read and answer, what its tools are called and what it can do; this one has
-what most of them share. They stand alone: the fast hook imports them before every tool call.
+Each host has a module of its own, and nothing else names one: where the client's files are, how its
+hooks read and answer, what its tools are called. This one has what most of them share. All stand
+alone: the fast hook imports them before every tool call.
 """
 
 from interlock.agents.hosts.progress_reports import ProgressReports, key_of
@@ -111,8 +111,7 @@ class OwnFile:
 class Host(ProgressReports):
     name = ""
     title = ""
-    program = ""
-    """The name of the client's program."""
+    program = ""  # the name of the client's program
     skill_folders: "tuple[str, ...]" = ()
     """The folders of a project in which it looks for skills."""
     packages: "tuple[str, ...]" = ()
@@ -130,6 +129,8 @@ class Host(ProgressReports):
     """Whether a process of it holds one conversation at a time."""
     call_session_key = ""
     """The key of a tool call's metadata under which it names the conversation to a server."""
+    fixed_listing_name = ""
+    """Its name as a client of a server, if it lists the tools once for each conversation."""
     attended_variable = ""
     """The variable in which it tells its hooks whether a person is there."""
     session_variable = ""

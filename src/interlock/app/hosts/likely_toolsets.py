@@ -1,7 +1,7 @@
-"""Guess which toolsets a server will list, from facts that cost no imports.
+"""Guess which tools a server will list, from facts that cost no imports.
 
-`toolsets` decides later, with the settings and the store. A client that was shown another listing
-is notified.
+`toolsets` and `project_use` decide later, with the settings and the store. A client that was shown
+too few tools is notified.
 """
 
 import os
@@ -13,23 +13,36 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-CONFIG = ".interlock/config.toml"
+CONFIG, NOTES = ".interlock/config.toml", ".interlock/notes"
 
 
 def likely_toolsets(
     home: str, directory: str, environment: "Mapping[str, str]"
-) -> tuple[str | None, bool]:
-    """Return the toolsets that the user configured, with commas between; and whether there is
-    likely to be coordination, on which the default depends.
+) -> tuple[str | None, str]:
+    """Return the toolsets that the user configured, with commas between; and the likely use of the
+    project, on which the listing depends where none are configured.
 
     A configuration that cannot be used is reported with the first call.
     """
     config = _read_config(os.path.join(home, "config.toml"))
     names: list[Any] | None = as_object(config.get("mcp")).get("toolsets")
     is_usable = isinstance(names, list) and all(isinstance(name, str) for name in names)
-    is_shared = environment.get("INTERLOCK_STORE") or "store" in config
-    is_coordinated = bool(is_shared) or os.path.lexists(f"{_top(directory)}/{CONFIG}")
-    return ",".join(names) if names is not None and is_usable else None, is_coordinated
+    root = _opted_in_root(directory)
+    use = use_key(
+        is_opted_in=bool(root),
+        is_coordinated=bool(environment.get("INTERLOCK_STORE") or "store" in config),
+        has_notes=any(
+            name.endswith(".md") for _, _, files in os.walk(f"{root}/{NOTES}") for name in files
+        ),
+    )
+    return ",".join(names) if names is not None and is_usable else None, use
+
+
+def use_key(*, is_opted_in: bool, is_coordinated: bool, has_notes: bool) -> str:
+    """Name a use of a project in one word."""
+    if not is_opted_in:
+        return "outside"
+    return f"inside{'+coordination' * is_coordinated}{'+notes' * has_notes}"
 
 
 def _read_config(path: str) -> "dict[str, Any]":
@@ -44,14 +57,12 @@ def _read_config(path: str) -> "dict[str, Any]":
         return {}
 
 
-def _top(directory: str) -> str:
-    """Return the top of the worktree around a directory, or the directory that has opted in."""
+def _opted_in_root(directory: str) -> str:
+    """Return the project around a directory that has opted in; empty if there is none."""
     here = os.path.realpath(directory)
-    above = [here]
-    while (parent := os.path.dirname(above[-1])) != above[-1]:
-        above.append(parent)
-    for marker in (".git", CONFIG):
-        for folder in above:
-            if os.path.lexists(f"{folder}/{marker}"):
-                return folder
+    while not os.path.lexists(f"{here}/{CONFIG}"):
+        above = os.path.dirname(here)
+        if above == here or os.path.isdir(f"{here}/.git"):
+            return ""
+        here = above
     return here

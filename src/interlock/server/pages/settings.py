@@ -18,7 +18,7 @@ from interlock.app.admin.diagnostics import diagnostics, installation_overview
 from interlock.app.failures import SettingsBroken
 from interlock.app.hosts.toolsets import ListedToolServer, configured_toolsets, list_tool_servers
 from interlock.core.preferences import AUTONOMIES, RISK_POLICIES
-from interlock.mcp.tools import TOOLSETS, default_toolsets
+from interlock.mcp.tools import TOOLSETS
 from interlock.server.console import Console, Page, PageRequest
 
 
@@ -60,9 +60,7 @@ def settings(request: PageRequest) -> Page:
 def _compare(listed: ListedToolServer, configured: tuple[str, ...] | None) -> ServedToolsets:
     if listed.server.is_chosen:
         return ServedToolsets(listed, listed.server.toolsets)
-    if configured is not None:
-        return ServedToolsets(listed, configured)
-    return ServedToolsets(listed, default_toolsets(is_coordinated=listed.is_coordinated))
+    return ServedToolsets(listed, configured if configured is not None else tuple(TOOLSETS))
 
 
 def data(request: PageRequest) -> Page:
