@@ -3,7 +3,6 @@
 from functools import cache, partial
 from typing import Any
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
