@@ -69,7 +69,6 @@ class AgentProgress(ProgressPart, frozen=True):
     tasks: tuple[Task, ...] = ()
     subagents: tuple[Subagent, ...] = ()
     """All that run, and the last that finished; the oldest first."""
-    subagent_count: int = 0
 
     @property
     def running_subagents(self) -> tuple[Subagent, ...]:
@@ -139,7 +138,6 @@ def _with_started(progress: AgentProgress, event: SubagentStarted, at: str) -> A
     return msgspec.structs.replace(
         progress,
         subagents=_drop_oldest_ended([*others, started]),
-        subagent_count=progress.subagent_count + (known is None),
     )
 
 
