@@ -84,7 +84,7 @@ def scene(project: Path, home: Path, webhook: str) -> SessionId:
     (home / "machine").write_text("this-machine\n")
     trust_checkout(home, project, at_ms=0)
     app = msgspec.structs.replace(open_app(home), waits_for_jobs=False)
-    started = gated_sessions.start(app, project, local_caller(app, project))
+    started = gated_sessions.start(app, local_caller(app, project))
     assert isinstance(started, StartedSession)
     session = started.session
     delegations.delegate(app, session, DelegationRequest("qa", "Look at it"))

@@ -42,7 +42,7 @@ def project(app: App, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def session(app: App, project: Path) -> SessionId:
-    started = gated_sessions.start(app, project, local_caller(app, project))
+    started = gated_sessions.start(app, local_caller(app, project))
     assert isinstance(started, StartedSession)
     return started.session
 

@@ -107,6 +107,6 @@ def test_where_no_hook_enforces_the_mode_the_tool_says_so(
     without = call(server, "session", action="start", workspacePath=str(quiet))
     with_hooks = call(server, "session", "two", workspacePath=str(projects[1]))
 
-    warning = "Nothing enforces this"
+    warning = "nothing enforces its mode"
     assert warning in without["content"][0]["text"]
     assert warning not in with_hooks["content"][0]["text"]

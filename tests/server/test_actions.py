@@ -219,7 +219,6 @@ def test_a_form_that_says_nothing_or_something_unknown_changes_nothing(
         (session, "preferences", {"run": run, "autonomy": "all"}, 400, "no autonomy"),
         (session, "preferences", {"run": run, "risk": "high"}, 400, "no risk policy"),
         (session, "preferences", {"run": other, "risk": "balanced"}, 404, "No run"),
-        (session, "mode", {"mode": "coding"}, 404, "No gate watches over"),
         (attended, "mode", {"mode": "god"}, 400, "There is no mode"),
     ]
     for name, path, fields, status, words in cases:

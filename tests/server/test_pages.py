@@ -148,7 +148,7 @@ def test_a_mode_that_no_hook_enforces_is_said_to_be_so(
     opt_in(tmp_path, "standard")
     app = open_app(stage.home)
     caller = Caller(surface="cli", actor="user", workspace=tmp_path)
-    started = gated_sessions.start(app, tmp_path, caller)
+    started = gated_sessions.start(app, caller)
     app.close()
     assert isinstance(started, StartedSession)
 
@@ -211,7 +211,7 @@ def test_work_that_was_handed_on_is_shown_with_its_results(
 ) -> None:
     opt_in(tmp_path, "light")
     app = open_app(stage.home)
-    started = gated_sessions.start(app, tmp_path, local_caller(app, tmp_path))
+    started = gated_sessions.start(app, local_caller(app, tmp_path))
     assert isinstance(started, StartedSession)
     session = started.session
     assert "/agents" not in server.get(f"/sessions/{session}").text, "there is nothing to show"

@@ -11,7 +11,6 @@ from interlock.app.sessions import logbook_file
 from interlock.cli.session_state import refuse_caller
 from interlock.cli.terminal import print_document, print_json, print_lines, refuse
 from interlock.core.explanation import Explanation
-from interlock.core.protocol.gated_session import SessionNotAttended
 
 
 @click.command("log")
@@ -28,8 +27,6 @@ def log_command(session_id: str | None, *, write: bool, as_json: bool) -> None:
     if not isinstance(session, str):
         refuse_caller(session, option="")
     log = logbook_file.load_session_log(app.reader, session)
-    if log is None:
-        refuse(SessionNotAttended(session).explain())
     text, path = logbook_file.render_region(log), logbook_file.find_logbook(log)
     is_changed = False
     if write:

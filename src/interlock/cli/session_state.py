@@ -11,7 +11,7 @@ import msgspec
 
 from interlock.agents.hosts.registry import NAMES
 from interlock.app.callers import session_record
-from interlock.app.callers.caller import CallerUnknown, local_caller, session_meant
+from interlock.app.callers.caller import NO_SESSION, CallerUnknown, local_caller, session_meant
 from interlock.app.clock import SystemClock
 from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
@@ -20,6 +20,7 @@ from interlock.app.gate import integrity, opt_in, overrides
 from interlock.app.gate.policy import policy_remarks
 from interlock.app.gate.trust import trust_checkout
 from interlock.app.protocol import feature_reviews, gated_sessions
+from interlock.app.protocol.bootstrap import NO_CLIENT
 from interlock.app.refusals import NoSuchSession, ProjectNotOptedIn, SeveralSessions
 from interlock.app.sessions.logbook_file import added_requirements
 from interlock.app.sessions.lookup import find_session
@@ -116,7 +117,7 @@ def mode(
             if as_json:
                 print_json(None)
         else:
-            _refuse_session(session)
+            refuse_caller(session)
     except StoreFailure:
         if not force:
             raise
@@ -126,7 +127,7 @@ def _show_or_change_mode(
     app: App, session: SessionId, mode_name: str | None, task: str | None, *, as_json: bool
 ) -> None:
     if mode_name is None:
-        outcome = session_record.state_of(app, session)
+        outcome = session_record.shown_state(app, session)
     else:
         outcome = _change_mode(app, session, mode_name, task)
     print_state(outcome, as_json=as_json)
@@ -170,7 +171,7 @@ def get_state(session_id: str | None) -> None:
     print_refusals_as_json()
     app = open_app(data_home())
     session = resolve_session(app, session_id)
-    state = expect(SessionState, feature_reviews.settled_state(app, session))
+    state = feature_reviews.settled_state(app, session)
     print_json(state)
 
 
@@ -207,10 +208,7 @@ def set_state(
 def start(*, as_json: bool) -> None:
     """Begin a session in this project, or go on with the one there is"""
     app = open_app(data_home())
-    root = integrity.governed_root(data_home(), Path.cwd())
-    if root is None:
-        refuse(ProjectNotOptedIn(str(Path.cwd())).explain())
-    outcome = gated_sessions.start(app, root, local_caller(app, root))
+    outcome = gated_sessions.start(app, local_caller(app, Path.cwd()))
     if not isinstance(outcome, session_record.StartedSession):
         refuse_caller(outcome)
     print_state(outcome.state, as_json=as_json)
@@ -273,6 +271,8 @@ def print_state(state: SessionState | AttendanceRefusal, *, as_json: bool) -> No
         return
     print_lines(f"{state.session_id}  {state.status}, mode {state.current_mode}")
     print_lines(f"feature {state.active_feature or '-'}, task {state.active_task or '-'}")
+    if not state.host_sessions:
+        print_message(f"note: {NO_CLIENT}")
     for changed in integrity.differences(data_home(), Path(state.worktree)):
         print_message(f"note: only reading is allowed, because {integrity.explain(changed)}")
     if override := overrides.active_override(data_home()):
@@ -286,7 +286,7 @@ def print_state(state: SessionState | AttendanceRefusal, *, as_json: bool) -> No
 def resolve_session(app: App, session_id: str | None) -> SessionId:
     session = _find_session(app, session_id)
     if not isinstance(session, str):
-        _refuse_session(session)
+        refuse_caller(session)
     return session
 
 
@@ -301,20 +301,14 @@ def require_session(app: App, session_id: str) -> SessionId:
 def _find_session(
     app: App, session_id: str | None
 ) -> SessionId | CallerUnknown | ProjectNotOptedIn:
-    root = integrity.governed_root(data_home(), Path.cwd())
-    if root is None:
+    session = session_meant(app, local_caller(app, Path.cwd(), session=session_id))
+    if session == NO_SESSION and integrity.governed_root(data_home(), Path.cwd()) is None:
         return ProjectNotOptedIn(str(Path.cwd()))
-    return session_meant(app, local_caller(app, root, session=session_id))
-
-
-def _refuse_session(refusal: CallerUnknown | ProjectNotOptedIn) -> NoReturn:
-    if isinstance(refusal, ProjectNotOptedIn):
-        refuse(refusal.explain())
-    refuse_caller(refusal)
+    return session
 
 
 def refuse_caller(
-    refusal: CallerUnknown | ChangeNotAllowed, *, option: str = "--session "
+    refusal: CallerUnknown | ChangeNotAllowed | ProjectNotOptedIn, *, option: str = "--session "
 ) -> NoReturn:
     """Print the refusal and stop; if several sessions may be meant, with the command for each."""
     typed_command = shlex.join(("interlock", *click.get_current_context().obj))

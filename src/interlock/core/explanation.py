@@ -11,6 +11,7 @@ Code = Literal[
     "unknown_workflow",
     "unknown_session",
     "several_sessions",
+    "session_ended",
     "unknown_run",
     "unknown_gap",
     "unknown_delegation",

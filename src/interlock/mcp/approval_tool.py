@@ -41,7 +41,8 @@ class ApprovalArguments(msgspec.Struct, frozen=True, rename="camel"):
 def _call_request_approval(app: App, caller: Caller, arguments: ApprovalArguments) -> ToolResult:
     session = session_meant(app, caller)
     if not isinstance(session, str):
-        return refuse_unknown_caller(session, REQUEST_APPROVAL, given_arguments(arguments))
+        sent = given_arguments(arguments)
+        return refuse_unknown_caller(app, caller, session, REQUEST_APPROVAL, sent)
     wish = request_wish(arguments.title, arguments.content, arguments.request_id or "")
     outcome = session_approvals.request_approval(app, session, wish)
     if isinstance(outcome, ApprovalNotPossible):

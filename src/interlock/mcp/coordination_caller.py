@@ -6,7 +6,6 @@ import msgspec
 from msgspec import Meta
 
 from interlock.app.callers.caller import (
-    NO_SESSION,
     Caller,
     refuse_acting_as,
     workspace_of_session,
@@ -25,7 +24,7 @@ from interlock.core.coordination.refusals import (
 from interlock.core.ids import SessionId
 from interlock.core.refusal import Refusal
 from interlock.mcp.results import SuggestedCall, ToolResult, refusal_result
-from interlock.mcp.session_tool import SESSION_TOOL, given_arguments
+from interlock.mcp.session_tool import given_arguments
 from interlock.mcp.tool import Tool
 from interlock.mcp.unknown_caller import refuse_unknown_caller
 
@@ -62,10 +61,7 @@ def find_caller(
         return ToolCaller(open_desk(app, place), who)
     if isinstance(who, NameRefused):
         return refusal_result(who.explain(), None)
-    if who == NO_SESSION:
-        call = SESSION_TOOL.corrected_call({"action": "start"})
-        return refusal_result(NO_SESSION.explain(), call)
-    return refuse_unknown_caller(who, tool, sent)
+    return refuse_unknown_caller(app, caller, who, tool, sent)
 
 
 def refuse_call(refusal: Refusal, tool: Tool[Any]) -> ToolResult:

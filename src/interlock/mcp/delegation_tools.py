@@ -5,17 +5,14 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from interlock.app.callers.caller import NO_SESSION, Caller, session_meant
+from interlock.app.callers.caller import Caller, refuse_elsewhere, session_meant
 from interlock.app.context import App
-from interlock.app.gate.integrity import governed_root
 from interlock.app.protocol import delegations
-from interlock.app.refusals import ProjectNotOptedIn
 from interlock.core.explanation import Explanation
 from interlock.core.ids import SessionId
 from interlock.core.protocol.delegation import CompletionRequest, DecisionRequest, DelegationRequest
 from interlock.core.protocol.delegation_refusals import DelegationUnclear
 from interlock.core.protocol.gated_session import (
-    ChangeNotAllowed,
     SessionEnded,
     SessionNotAttended,
 )
@@ -266,20 +263,13 @@ def _session_of(
     arguments: DelegateArguments | CompleteArguments | DecisionArguments,
 ) -> SessionId | ToolResult:
     """The session that the call is about, or a refusal."""
-    root = governed_root(app.home, caller.workspace)
-    if root is None:
-        return refusal_result(ProjectNotOptedIn(str(caller.workspace)).explain(), None)
     session = session_meant(app, caller)
-    if session == NO_SESSION:
-        return refusal_result(
-            NO_SESSION.explain(), SESSION_TOOL.corrected_call({"action": "start"})
-        )
     if not isinstance(session, str):
-        return refuse_unknown_caller(session, tool, given_arguments(arguments))
+        return refuse_unknown_caller(app, caller, session, tool, given_arguments(arguments))
     stream = app.reader.stream(session)
-    home = stream.head.workspace if stream and stream.head and stream.head.attended else str(root)
-    if home != str(root):
-        refusal = ChangeNotAllowed(f"changing session {session}", f"it belongs to {home}")
+    assert stream is not None, f"{session} is there"
+    assert stream.head is not None, "a stored stream has a head"
+    if refusal := refuse_elsewhere(caller, session, stream.head.workspace):
         return refusal_result(refusal.explain(), None)
     return session
 

@@ -9,7 +9,13 @@ import msgspec
 from msgspec import Meta
 
 from interlock.app.callers import session_record
-from interlock.app.callers.caller import NO_SESSION, Caller, refuse_acting_as, session_meant
+from interlock.app.callers.caller import (
+    NO_SESSION,
+    Caller,
+    refuse_acting_as,
+    refuse_elsewhere,
+    session_meant,
+)
 from interlock.app.context import App
 from interlock.app.gate.integrity import governed_root
 from interlock.app.gate.policy import policy_remarks
@@ -26,7 +32,6 @@ from interlock.core.protocol.gated_session import (
     AttendanceRefusal,
     ChangeNotAllowed,
     SessionEnded,
-    SessionNotAttended,
     WorkUpdate,
 )
 from interlock.core.session.events import Phase
@@ -122,40 +127,29 @@ def _call_session(app: App, caller: Caller, arguments: SessionArguments) -> Tool
         *(arguments.mode, arguments.task, arguments.feature, arguments.phase, arguments.track),
     )
     action = arguments.action or ("set" if any(change is not None for change in changes) else "get")
-    if session == NO_SESSION:
-        if governed_root(app.home, workspace) is None and action == "get":
-            return _ungated_result("")
-        if governed_root(app.home, workspace) is None:
-            return refusal_result(ProjectNotOptedIn(str(workspace)).explain(), None)
-        return refusal_result(
-            NO_SESSION.explain(), SESSION_TOOL.corrected_call({"action": "start"})
-        )
+    if session == NO_SESSION and governed_root(app.home, workspace) is None:
+        if action == "get":
+            return _ungated_result()
+        return refusal_result(ProjectNotOptedIn(str(workspace)).explain(), None)
     if not isinstance(session, str):
         unnamed = msgspec.structs.replace(caller, session=None, token=None)
         if session_meant(app, unnamed) == NO_SESSION:
-            return refusal_result(
-                session.explain(), SESSION_TOOL.corrected_call({"action": "start"})
-            )
-        return refuse_unknown_caller(session, SESSION_TOOL, sent_arguments)
-    outcome = feature_reviews.settled_state(app, session)
-    if action == "get" and isinstance(outcome, SessionNotAttended):
-        return _ungated_result(session)
-    if action == "set" and isinstance(outcome, SessionState):
-        outcome = _change_session(app, outcome, governed_root(app.home, workspace), arguments)
-    if action == "complete_feature" and isinstance(outcome, SessionState):
-        return _complete_feature(app, outcome, governed_root(app.home, workspace), arguments)
-    if action == "end" and isinstance(outcome, SessionState):
-        return _end_session(app, caller, outcome, arguments)
+            sent_arguments = {"action": "start"}
+        return refuse_unknown_caller(app, caller, session, SESSION_TOOL, sent_arguments)
+    state = feature_reviews.settled_state(app, session)
+    if action == "get":
+        remarks = (*_remarks(app, state), *_waiting_lines(app, session))
+        return _session_result(state, assemble_bootstrap(app, state, remarks).text)
+    if refusal := refuse_elsewhere(caller, session, state.worktree):
+        call = SESSION_TOOL.corrected_call({"action": "get"})
+        return refusal_result(refusal.explain(), call if action == "set" else None)
+    if action == "complete_feature":
+        return _complete_feature(app, state, arguments)
+    if action == "end":
+        return _end_session(app, caller, state, arguments)
+    outcome = _change_session(app, state, arguments)
     if isinstance(outcome, SessionState):
-        remarks = _remarks(app, outcome)
-        if action == "get":
-            remarks = (*remarks, *_waiting_lines(app, session))
-        summary = (
-            session_summary(app, outcome, remarks)
-            if action == "set"
-            else assemble_bootstrap(app, outcome, remarks).text
-        )
-        return _session_result(outcome, summary)
+        return _session_result(outcome, session_summary(app, outcome, _remarks(app, outcome)))
     call: dict[str, Json] | None = {"action": "start"}
     if isinstance(outcome, ChangeNotAllowed):
         # Without the user the same call would be refused again, and no other one leads there.
@@ -166,12 +160,10 @@ def _call_session(app: App, caller: Caller, arguments: SessionArguments) -> Tool
 
 
 def _change_session(
-    app: App, state: SessionState, root: Path | None, arguments: SessionArguments
+    app: App, state: SessionState, arguments: SessionArguments
 ) -> SessionState | AttendanceRefusal:
     """Change the mode, then the work; if the mode is refused, nothing is changed."""
     session = SessionId(state.session_id)
-    if state.worktree != str(root):
-        return ChangeNotAllowed(f"changing session {session}", f"it belongs to {state.worktree}")
     outcome: SessionState | AttendanceRefusal = state
     if arguments.mode:
         outcome = gated_sessions.change_mode_as_asked(app, session, arguments.mode, arguments.task)
@@ -198,9 +190,6 @@ def _end_session(
     from interlock.app.protocol.end_request import SessionEnding, end_session  # noqa: PLC0415
 
     session = SessionId(state.session_id)
-    if state.worktree != str(governed_root(app.home, caller.workspace)):
-        refusal = ChangeNotAllowed(f"ending session {session}", f"it belongs to {state.worktree}")
-        return refusal_result(refusal.explain(), None)
     if refusal := refuse_acting_as(app, caller, session):
         return refusal_result(refusal.explain(), SESSION_TOOL.corrected_call({"action": "get"}))
     summary = arguments.summary or ""
@@ -222,13 +211,8 @@ def _end_session(
     return _session_result(ended, session_summary(app, ended, (text,)))
 
 
-def _complete_feature(
-    app: App, state: SessionState, root: Path | None, arguments: SessionArguments
-) -> ToolResult:
+def _complete_feature(app: App, state: SessionState, arguments: SessionArguments) -> ToolResult:
     session = SessionId(state.session_id)
-    if state.worktree != str(root):
-        refusal = ChangeNotAllowed(f"changing session {session}", f"it belongs to {state.worktree}")
-        return refusal_result(refusal.explain(), None)
     request = FeatureCompletionRequest(
         arguments.feature, arguments.reviewers or (), request_id=arguments.request_id
     )
@@ -258,28 +242,27 @@ def _complete_feature(
 
 
 def _start_session(app: App, caller: Caller, sent_arguments: dict[str, Json]) -> ToolResult:
-    root = governed_root(app.home, caller.workspace)
-    if root is None:
-        return refusal_result(ProjectNotOptedIn(str(caller.workspace)).explain(), None)
-    outcome = gated_sessions.start(app, root, caller)
+    outcome = gated_sessions.start(app, caller)
     if isinstance(outcome, session_record.StartedSession):
         caller.connection.remember_work(outcome.session)
         remarks = _remarks(app, outcome.state)
         return _session_result(outcome.state, assemble_bootstrap(app, outcome.state, remarks).text)
     if isinstance(outcome, ChangeNotAllowed):
         return refusal_result(outcome.explain(), SESSION_TOOL.corrected_call({"action": "start"}))
-    return refuse_unknown_caller(outcome, SESSION_TOOL, sent_arguments)
+    if isinstance(outcome, ProjectNotOptedIn):
+        return refusal_result(outcome.explain(), None)
+    return refuse_unknown_caller(app, caller, outcome, SESSION_TOOL, sent_arguments)
 
 
-def _ungated_result(session: str) -> ToolResult:
+def _ungated_result() -> ToolResult:
     """Nothing is enforced here, which is an answer and no refusal."""
     text = (
         "No mode applies here: nothing of Interlock restricts what you may do. Workflows work all"
         " the same; resume_session shows the work that there is."
     )
     return ToolResult(
-        SessionAnswer(session, "disabled", "ungated", text),
-        f"{text}\nsession: {session or '-'}, mode: disabled, status: ungated",
+        SessionAnswer("", "disabled", "ungated", text),
+        f"{text}\nsession: -, mode: disabled, status: ungated",
     )
 
 
@@ -289,7 +272,10 @@ def given_arguments(arguments: msgspec.Struct) -> dict[str, Json]:
 
 
 def _remarks(app: App, state: SessionState) -> tuple[str, ...]:
-    return tuple(policy_remarks(app.home, Path(state.worktree), at_ms=app.clock.now_ms()))
+    worktree = Path(state.worktree)
+    if governed_root(app.home, worktree) is None:
+        return ()
+    return tuple(policy_remarks(app.home, worktree, at_ms=app.clock.now_ms()))
 
 
 def _waiting_lines(app: App, session: SessionId) -> Iterator[str]:

@@ -5,7 +5,9 @@ from typing import Any
 
 import msgspec
 
-from interlock.app.callers.caller import CallerUnknown
+from interlock.app.callers.caller import NO_SESSION, Caller, CallerUnknown
+from interlock.app.context import App
+from interlock.app.gate.integrity import governed_root
 from interlock.app.refusals import NoSuchSession, SeveralSessions
 from interlock.core.canonical import Json
 from interlock.core.explanation import Explanation
@@ -17,7 +19,11 @@ SESSION_PLACEHOLDER = "<the session that is yours>"
 
 
 def refuse_unknown_caller(
-    refusal: CallerUnknown, tool: Tool[Any], sent_arguments: Mapping[str, Json]
+    app: App,
+    caller: Caller,
+    refusal: CallerUnknown,
+    tool: Tool[Any],
+    sent_arguments: Mapping[str, Json],
 ) -> ToolResult:
     other_arguments = {
         name: value for name, value in sent_arguments.items() if name not in _SESSION_ARGUMENTS
@@ -32,6 +38,8 @@ def refuse_unknown_caller(
             correct_call = tool.corrected_call(
                 {**other_arguments, "sessionId": SESSION_PLACEHOLDER}
             )
+        case NoSuchSession() if refusal == NO_SESSION:
+            correct_call = _first_call(app, caller, sent_arguments)
         case NoSuchSession() if calls:
             correct_call = calls[0]
         case NoSuchSession() if refusal.variable:
@@ -41,6 +49,14 @@ def refuse_unknown_caller(
         case _:
             correct_call = tool.corrected_call(other_arguments)
     return refusal_result(refusal.explain(), correct_call, next_calls=calls)
+
+
+def _first_call(app: App, caller: Caller, sent_arguments: Mapping[str, Json]) -> SuggestedCall:
+    """The call that leads to a session where there is none."""
+    where = {name: value for name, value in sent_arguments.items() if name == "workspacePath"}
+    if governed_root(app.home, caller.workspace):
+        return SuggestedCall("session", {"action": "start", **where})
+    return SuggestedCall("resume_session", where)
 
 
 _SESSION_ARGUMENTS = ("sessionId", "continueToken")

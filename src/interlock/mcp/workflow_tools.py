@@ -118,7 +118,7 @@ def _start_workflow(app: App, caller: Caller, arguments: StartArguments) -> Tool
         case SessionUnattended():
             sent_arguments.pop("sessionId", None)
         case NoSuchSession() | SeveralSessions() | BadToken() | NodeGone():
-            return refuse_unknown_caller(outcome, START_WORKFLOW, sent_arguments)
+            return refuse_unknown_caller(app, caller, outcome, START_WORKFLOW, sent_arguments)
         case NoSuchDirectory():  # the server's own is gone
             sent_arguments["workspacePath"] = WORKSPACE_PLACEHOLDER
         case ConflictFound():
@@ -244,9 +244,8 @@ def _checkpoint_workflow(app: App, caller: Caller, arguments: CheckpointArgument
     if isinstance(outcome, RenderedAnswer):
         return _answer_result(caller, outcome)
     if isinstance(outcome, NoSuchSession):
-        return refuse_unknown_caller(
-            outcome, CHECKPOINT_WORKFLOW, {"notesMarkdown": arguments.notes_markdown}
-        )
+        sent: dict[str, Json] = {"notesMarkdown": arguments.notes_markdown}
+        return refuse_unknown_caller(app, caller, outcome, CHECKPOINT_WORKFLOW, sent)
     return refusal_result(
         outcome.explain(), _checkpoint_call(token if _is_token_usable(outcome) else None)
     )

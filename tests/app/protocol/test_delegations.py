@@ -29,7 +29,7 @@ WRITERS, UPDATES = 6, scale(10)
 @pytest.fixture
 def session(app: App, tmp_path: Path) -> SessionId:
     opt_in(tmp_path, "standard")
-    started = gated_sessions.start(app, tmp_path, local_caller(app, tmp_path))
+    started = gated_sessions.start(app, local_caller(app, tmp_path))
     assert isinstance(started, session_record.StartedSession)
     return started.session
 
@@ -46,7 +46,7 @@ def test_of_many_who_write_to_one_session_at_once_nobody_loses_anything(
     app: App, home: Path, tmp_path: Path
 ) -> None:
     opt_in(tmp_path, "light")
-    started = gated_sessions.start(app, tmp_path, local_caller(app, tmp_path))
+    started = gated_sessions.start(app, local_caller(app, tmp_path))
     assert isinstance(started, session_record.StartedSession)
     session, before = started.session, app.reader.stats().events
 

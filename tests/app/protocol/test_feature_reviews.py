@@ -53,7 +53,7 @@ def timed(app: App, clock: SettableClock) -> App:
 @pytest.fixture
 def session(timed: App, tmp_path: Path) -> SessionId:
     opt_in(tmp_path, "light")
-    started = gated_sessions.start(timed, tmp_path, local_caller(timed, tmp_path))
+    started = gated_sessions.start(timed, local_caller(timed, tmp_path))
     assert isinstance(started, session_record.StartedSession)
     gated_sessions.change_work(timed, started.session, WorkUpdate(feature="Export"))
     return started.session
@@ -174,7 +174,7 @@ def test_of_two_last_verdicts_at_once_exactly_one_settles_the_review(
     app: App, home: Path, tmp_path: Path
 ) -> None:
     opt_in(tmp_path, "light")
-    started = gated_sessions.start(app, tmp_path, local_caller(app, tmp_path))
+    started = gated_sessions.start(app, local_caller(app, tmp_path))
     assert isinstance(started, session_record.StartedSession)
     opened(app, started.session)
     judge(app, started.session, "qa", "WARN")

@@ -85,7 +85,7 @@ def test_joining_a_session_gives_no_agent_a_mode_that_is_not_its_to_take(
 
     assert isinstance(taken, StartedSession if may else ChangeNotAllowed)
     assert mode_at_gate(home, "now") == (f"{old} {there}" if may else f"{new} {before}")
-    started_there = gated_sessions.start(app, root, local_caller(app, root, session=old))
+    started_there = gated_sessions.start(app, local_caller(app, root, session=old))
     assert isinstance(started_there, StartedSession if may else ChangeNotAllowed), (
         "nor does starting it"
     )
@@ -127,7 +127,7 @@ def test_a_session_of_another_project_is_not_joined(
     assert isinstance(
         gated_sessions.move_conversation(app, local_caller(app, root), elsewhere), ChangeNotAllowed
     )
-    refused = gated_sessions.start(app, root, local_caller(app, root, session=elsewhere))
+    refused = gated_sessions.start(app, local_caller(app, root, session=elsewhere))
     assert isinstance(refused, ChangeNotAllowed)
     assert str(tmp_path / "elsewhere") in refused.reason
 

@@ -40,7 +40,7 @@ def timed(app: App, clock: SettableClock) -> App:
 def session(timed: App, clock: SettableClock, tmp_path: Path) -> SessionId:
     """Its history was compacted twice."""
     opt_in(tmp_path, "standard")
-    started = gated_sessions.start(timed, tmp_path, local_caller(timed, tmp_path))
+    started = gated_sessions.start(timed, local_caller(timed, tmp_path))
     assert isinstance(started, session_record.StartedSession)
     for number in range(20):
         delegations.delegate(timed, started.session, DelegationRequest("qa", f"Part {number}"))

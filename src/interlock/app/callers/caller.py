@@ -145,7 +145,7 @@ def _resolve(app: App, caller: Caller) -> SessionId | CallerUnknown:
         return msgspec.structs.replace(result, variable=SESSION_VARIABLE) if is_missing else result
     return (
         _session_of_client(app, caller)
-        or _session_of_connection(app, caller)
+        or session_of_connection(app, caller)
         or _session_in_worktree(app, caller.workspace)
     )
 
@@ -170,7 +170,8 @@ def session_meant(app: App, caller: Caller) -> SessionId | CallerUnknown:
     if result != NO_SESSION or caller.surface != "cli":
         return result
     rows = app.reader.newest_runs(limit=RECENT_RUNS_MAX)
-    here = [row for row in rows if row.workspace == str(caller.workspace)]
+    directories = {str(caller.workspace), str(_project_root(caller.workspace))}
+    here = [row for row in rows if row.workspace in directories]
     still_open = [row for row in here if row.status in ("open", "waiting")]
     titles = {row.session: row.title for row in still_open or here[:1]}
     return _only_session([OpenSession(session, title=title) for session, title in titles.items()])
@@ -180,10 +181,20 @@ def refuse_acting_as(app: App, caller: Caller, session: SessionId) -> ChangeNotA
     """The refusal to act as a session that the call names, if it is another agent's."""
     if not caller.session or session in caller.connection.own_sessions:
         return None
-    own = resolve_caller(app, msgspec.structs.replace(caller, session=None, token=None))
-    if not isinstance(own, str) or own == session:
+    unnamed = resolve_caller(app, msgspec.structs.replace(caller, session=None, token=None))
+    # Over HTTP a call that names a session tells no directory, so nothing else may be found.
+    own = [found for found in (unnamed, caller.connection.session) if isinstance(found, str)]
+    if not own or session in own:
         return None
     return ChangeNotAllowed(f"acting as session {session}", "it is another agent's")
+
+
+def refuse_elsewhere(caller: Caller, session: SessionId, worktree: str) -> ChangeNotAllowed | None:
+    """The refusal to change a session that the call names, if it belongs to another project."""
+    roots = {_project_root(directory) for directory in (caller.workspace, Path(worktree))}
+    if not caller.session or len(roots) == 1:
+        return None
+    return ChangeNotAllowed(f"changing session {session}", f"it belongs to {worktree}")
 
 
 def recorded_session(app: App, caller: Caller) -> SessionId | None:
@@ -302,7 +313,7 @@ def _session_of_client(app: App, caller: Caller) -> SessionId | None:
     return stream.session if _is_work_in(caller, Path(stream.head.workspace)) else None
 
 
-def _session_of_connection(app: App, caller: Caller) -> SessionId | None:
+def session_of_connection(app: App, caller: Caller) -> SessionId | None:
     session = caller.connection.session
     stream = app.reader.stream(session) if session else None
     if stream is None or stream.head is None:

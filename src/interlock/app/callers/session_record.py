@@ -6,6 +6,7 @@ the session (`session_of`), it is recorded under that id: its stream and its log
 published by whoever changes it, or begins the next session (`app.protocol`).
 """
 
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from interlock.app.gate.policy import EffectivePolicy
 from interlock.app.sessions.project_name import project_of
 from interlock.app.sessions.workspace_snapshot import observe_workspace
 from interlock.core import ids
-from interlock.core.gate.state import GateRow, Mode
+from interlock.core.gate.state import GateRow, Mode, Policy
 from interlock.core.ids import SessionId
 from interlock.core.protocol import gated_session
 from interlock.core.protocol.gated_session import Conversation
@@ -33,7 +34,7 @@ from interlock.core.session.state import HostSession, SessionState
 from interlock.store import gate_rows, queries
 from interlock.store.gate_rows import PublishedRow
 from interlock.store.log_reader import LogReader
-from interlock.workspace.projects import logbooks
+from interlock.workspace.projects import logbooks, project
 
 
 class StartedSession(msgspec.Struct, frozen=True):
@@ -139,7 +140,7 @@ def record_start(
     from interlock.app.callers.start_evidence import observe_start  # noqa: PLC0415
     from interlock.app.sessions.logbook_file import refresh_logbook  # noqa: PLC0415
 
-    effective = effective_policy_in(app, root)
+    effective = effective_policy_at(app, root)
     policy, evidence = effective.policy, dict[str, str]()
     new_stream = Stream(session or _new_session_id(app))
     stream = new_stream
@@ -231,6 +232,27 @@ def state_of(
     return session_state or gated_session.SessionNotAttended(session)
 
 
+def shown_state(app: App, session: SessionId, reader: LogReader | None = None) -> SessionState:
+    """The state of a session; without a recorded mode, with the one that it would begin in."""
+    found = state_of(app, session, reader)
+    if isinstance(found, SessionState):
+        return found
+    envelopes = [decode_envelope(link.body) for link in (reader or app.reader).links(session)]
+    first_mode = effective_policy_of(app, session).policy.first_mode
+    shown = state.fold_any(envelopes, project="")
+    project = Path(shown.worktree).name
+    return msgspec.structs.replace(shown, project=project, current_mode=first_mode)
+
+
+def ensure_attended(app: App, session: SessionId) -> None:
+    """Record the start of a session's protocol, if no hook of a client has done that."""
+    stream = app.reader.stream(session)
+    assert stream is not None, f"{session} is there"
+    assert stream.head is not None, "a stored stream has a head"
+    if stream.head.attended is None:
+        record_start(app, Path(stream.head.workspace), None, session)
+
+
 def publish_to_gate(app: App, session: SessionId, effective: EffectivePolicy) -> None:
     """Write the state of the session to the rows that the gate reads."""
     stream = app.reader.stream(session)
@@ -272,6 +294,27 @@ def is_bound(app: App, conversation: Conversation | None, session: SessionId) ->
 def attended_head(app: App, session: SessionId) -> Attendance | None:
     stream = app.reader.stream(session)
     return stream.head.attended if stream and stream.head else None
+
+
+def effective_policy_of(app: App, session: SessionId) -> EffectivePolicy:
+    stream = app.reader.stream(session)
+    assert stream is not None, f"{session} is there"
+    assert stream.head is not None, "a stored stream has a head"
+    return effective_policy_at(app, Path(stream.head.workspace))
+
+
+def effective_policy_at(app: App, directory: Path) -> EffectivePolicy:
+    """The policy of the project; where there is none, nothing is written into the directory."""
+    root = integrity.governed_root(app.home, directory)
+    if root is None:
+        return EffectivePolicy(Policy(profile="light"))
+    try:
+        os.stat(root / project.CONFIG)
+    except (FileNotFoundError, NotADirectoryError):
+        return EffectivePolicy(Policy())
+    except OSError:
+        pass  # it may exist, and reading it says what is wrong
+    return effective_policy_in(app, root)
 
 
 def effective_policy_in(app: App, root: Path) -> EffectivePolicy:

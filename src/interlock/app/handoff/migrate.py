@@ -205,7 +205,7 @@ def _session_for_work(
         return _MigrationSession(
             session, f"A session would go on with {_work_description(migration)}."
         )
-    started = gated_sessions.start(app, root, caller)
+    started = gated_sessions.start(app, caller)
     if not isinstance(started, session_record.StartedSession):
         return _no_session(started.explain())
     if started.state.active_feature or started.state.active_task:

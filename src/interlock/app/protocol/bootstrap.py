@@ -12,6 +12,7 @@ import msgspec
 
 from interlock.agents.hosts.claude_code_shell import CONFINED_TOOL, is_confined
 from interlock.agents.hosts.host import Host
+from interlock.agents.hosts.registry import NAMES
 from interlock.app.callers import session_record
 from interlock.app.context import App
 from interlock.app.coordination.presence_lines import others_here, own_holdings
@@ -56,6 +57,11 @@ FORGETTING_SOURCES = ("startup", "clear", "compact")
 
 CUTS_MARK = "cuts:"
 """How an entry begins that counts the cuts of a conversation, among the digests it was told."""
+
+NO_CLIENT = (
+    "This session has no connected client, so nothing enforces its mode. To connect one, run"
+    f" `interlock install HOST` (HOST: {', '.join(NAMES)})."
+)
 
 MODE_MEANINGS = {
     "analysis": "read and search only; nothing is edited, and a command must only read",
@@ -219,10 +225,7 @@ def _session_lines(app: App, state: SessionState, remarks: Sequence[str]) -> Ite
     yield f"{state.session_id} in {state.project}."
     yield f"Mode: {state.current_mode} ({MODE_MEANINGS[state.current_mode]})."
     if not state.host_sessions:
-        yield (
-            "Nothing enforces this: no hook of your client was heard of. Keep to it all the same;"
-            " the user can change that with `interlock install`, and `interlock doctor` says why."
-        )
+        yield NO_CLIENT
     if state.active_feature or state.active_task:
         yield f"Feature: {state.active_feature or '-'}. Task: {state.active_task or '-'}."
     if logbook := recorded_logbook(state.protocol_start_evidence):
@@ -237,7 +240,7 @@ def _open_requirement_lines(app: App, state: SessionState) -> Iterator[str]:
     if all(fact.status != "open" for fact in facts.values()):
         return
     try:
-        effective = session_record.effective_policy_in(app, Path(state.worktree))
+        effective = session_record.effective_policy_at(app, Path(state.worktree))
         profile = profile_named(effective.policy.profile)
     except SettingsBroken:  # which is told elsewhere
         profile = profile_named("")

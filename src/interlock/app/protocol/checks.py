@@ -65,8 +65,7 @@ def _known_session(app: App, text: str) -> KnownSession | None:
     region = logbook.find_region(text)
     if region is None or region.session not in app.reader.find_session(region.session):
         return None
-    log = load_session_log(app.reader, region.session)
-    return _known_facts(log, region) if log else None
+    return _known_facts(load_session_log(app.reader, region.session), region)
 
 
 def _known_facts(log: SessionLog, region: LogbookRegion) -> KnownSession:

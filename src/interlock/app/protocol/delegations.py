@@ -10,7 +10,7 @@ from typing import TypeVar
 import msgspec
 
 from interlock.app.append_loop import append_plan
-from interlock.app.callers.session_record import state_of
+from interlock.app.callers.session_record import ensure_attended, state_of
 from interlock.app.context import App
 from interlock.app.protocol.gated_sessions import effective_policy_of, publish_note
 from interlock.app.protocol.left_handoffs import (
@@ -226,6 +226,7 @@ def record_change(
     decide: Callable[[Stream, SessionState], Plan | Refusing | None],
 ) -> SessionState | Refusing | SessionNotAttended:
     """Append what `decide` plans, publish the note of the session, and return its new state."""
+    ensure_attended(app, session)
 
     def decide_on_stream() -> Plan | Refusing | SessionNotAttended | None:
         with app.log.snapshot():

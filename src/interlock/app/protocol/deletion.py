@@ -82,6 +82,5 @@ def _is_empty(head: Head) -> bool:
 def _delete(app: App, session: SessionId) -> tuple[str, ...]:
     log = load_session_log(app.reader, session)
     outcome = delete(app, session)
-    if log:
-        delete_untouched_logbook(log)
+    delete_untouched_logbook(log)
     return outcome.leftovers if isinstance(outcome, SessionDeletion) else ()

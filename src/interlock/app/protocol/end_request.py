@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import msgspec
 
 from interlock.app.append_loop import append_plan
-from interlock.app.callers.session_record import state_of
+from interlock.app.callers.session_record import ensure_attended, state_of
 from interlock.app.context import App
 from interlock.app.jobs.executor_process import wait_for_outcome
-from interlock.app.protocol.ending import EndReport, check_end
+from interlock.app.protocol.ending import check_end
 from interlock.core.explanation import Explanation
 from interlock.core.ids import SessionId
 from interlock.core.protocol import session_end
@@ -70,10 +70,9 @@ def end_session(app: App, session: SessionId, summary: str = "") -> SessionEndin
     Raises:
         SettingsBroken: the config of the project cannot be used.
     """
+    ensure_attended(app, session)
     summary = make_visible(summary)[:SUMMARY_CHARS_MAX]
     report = check_end(app, session, summary)
-    if not isinstance(report, EndReport):
-        return report
     if report.blockers:
         return EndBlocked(session, report.blockers)
 

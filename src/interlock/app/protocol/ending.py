@@ -26,7 +26,6 @@ from interlock.app.sessions.workspace_snapshot import present_evidence
 from interlock.core.ids import SessionId
 from interlock.core.protocol import end_facts, logbook
 from interlock.core.protocol.end_facts import WorktreeState
-from interlock.core.protocol.gated_session import SessionNotAttended
 from interlock.core.session.evidence import CommandRecord
 from interlock.core.session.requirements import (
     CheckedRequirement,
@@ -68,7 +67,7 @@ class EndReport(msgspec.Struct, frozen=True, rename="camel"):
 
 def check_end(
     app: App, session: SessionId, summary: str = "", profile: ProtocolProfile | None = None
-) -> EndReport | SessionNotAttended:
+) -> EndReport:
     """Judge whether the session could end now. Nothing is written.
 
     `summary` is what the caller says was done. Without a profile it is the one under which the
@@ -78,8 +77,6 @@ def check_end(
         SettingsBroken: the config of the project cannot be used.
     """
     log = load_session_log(app.reader, session)
-    if log is None:
-        return SessionNotAttended(session)
     chosen = profile or profile_named(log.profile)
     requirements = requirements_of(chosen, "end", added_requirements(log.root))
     texts = people_texts(app, log)

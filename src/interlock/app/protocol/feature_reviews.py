@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from interlock.app.append_loop import append_plan
-from interlock.app.callers.session_record import attended_head, state_of
+from interlock.app.callers.session_record import attended_head, shown_state, state_of
 from interlock.app.context import App
 from interlock.app.protocol.delegations import record_change
 from interlock.app.protocol.gated_sessions import effective_policy_of, publish_note
@@ -47,8 +47,6 @@ def complete_feature(
         SettingsBroken: the project's config cannot be used; it may name the reviewers.
     """
     before = settled_state(app, session)
-    if not isinstance(before, SessionState):
-        return before
     reviewers = _required_reviewers(Path(before.worktree), request.reviewers)
     request = msgspec.structs.replace(request, reviewers=reviewers)
     at_ms = app.clock.now_ms()
@@ -72,10 +70,10 @@ def complete_feature(
     return RequestedReview(review, bool(planned), after)
 
 
-def settled_state(app: App, session: SessionId) -> SessionState | SessionNotAttended:
+def settled_state(app: App, session: SessionId) -> SessionState:
     """The state of a session, in which every overdue review has its outcome."""
     is_settled = settle_if_overdue(app, session)
-    return state_of(app, session, app.log if is_settled else None)
+    return shown_state(app, session, app.log if is_settled else None)
 
 
 def settle_if_overdue(app: App, session: SessionId) -> bool:

@@ -27,26 +27,30 @@ from interlock.app.callers.caller import (
     local_caller,
     own_conversation,
     session_meant,
+    session_of_connection,
 )
 from interlock.app.callers.session_record import (
     StartedSession,
     announce,
     attended_head,
     effective_policy_in,
+    effective_policy_of,
+    ensure_attended,
     is_bound,
     publish_to_gate,
     record_start,
     session_of,
+    shown_state,
     state_of,
 )
 from interlock.app.context import App
 from interlock.app.failures import SettingsBroken, StoreFailure
-from interlock.app.gate import overrides
+from interlock.app.gate import integrity, overrides
 from interlock.app.gate.policy import EffectivePolicy
-from interlock.app.refusals import SeveralSessions
+from interlock.app.refusals import ProjectNotOptedIn, SeveralSessions
 from interlock.app.sessions.logbook_file import refresh_logbook
 from interlock.app.sessions.project_name import project_of
-from interlock.core.gate.state import Mode, Policy, mode_change_objection
+from interlock.core.gate.state import Mode, mode_change_objection
 from interlock.core.ids import SessionId
 from interlock.core.protocol import gated_session
 from interlock.core.protocol.gated_session import Actor, ChangeNotAllowed, Conversation, WorkUpdate
@@ -72,17 +76,24 @@ def begin(app: App, root: Path, conversation: Conversation) -> StartedSession:
 
 
 def start(
-    app: App, root: Path, caller: Caller
-) -> StartedSession | CallerUnknown | ChangeNotAllowed:
+    app: App, caller: Caller
+) -> StartedSession | CallerUnknown | ChangeNotAllowed | ProjectNotOptedIn:
     """Start a session for a client or a user: the one that the caller is in, or a new one.
 
     A known conversation without a session gets one of its own, as from its hook.
     """
+    root = integrity.governed_root(app.home, caller.workspace)
+    if root is None:
+        known = session_meant(app, caller)
+        if isinstance(known, str):
+            return StartedSession(known, is_new=False, state=shown_state(app, known))
+        return ProjectNotOptedIn(str(caller.workspace)) if known == NO_SESSION else known
     _let_gate_know_others(app, root)
     conversation = own_conversation(app, caller)
     named_session = caller.session or caller.environment.get(SESSION_VARIABLE)
     if conversation and not named_session:
-        return _start(app, root, conversation, session_of(app, conversation))
+        own = session_of(app, conversation) or session_of_connection(app, caller)
+        return _start(app, root, conversation, own)
     result = session_meant(app, caller)
     if isinstance(result, SeveralSessions) or result == NO_SESSION:
         return _start(app, root, conversation, None)
@@ -288,6 +299,8 @@ def _record_change(
     effective: EffectivePolicy,
     decide: Callable[[Stream], Plan | gated_session.AttendanceRefusal | None],
 ) -> SessionState | gated_session.AttendanceRefusal:
+    ensure_attended(app, session)
+
     def decide_on_stream() -> Plan | gated_session.AttendanceRefusal | None:
         stream = app.log.stream(session)
         assert stream is not None, f"{session} is there"
@@ -328,17 +341,3 @@ def publish_note(app: App, session: SessionId, effective: EffectivePolicy) -> No
         # change itself is recorded already.
         with suppress(StoreFailure):
             publish_session(app, session)
-
-
-def effective_policy_of(app: App, session: SessionId) -> EffectivePolicy:
-    stream = app.reader.stream(session)
-    assert stream is not None, f"{session} is there"
-    assert stream.head is not None, "a stored stream has a head"
-    root = Path(stream.head.workspace)
-    try:
-        os.stat(root / project.CONFIG)
-    except (FileNotFoundError, NotADirectoryError):
-        return EffectivePolicy(Policy())
-    except OSError:
-        pass  # it may exist, and reading it says what is wrong
-    return effective_policy_in(app, root)

@@ -27,7 +27,7 @@ SEARCHED_MAX = 50  # newest logbooks in which one is searched that no event name
 
 
 class SessionLog(msgspec.Struct, frozen=True):
-    """An attended session, as far as its logbook needs it."""
+    """A session, as far as its logbook needs it."""
 
     session: SessionId
     root: Path
@@ -49,15 +49,13 @@ class LogbookFile(msgspec.Struct, frozen=True, rename="camel"):
     is_changed: bool = False
 
 
-def load_session_log(reader: LogReader, session: SessionId) -> SessionLog | None:
-    """Return the session; None if no gate watches over it, and so it has no logbook."""
+def load_session_log(reader: LogReader, session: SessionId) -> SessionLog:
     envelopes = tuple(decode_envelope(link.body) for link in reader.links(session))
     stream = reader.stream(session)
     assert stream is not None, f"{session} is there"
     assert stream.head is not None, "a stored stream has a head"
     root = Path(stream.head.workspace)
-    state = states.fold(envelopes, project=root.name)
-    return SessionLog(session, root, envelopes, state) if state else None
+    return SessionLog(session, root, envelopes, states.fold_any(envelopes, project=root.name))
 
 
 def render_region(log: SessionLog, events: int | None = None) -> str:
@@ -147,8 +145,8 @@ def delete_untouched_logbook(log: SessionLog) -> None:
         return
 
 
-def refresh_logbook(app: App, session: SessionId) -> LogbookFile | None:
-    """Write the logbook of a session from the log; None if no gate watches over the session.
+def refresh_logbook(app: App, session: SessionId) -> LogbookFile:
+    """Write the logbook of a session from the log.
 
     One that was committed with the end of the session stays as it was committed.
 
@@ -156,8 +154,6 @@ def refresh_logbook(app: App, session: SessionId) -> LogbookFile | None:
         SettingsBroken: the end was tried, and the config of the project cannot be used.
     """
     log = load_session_log(app.reader, session)
-    if log is None:
-        return None
     ends = [one.event for one in log.envelopes if isinstance(one.event, SessionCompleted)]
     is_committed = bool(ends and ends[-1].commit)
     return LogbookFile(find_logbook(log)) if is_committed else write_logbook(log)

@@ -58,7 +58,7 @@ class SessionNotAttended(TextRefusal, frozen=True):
 class SessionEnded(TextRefusal, frozen=True):
     session: str
 
-    code = "unknown_session"
+    code = "session_ended"
     error = "Session `{session}` has ended"
     hint = "`interlock session start` begins another one."
 
@@ -215,7 +215,9 @@ def _attended_or_refusal(stream: Stream) -> Attendance | SessionNotAttended | Se
     attended = stream.head.attended if stream.head else None
     if attended is None:
         return SessionNotAttended(stream.session)
-    return SessionEnded(stream.session) if attended.status == "ended" else attended
+    # One that only its client has left goes on with it, and takes changes until then.
+    is_over = attended.status == "ended" and not attended.is_departed
+    return SessionEnded(stream.session) if is_over else attended
 
 
 def _plan_events(stream: Stream, events: list[SessionEvent], at_ms: int) -> Plan:

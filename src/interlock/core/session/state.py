@@ -71,21 +71,26 @@ class SessionState(_State, frozen=True):
 
 
 def fold(envelopes: Iterable[Envelope], *, project: str) -> SessionState | None:
-    """Return the state after these events; None where no gate watches over the session."""
+    """Return the state after these events; None where no mode was recorded."""
+    known = list(envelopes)
+    state = fold_any(known, project=project) if known else None
+    return state if state and state.mode_history else None
+
+
+def fold_any(envelopes: Iterable[Envelope], *, project: str) -> SessionState:
+    """Return the state after these events, of which there is at least one."""
     state: SessionState | None = None
-    is_attended, started = False, None
+    started: ProtocolStarted | None = None
     for envelope in envelopes:
         at = timestamp(envelope.at_ms)
         if isinstance(envelope.event, SessionCreated):
             worktree = envelope.event.workspace
             state = SessionState(envelope.session, project, worktree, at, at, 0)
         assert state is not None, "a session begins with its creation"
-        is_attended = is_attended or isinstance(envelope.event, ModeChanged)
         started = envelope.event if isinstance(envelope.event, ProtocolStarted) else started
         state = _apply_event(state, envelope, at)
         state = msgspec.structs.replace(state, updated_at=at, version=envelope.seq + 1)
-    if state is None or not is_attended:
-        return None
+    assert state is not None, "a session begins with its creation"
     is_complete = started is not None and not open_at_start(
         state.protocol_start_evidence, started.recorded_profile
     )

@@ -24,7 +24,6 @@ from interlock.app.sessions.session_views import ViewedSession
 from interlock.core.canonical import INT_MAX
 from interlock.core.gate.state import LOOSE_MODES, Mode
 from interlock.core.ids import SessionId
-from interlock.core.protocol.gated_session import SessionNotAttended
 from interlock.core.refusal import Refusal
 from interlock.core.session.chain import Health
 from interlock.core.session.events import SessionEvent
@@ -182,10 +181,8 @@ def _show_node(app: App, session: SessionId, at: NodeParameters) -> NodePanel | 
     return session_views.node(app, viewed, at.node, session_views.read_nodes(app, viewed))
 
 
-def _show_state(
-    app: App, session: SessionId, _: SessionParameters
-) -> SessionState | SessionNotAttended:
-    return session_record.state_of(app, session)
+def _show_state(app: App, session: SessionId, _: SessionParameters) -> SessionState:
+    return session_record.shown_state(app, session)
 
 
 def _export_session(
@@ -273,7 +270,7 @@ OPERATIONS = (
     read_operation(
         "/sessions/{session}/state",
         "showState",
-        "Show the state of a session that a gate watches over",
+        "Show the state of a session: mode, work and protocol",
         with_session(_show_state),
         parameters=SessionParameters,
         answer=SessionState,
@@ -336,8 +333,8 @@ OPERATIONS = (
         parameters=SessionParameters,
         body=ModeRequest,
         answer=SessionState,
-        codes=("unknown_session", "settings_broken"),
-        about="Only of a session that a gate watches over.",
+        codes=("unknown_session", "session_ended", "settings_broken"),
+        about="Without a connected client the mode is recorded, and nothing enforces it.",
         loosens=lambda body: body.mode in LOOSE_MODES,
     ),
 )

@@ -18,7 +18,7 @@ from interlock.core.explanation import Explanation
 from interlock.core.gate.state import MODES
 from interlock.core.ids import NodeId
 from interlock.core.preferences import AUTONOMIES, RISK_POLICIES
-from interlock.core.session.state import SessionState, timestamp
+from interlock.core.session.state import timestamp
 from interlock.core.views.node_panel import NodePanel
 from interlock.core.views.progress_lines import progress_parts
 from interlock.core.views.run_nodes import SessionNodes
@@ -110,7 +110,7 @@ def agents(request: PageRequest) -> Page | Explanation:
     if isinstance(viewed, Explanation):
         return viewed
     state = settled_state(request.app, viewed.session)
-    work = state.orchestrator_workflow if isinstance(state, SessionState) else None
+    work = state.orchestrator_workflow
     now = timestamp(request.app.clock.now_ms())
     invocations = [
         (one, _duration(one.started_at, one.completed_at or now))
