@@ -14,8 +14,8 @@ from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
 from interlock.app.sessions.session_approvals import open_requests
 from interlock.core.ids import SessionId
-from interlock.core.session.events import DEPARTED
 from interlock.core.protocol.gated_session import SessionEnded
+from interlock.core.session.events import DEPARTED
 from interlock.core.session.state import SessionState
 from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
@@ -203,6 +203,25 @@ def test_clients_of_one_http_server_do_not_mix(app: App, tmp_path: Path) -> None
             "reserve_paths", {"paths": ["a"], "sessionId": sessions[agent is agents[0]]}
         )
         assert "another agent's" in refused["message"]
+
+
+def test_agents_without_hooks_in_one_worktree_do_not_mix(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Terminal
+) -> None:
+    scene = Scene(app, tmp_path, "no hooks", monkeypatch)
+    scene.agent.ok("record_decision", description="Red", rationale="It is seen")
+    other = scene.connect()
+
+    refused = other.refused("record_decision", {"description": "Blue", "rationale": "Sky"})
+    start = {"workflowId": "line", "goal": "Paint the gate"}
+    own = other.ok("start_workflow", **start)["introduction"]["session"]
+
+    assert refused["details"]["correctCall"] == {"tool": "session", "params": {"action": "start"}}
+    assert own != scene.session
+    assert other.ok("preflight")["identity"]["id"] != scene.agent.ok("preflight")["identity"]["id"]
+    said = typed("mode", "planning").err
+    assert f"interlock mode planning --session {own}" in said
+    assert f"interlock mode planning --session {scene.session}" in said
 
 
 def test_an_http_client_does_not_inherit_the_servers_environment(

@@ -115,7 +115,8 @@ def test_a_session_that_ended_or_is_not_there_is_refused_and_leads_on(attended: 
     for arguments in ({}, {"sessionId": session, "task": "T"}, {"sessionId": "ses_none"}):
         problem = attended.refused("session", arguments)
 
-        assert problem["code"] == "unknown_session"
+        is_named = arguments.get("sessionId") == session
+        assert problem["code"] == ("session_ended" if is_named else "unknown_session")
         better, given = mend(problem)
         assert attended.ok(better, **given)["status"] == "active"
         assert commands.run_cli(["session", "end", "--force"]) == 0

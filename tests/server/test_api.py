@@ -221,16 +221,16 @@ def test_a_run_and_its_nodes_are_shown(server: Process, found: Filled) -> None:
     assert server.refused(elsewhere)[:2] == (404, "unknown_node")
 
 
-def test_only_an_attended_session_has_a_state_and_a_mode(server: Process, found: Filled) -> None:
+def test_every_session_has_a_state_and_a_mode(server: Process, found: Filled) -> None:
     assert server.look(f"/sessions/{found.attended}/state")["currentMode"] == "analysis"
     changed = server.change(f"/sessions/{found.attended}/mode", {"mode": "coding", "task": "Build"})
 
     assert (changed["currentMode"], changed["activeTask"]) == ("coding", "Build")
     assert server.look(f"/sessions/{found.attended}/state") == changed
     other = found.ids["session"]
-    assert server.refused(f"/sessions/{other}/state")[:2] == (404, "unknown_session")
-    said = server.send(f"/sessions/{other}/mode", {"mode": "coding"})
-    assert refusal(said)[:2] == (404, "unknown_session")
+    assert server.look(f"/sessions/{other}/state")["hostSessions"] == []
+    changed = server.change(f"/sessions/{other}/mode", {"mode": "planning"})
+    assert server.look(f"/sessions/{other}/state") == changed, "without a client, too"
     said = server.send(f"/sessions/{NOBODY}/mode", {"mode": "coding"})
     assert refusal(said)[:2] == (404, "unknown_session")
 

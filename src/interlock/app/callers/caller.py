@@ -17,6 +17,12 @@ import msgspec
 from interlock.agents.hosts.registry import all_hosts, host_named
 from interlock.app.callers.agent_detection import client_among
 from interlock.app.callers.session_record import announced_conversations, session_of, stream_of
+from interlock.app.callers.worktree_sessions import (
+    NO_SESSION,
+    only_session,
+    project_root,
+    session_in_worktree,
+)
 from interlock.app.context import App
 from interlock.app.refusals import (
     BadToken,
@@ -30,11 +36,9 @@ from interlock.app.sessions.lookup import find_session
 from interlock.core.gate.state import GateRow
 from interlock.core.ids import SessionId
 from interlock.core.protocol.gated_session import ChangeNotAllowed, Conversation
-from interlock.core.session.head import Attendance
 from interlock.store import gate_rows
 from interlock.workspace.machine import clients, processes
 from interlock.workspace.machine.clients import Client
-from interlock.workspace.projects import project
 
 SESSION_VARIABLE = "INTERLOCK_SESSION"
 HOST_VARIABLES = {
@@ -49,10 +53,7 @@ CALL_SESSION_KEYS = {
     host.call_session_key: host.name for host in all_hosts() if host.call_session_key
 }
 """Keys under which clients name their conversation in the metadata of a call."""
-NO_SESSION = NoSuchSession("", ())
-"""No session was named, and none is open here."""
 RECENT_RUNS_MAX = 200  # runs that are searched for those of a directory
-LISTED_SESSIONS_MAX = 5
 
 
 class Connection(msgspec.Struct):
@@ -146,7 +147,7 @@ def _resolve(app: App, caller: Caller) -> SessionId | CallerUnknown:
     return (
         _session_of_client(app, caller)
         or session_of_connection(app, caller)
-        or _session_in_worktree(app, caller.workspace)
+        or session_in_worktree(app, caller.workspace)
     )
 
 
@@ -170,11 +171,11 @@ def session_meant(app: App, caller: Caller) -> SessionId | CallerUnknown:
     if result != NO_SESSION or caller.surface != "cli":
         return result
     rows = app.reader.newest_runs(limit=RECENT_RUNS_MAX)
-    directories = {str(caller.workspace), str(_project_root(caller.workspace))}
+    directories = {str(caller.workspace), str(project_root(caller.workspace))}
     here = [row for row in rows if row.workspace in directories]
     still_open = [row for row in here if row.status in ("open", "waiting")]
     titles = {row.session: row.title for row in still_open or here[:1]}
-    return _only_session([OpenSession(session, title=title) for session, title in titles.items()])
+    return only_session([OpenSession(session, title=title) for session, title in titles.items()])
 
 
 def refuse_acting_as(app: App, caller: Caller, session: SessionId) -> ChangeNotAllowed | None:
@@ -191,7 +192,7 @@ def refuse_acting_as(app: App, caller: Caller, session: SessionId) -> ChangeNotA
 
 def refuse_elsewhere(caller: Caller, session: SessionId, worktree: str) -> ChangeNotAllowed | None:
     """The refusal to change a session that the call names, if it belongs to another project."""
-    roots = {_project_root(directory) for directory in (caller.workspace, Path(worktree))}
+    roots = {project_root(directory) for directory in (caller.workspace, Path(worktree))}
     if not caller.session or len(roots) == 1:
         return None
     return ChangeNotAllowed(f"changing session {session}", f"it belongs to {worktree}")
@@ -329,7 +330,7 @@ def _is_work_in(caller: Caller, other: Path) -> bool:
     workspace = caller.workspace
     if caller.process and str(workspace) == _current_directory():
         return True  # it tells nothing: some clients start their servers anywhere
-    return workspace.is_relative_to(other) or _project_root(workspace) == _project_root(other)
+    return workspace.is_relative_to(other) or project_root(workspace) == project_root(other)
 
 
 def _current_directory() -> str:
@@ -337,74 +338,3 @@ def _current_directory() -> str:
         return os.getcwd()
     except OSError:
         return ""  # the directory was removed under us
-
-
-def _session_in_worktree(app: App, workspace: Path) -> SessionId | NoSuchSession | SeveralSessions:
-    root = str(_project_root(workspace))
-    attended_heads = {
-        found.session: found.head.attended
-        for found in app.reader.attended_sessions_in(root)
-        if found.head.attended
-    }
-    # Of a conversation that has only read, nothing is recorded yet.
-    announced = {
-        session: conversation
-        for session, (conversation, its_root) in announced_conversations(app).items()
-        if str(its_root) == root
-    }
-    for session, conversation in announced.items():
-        hosts = ((conversation.host, conversation.id),)
-        attended_heads.setdefault(session, Attendance("analysis", hosts=hosts))
-    active = {
-        session: attended
-        for session, attended in attended_heads.items()
-        if attended.status == "active"
-    } or attended_heads
-    if len(active) > 1:
-        running = set(clients.look_for_clients(app.home).held)
-        in_use = {
-            session: attended
-            for session, attended in active.items()
-            if _may_be_in_use(app, session, attended, running)
-        }
-        active = in_use or active
-    found = _only_session(
-        [
-            OpenSession(
-                session,
-                attended.mode,
-                attended.task,
-                hosts=tuple(dict.fromkeys(host for host, _ in attended.hosts)),
-            )
-            for session, attended in active.items()
-        ]
-    )
-    if isinstance(found, str) and found in announced:
-        session_of(app, announced[found])
-    return found
-
-
-def _may_be_in_use(
-    app: App, session: SessionId, attended: Attendance, running: set[tuple[str, str]]
-) -> bool:
-    """Whether a client still works in a session, or no client is known to have worked in it."""
-    if not attended.hosts:
-        return True
-    return any(
-        pair in running and app.reader.session_of_conversation(*pair) in (session, None)
-        for pair in attended.hosts
-    )
-
-
-def _only_session(sessions: list[OpenSession]) -> SessionId | NoSuchSession | SeveralSessions:
-    if not sessions:
-        return NO_SESSION
-    return (
-        sessions[0].session
-        if len(sessions) == 1
-        else SeveralSessions(tuple(sessions[:LISTED_SESSIONS_MAX]))
-    )
-
-
-def _project_root(directory: Path) -> Path:
-    return project.root_of(directory) or directory
