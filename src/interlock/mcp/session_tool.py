@@ -141,8 +141,7 @@ def _call_session(app: App, caller: Caller, arguments: SessionArguments) -> Tool
         remarks = (*_remarks(app, state), *_waiting_lines(app, session))
         return _session_result(state, assemble_bootstrap(app, state, remarks).text)
     if refusal := refuse_elsewhere(caller, session, state.worktree):
-        call = SESSION_TOOL.corrected_call({"action": "get"})
-        return refusal_result(refusal.explain(), call if action == "set" else None)
+        return refusal_result(refusal.explain(), None)
     if action == "complete_feature":
         return _complete_feature(app, state, arguments)
     if action == "end":

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from interlock.app.callers.caller import Caller
+from interlock.app.callers.caller import NO_SESSION, Caller
 from interlock.app.context import App
 from interlock.app.refusals import (
     BadToken,
@@ -117,6 +117,8 @@ def _start_workflow(app: App, caller: Caller, arguments: StartArguments) -> Tool
             return refuse_unknown_workflow(outcome, START_WORKFLOW, sent_arguments)
         case SessionUnattended():
             sent_arguments.pop("sessionId", None)
+        case NoSuchSession() if outcome == NO_SESSION:  # a takeover needs one, which a start makes
+            sent_arguments.pop("takeover", None)
         case NoSuchSession() | SeveralSessions() | BadToken() | NodeGone():
             return refuse_unknown_caller(app, caller, outcome, START_WORKFLOW, sent_arguments)
         case NoSuchDirectory():  # the server's own is gone

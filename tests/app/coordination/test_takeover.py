@@ -182,7 +182,7 @@ def test_an_agent_without_hooks_that_takes_over_at_a_start_gets_the_mail(team: T
     takeover = {**start, "goal": "Two", "takeover": gone.id}
 
     refused = bo.refused("start_workflow", takeover)["details"]["correctCall"]
-    assert (refused["tool"], refused["params"]) == ("session", {"action": "start"})
+    assert refused == {"tool": "start_workflow", "params": {**start, "goal": "Two"}}
     own = bo.ok("start_workflow", goal="Mine", **start)["introduction"]["session"]
     begun_after = bo.plain("start_workflow", takeover)["structuredContent"]
 
