@@ -54,9 +54,9 @@ def check_logbooks(app: App, root: Path, paths: tuple[Path, ...]) -> CheckReport
 
 def logbook_problems(app: App, session: SessionId, path: str) -> tuple[str, ...]:
     """Return what the rule finds in the logbook of a session; nothing if it has no logbook."""
-    log = load_session_log(app.reader, session)
-    if not path or log is None:
+    if not path:
         return ()
+    log = load_session_log(app.reader, session)
     found = check_logbooks(app, log.root, (log.root / path,)).findings
     return tuple(f"{one.path}:{one.line}: {one.problem}" for one in found)
 

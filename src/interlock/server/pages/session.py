@@ -116,7 +116,7 @@ def agents(request: PageRequest) -> Page | Explanation:
         (one, _duration(one.started_at, one.completed_at or now))
         for one in reversed(work.agent_history if work else ())
     ]
-    own_parts = progress_parts(state.progress) if isinstance(state, SessionState) else []
+    own_parts = progress_parts(state.progress)
     facts = {"work": work, "invocations": invocations, "own_parts": own_parts}
     return session_page(request, viewed, "agents", facts)
 
