@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from interlock.app.context import App
+from interlock.app.runs.user_actions import open_gaps, resolve_gap
+from interlock.core.ids import GapId, SessionId
 from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
 from tests.core.workflow.workflow_samples import Doc, loop, step, workflow
@@ -212,3 +214,42 @@ def test_routines_of_workrail_are_listed_as_routines(agent: Agent) -> None:
     listed = {one["id"]: one.get("kind") for one in agent.ok("list_workflows")["workflows"]}
 
     assert listed["wr.routine-made-up"] == "routine"
+
+
+def test_gaps_belong_to_the_branch_on_which_they_were_recorded(app: App, agent: Agent) -> None:
+    """Each end names its own gaps, and what counts is the branch where the run stands."""
+    first = begin(agent, workflow(step("a"), step("b", runCondition=DEPENDS), step("c")))
+    session, token = first["introduction"]["session"], first["continueToken"]
+
+    def done(at: str, severity: str, **more: object) -> dict[str, Any]:
+        gap = {"kind": "gap", "severity": severity, "summary": f"Left: {severity}"}
+        output = {"notesMarkdown": severity, "artifacts": [gap]}
+        return agent.ok("continue_workflow", continueToken=at, output=output, **more)
+
+    unset = done(token, "critical")
+    end = submit(agent, unset)
+    summaries = {gap["summary"]: gap["id"] for gap in end["gaps"]}
+    assert set(summaries) == {
+        "Left: critical",
+        "`size` was never set, so this was skipped: Step b",
+    }
+    assert app.reader.runs(SessionId(session))[0].status == "complete_with_gaps"
+
+    other = done(token, "info", context={"size": "large"})
+    end = submit(agent, submit(agent, other))
+
+    assert [gap["summary"] for gap in end["gaps"]] == ["Left: info"]
+    [run] = app.reader.runs(SessionId(session))
+    assert (run.status, run.gaps_open, run.gaps_critical) == ("complete", 1, 0)
+    listed = [found.gap.summary for found in open_gaps(app, SessionId(session))]
+    assert listed == ["Left: info"]
+    shown = agent.ok("continue_workflow", continueToken=unset["continueToken"])
+    assert {gap["summary"] for gap in shown["gaps"]} == set(summaries)
+
+    again = done(token, "warning")
+    assert "`size` was never set, so this was skipped: Step b" in [
+        gap["summary"] for gap in again["gaps"]
+    ], "what another branch has recorded says nothing about this one"
+    resolve_gap(app, SessionId(session), GapId(summaries["Left: critical"]), "Done by hand")
+    shown = agent.ok("continue_workflow", continueToken=unset["continueToken"])
+    assert "Left: critical" not in {gap["summary"] for gap in shown["gaps"]}, "it is closed for all"

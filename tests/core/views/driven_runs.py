@@ -61,7 +61,10 @@ class Driven:
         (directory / "driven.json").write_text(json.dumps(document))
         self.app = app
         asked = StartRequest(
-            WorkflowId("driven"), goal="Drive it", caller=local_caller(app, workspace)
+            WorkflowId("driven"),
+            goal="Drive it",
+            caller=local_caller(app, workspace),
+            context={"depth": None, "ready": None},  # nobody knows them
         )
         self._hold(start(app, asked))
 

@@ -91,10 +91,11 @@ def test_what_went_wrong_is_marked_and_nothing_else(run: Driven) -> None:
 
     wrong = [(row.kind, row.summary) for row in rows(run) if row.is_failure]
 
-    assert (run.run.gaps_open, len(run.run.open_gaps)) == (1, 1)
+    assert (run.run.gaps_open, len(run.run.open_gaps)) == (2, 2)
     assert [kind for kind, _ in wrong] == [
         "node_created",
         "validation_performed",
+        "gap_recorded",
         "gap_recorded",
         "approval_resolved",
         "node_created",
@@ -102,7 +103,7 @@ def test_what_went_wrong_is_marked_and_nothing_else(run: Driven) -> None:
     ]
     assert wrong[0][1] == "step given again: Plan"
     assert wrong[1][1] == "not accepted: The step was handed in without notes"
-    assert wrong[3][1].endswith("denied (user): No tests")
+    assert wrong[4][1].endswith("denied (user): No tests")
 
 
 def test_a_capability_that_is_missing_is_a_failure_and_one_that_is_there_is_none(

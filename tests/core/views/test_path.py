@@ -168,12 +168,15 @@ def test_an_attempt_that_was_not_accepted_and_left_is_a_branch(app: App, tmp_pat
 def test_gaps_are_told_where_they_were_opened_and_whether_they_are_open(run: Driven) -> None:
     run.hand_in("The plan", GAP).decide("granted").hand_in("work", STOP)
     plan, work, _ = steps_of(run)
-    assert [(found.summary, found.is_open) for found in plan.gaps] == [("No tests yet", True)]
+    assert [(found.summary, found.is_open) for found in plan.gaps] == [
+        ("No tests yet", True),
+        ("`depth` was never set, so this was skipped: Deep, Deeper", True),
+    ]
     assert work.gaps == ()
 
     user_actions.resolve_gap(run.app, run.session, plan.gaps[0].gap, "wrote them")
 
-    assert [found.is_open for found in steps_of(run)[0].gaps] == [False]
+    assert [found.is_open for found in steps_of(run)[0].gaps] == [False, True]
 
 
 def test_a_gap_on_another_branch_is_not_told_on_the_path(app: App, tmp_path: Path) -> None:
@@ -208,7 +211,7 @@ def test_a_gap_that_was_there_from_the_start_is_told_at_the_first_step(
 
     (end,) = steps_of(run)
 
-    assert [found.category for found in end.gaps] == ["loop"]
+    assert [found.category for found in end.gaps] == ["loop", "skipped"]
     assert len(end.decisions) > 2
 
 

@@ -9,7 +9,7 @@ from interlock.app.sessions.held_token import HeldToken, find_held_token, locate
 from interlock.app.sessions.lookup import check_stream
 from interlock.core import ids
 from interlock.core.ids import AttemptId, NodeId
-from interlock.core.session import chain
+from interlock.core.session import chain, decide
 from interlock.core.session.chain import Health
 from interlock.core.session.events import (
     AdvanceRecorded,
@@ -51,7 +51,7 @@ class TokenTarget(msgspec.Struct, frozen=True):
 
     @property
     def run(self) -> RunHead:
-        return self.stream.runs[self.node.run]
+        return decide.run_of(self.stream, self.node)
 
     @property
     def validation(self) -> ValidationPerformed | None:

@@ -110,15 +110,13 @@ def abandon(app: App, run_prefix: str, reason: str) -> RunHead | NoSuchRun | Not
 
 
 def open_gaps(app: App, session: SessionId) -> Iterator[UnresolvedGap]:
-    """The gaps of a session that nobody has closed, oldest first; none of abandoned runs."""
-    envelopes = [decode_envelope(link.body) for link in app.reader.links(session)]
-    closed = {e.event.gap for e in envelopes if isinstance(e.event, GapResolved)}
-    abandoned = {e.run for e in envelopes if isinstance(e.event, RunAbandoned)}
-    for envelope in envelopes:
+    """The gaps where the runs of a session stand, oldest first; none of abandoned runs."""
+    runs = [run for run in app.reader.runs(session) if run.status != "abandoned"]
+    still_open = {gap for run in runs for gap in run.open_gaps}
+    for link in app.reader.links(session) if still_open else ():
+        envelope = decode_envelope(link.body)
         event = envelope.event
-        if envelope.run in abandoned:
-            continue
-        if isinstance(event, GapRecorded) and event.gap not in closed:
+        if isinstance(event, GapRecorded) and event.gap in still_open:
             assert envelope.run is not None, "a gap belongs to a run"
             yield UnresolvedGap(session, envelope.run, event, envelope.at_ms)
 

@@ -184,6 +184,7 @@ def _send_back(
 def _node_spec(resolution: _Resolution, kind: Literal["step", "blocked"], *, at: Node) -> NodeSpec:
     """The node that the answer makes, at the position of `at`."""
     approval, created = resolution.approval, at.created
+    told = approval.node.past  # what the step has left undone stays open when it is sent back
     return NodeSpec(
         session=approval.node.session,
         node=resolution.child,
@@ -192,7 +193,7 @@ def _node_spec(resolution: _Resolution, kind: Literal["step", "blocked"], *, at:
         step=positions.step_at(resolution.workflow, created.position),
         depth=created.depth,
         context=approval.node.created.context,
-        past=at.past,
+        past=msgspec.structs.replace(at.past, gaps=told.gaps, gap_subjects=told.gap_subjects),
         parent=approval.node.id,
         attempt=ids.first_attempt(approval.node.id),
     )

@@ -36,7 +36,6 @@ from interlock.core.session.events import (
     ApprovalRequested,
     ContextSet,
     GapRecorded,
-    GapResolved,
     ObservationRecorded,
     OutputAppended,
     RunCompleted,
@@ -72,7 +71,7 @@ from interlock.core.session.refusals import (
     RunRefusal,
     RunWaitsForUser,
 )
-from interlock.core.session.run_head import RunHead, with_blocked_count
+from interlock.core.session.run_head import RunHead, on_line, with_blocked_count
 from interlock.core.tokens import SigningKey
 from interlock.core.workflow import positions
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow
@@ -106,7 +105,7 @@ class AdvanceInputs(msgspec.Struct, frozen=True):
     prompt: str
     """The prompt as it was given at the node."""
     open_gaps: Mapping[GapId, GapRecorded]
-    """The gaps of the run that are open."""
+    """The gaps that are open on the branch of the node."""
     branches: tuple[OtherBranch, ...]
     """The branches on which the step was handed in before."""
     notes: Mapping[StepId, str]
@@ -198,7 +197,8 @@ def notes_refusal(output: StepOutput) -> NotesNotWritten | NotesTooLong | None:
 
 
 def run_of(stream: Stream, node: Node) -> RunHead:
-    return stream.runs[node.run]
+    """The head of the run, as it is on the branch of the node."""
+    return on_line(stream.runs[node.run], node.past)
 
 
 def output_event(attempt: AttemptId, output: StepOutput) -> OutputAppended:
@@ -302,7 +302,17 @@ def _next_past(advance: _Advance) -> Past:
     node, upcoming, step = advance.node, advance.next_step, advance.current.step
     if upcoming is None:
         return node.past
-    past = node.past
+    severities = {
+        **{gap.gap: gap.severity for gap in advance.inputs.open_gaps.values()},
+        **(node.past.gaps or {}),
+        **{gap.gap: gap.severity for gap in advance.facts.gaps},
+    }
+    run = advance.facts.run
+    past = msgspec.structs.replace(
+        node.past,
+        gaps={gap: severities.get(gap, "warning") for gap in run.open_gaps},
+        gap_subjects=run.single_gaps,
+    )
     for number in (step.number, *upcoming.proven_numbers):
         past = with_done(past, number)
     if step.is_kept or step.id in advance.current.workflow.quoted_steps:
@@ -315,13 +325,9 @@ def _news(advance: _Advance, *, is_complete: bool) -> News:
     upcoming = advance.next_step
     gaps = [*advance.facts.gaps]
     if is_complete:
-        resolved = {
-            draft.event.gap
-            for draft in advance.facts.drafts
-            if isinstance(draft.event, GapResolved)
-        }
+        still_open = advance.facts.run.open_gaps
         earlier = advance.inputs.open_gaps.values()
-        gaps = [*(gap for gap in earlier if gap.gap not in resolved), *gaps]
+        gaps = [*(gap for gap in earlier if gap.gap in still_open), *gaps]
     proofs = (
         f"`{proof.command}` was seen to pass, so “{proof.step_id}” counts as done."
         for proof in (upcoming.evidence if upcoming else ())

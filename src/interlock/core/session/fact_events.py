@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from interlock.core import ids
-from interlock.core.ids import AttemptId, GapId, NodeId, RunId
+from interlock.core.ids import AttemptId, GapId, NodeId
 from interlock.core.session.events import (
     AssessmentRecorded,
     CapabilityObserved,
@@ -64,7 +64,7 @@ def facts_of(
     for proof in judgement.evidence:
         drafts.append(EventDraft(f"evidence:{origin}:{proof.step_id}", proof, run.run, node))
     for index, new_gap in enumerate(judgement.gaps):
-        gap = _gap_event(new_gap, run.run, origin, index)
+        gap = _gap_event(new_gap, origin, index)
         drafts.append(EventDraft(gap_key(gap.gap), gap, run.run, node))
         gaps.append(gap)
     explanations = {
@@ -83,10 +83,9 @@ def facts_of(
     return Facts(tuple(drafts), run, tuple(gaps), tuple(warnings))
 
 
-def _gap_event(new_gap: NewGap, run: RunId, origin: str, index: int) -> GapRecorded:
-    parts = (run, new_gap.subject) if new_gap.subject else (origin, str(index))
+def _gap_event(new_gap: NewGap, origin: str, index: int) -> GapRecorded:
     return GapRecorded(
-        ids.gap_id(*parts),
+        ids.gap_id(origin, new_gap.subject or str(index)),
         new_gap.severity,
         new_gap.category,
         new_gap.summary,

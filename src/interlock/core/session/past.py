@@ -8,7 +8,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from interlock.core.ids import StepId
+from interlock.core.ids import GapId, StepId
+from interlock.core.workflow.packs import Severity
 
 
 class Past(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -18,6 +19,10 @@ class Past(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The keys of the newest outputs of steps that are kept or quoted."""
     explained: tuple[str, ...] = ()
     """The contracts whose instructions a prompt has given whole."""
+    gaps: Mapping[GapId, Severity] | None = None
+    """The gaps that were recorded on this line and left open; None in nodes of earlier versions."""
+    gap_subjects: tuple[str, ...] = ()
+    """The capabilities and context keys that a gap on this line is about: one each is enough."""
 
     @property
     def done_count(self) -> int:

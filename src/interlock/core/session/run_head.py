@@ -31,7 +31,7 @@ from interlock.core.session.events import (
     TraceAppended,
     ValidationPerformed,
 )
-from interlock.core.session.past import presumed_past
+from interlock.core.session.past import Past, presumed_past
 
 RECAP_CHARS_MAX = 800  # what resume searches and shows; the whole notes are in the events
 BLOCKED_IN_ROW_MAX = 10  # after so many blocked attempts the run waits for the user
@@ -67,11 +67,13 @@ class RunHead(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     gaps_open: int = 0
     gaps_critical: int = 0
     open_gaps: tuple[GapId, ...] = ()
+    """Those on the line of nodes to the tip: gaps of other branches are not counted either."""
     self_attested: tuple[str, ...] = ()
     """Commands of which only the agent says that they passed."""
     capabilities: dict[str, str] = {}
     single_gaps: tuple[str, ...] = ()
-    """The capabilities and context keys that a gap was recorded for: once in a run is enough."""
+    """The capabilities and context keys that a gap was recorded for: once on a line is enough."""
+    closed_gaps: tuple[GapId, ...] = ()
     blocked_in_row: int = 0
     """Attempts that were not accepted since a step was last accepted or the user unblocked."""
     approvals: tuple[ApprovalId, ...] = ()
@@ -160,8 +162,8 @@ def apply_run_event(run: RunHead, envelope: Envelope) -> RunHead:
 
 
 def _with_new_node(run: RunHead, envelope: Envelope, event: NodeCreated) -> RunHead:
-    run = with_blocked_count(run, event.node_kind)
     past = event.past or presumed_past(event.number)
+    run = on_line(with_blocked_count(run, event.node_kind), past)
     return msgspec.structs.replace(
         run,
         tip=envelope.node,
@@ -170,6 +172,23 @@ def _with_new_node(run: RunHead, envelope: Envelope, event: NodeCreated) -> RunH
         pending_title=event.step_title,
         asks_user=event.asks_user,
         status="waiting" if run.is_waiting or event.node_kind == "approval" else "open",
+    )
+
+
+def on_line(run: RunHead, past: Past) -> RunHead:
+    """The run with the gaps of the line of nodes that leads to a node with this past.
+
+    A gap that somebody has closed is closed on every branch.
+    """
+    if past.gaps is None:
+        return run
+    gaps = {gap: past.gaps[gap] for gap in past.gaps if gap not in run.closed_gaps}
+    return msgspec.structs.replace(
+        run,
+        gaps_open=len(gaps),
+        gaps_critical=list(gaps.values()).count("critical"),
+        open_gaps=tuple(gaps),
+        single_gaps=past.gap_subjects,
     )
 
 
@@ -191,6 +210,9 @@ def with_fact(run: RunHead, event: RunFact) -> RunHead:
         case GapRecorded():
             return _with_gap(run, event)
         case GapResolved():
+            run = change(run, closed_gaps=(*run.closed_gaps, event.gap))
+            if event.gap not in run.open_gaps:
+                return run  # it is on another branch
             critical = run.gaps_critical - (event.severity == "critical")
             left = tuple(gap for gap in run.open_gaps if gap != event.gap)
             run = change(run, gaps_open=run.gaps_open - 1, gaps_critical=critical, open_gaps=left)
@@ -208,6 +230,8 @@ def with_fact(run: RunHead, event: RunFact) -> RunHead:
 
 
 def _with_gap(run: RunHead, event: GapRecorded) -> RunHead:
+    if event.gap in run.open_gaps:
+        return run  # its node has told already
     subject = event.capability or event.context_key
     return msgspec.structs.replace(
         run,

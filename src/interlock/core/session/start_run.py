@@ -28,6 +28,7 @@ from interlock.core.session.next_step import (
     unset_key_gaps,
 )
 from interlock.core.session.nodes import News, NodeSpec, make_node, trace_draft
+from interlock.core.session.past import Past
 from interlock.core.session.plan import EventDraft, Stream, plan
 from interlock.core.session.refusals import ContextUnset, InputRefused, RunCannotBegin, RunRefusal
 from interlock.core.session.run_head import RunHead
@@ -102,6 +103,10 @@ def start(
             first_step.destination.step,
             0,
             context.ref,
+            Past(
+                gaps={gap.gap: gap.severity for gap in facts.gaps},
+                gap_subjects=facts.run.single_gaps,
+            ),
         ),
         facts.run,
         workflow,
