@@ -253,3 +253,69 @@ def test_gaps_belong_to_the_branch_on_which_they_were_recorded(app: App, agent: 
     resolve_gap(app, SessionId(session), GapId(summaries["Left: critical"]), "Done by hand")
     shown = agent.ok("continue_workflow", continueToken=unset["continueToken"])
     assert "Left: critical" not in {gap["summary"] for gap in shown["gaps"]}, "it is closed for all"
+
+
+TYPES: Doc = {
+    "type": "object",
+    "properties": {
+        "areas": {"type": "array", "items": {"type": "integer"}},
+        "place": {"type": "object", "properties": {"line": {"type": "integer"}}},
+        "isDone": {"type": "boolean"},
+        "count": {"type": "integer"},
+        "words": {"type": "string"},
+    },
+}
+SENT = {
+    "areas": '["1", 2]',
+    "place": {"line": "7"},
+    "isDone": "True",
+    "count": " 139 ",
+    "words": "12",
+}
+MEANT = {"areas": [1, 2], "place": {"line": 7}, "isDone": True, "count": 139, "words": "12"}
+
+
+def test_values_sent_as_text_are_taken_in_their_declared_types(agent: Agent) -> None:
+    contract = {
+        "schema": {"type": "object", "properties": TYPES["properties"], "required": ["count"]},
+        "example": {"count": 1},
+    }
+    first = begin(
+        agent,
+        workflow(
+            step("a", outputContract={"contractRef": "report"}),
+            step("b", runCondition={"var": "size", "gt": 3}),
+            contextSchema={**TYPES, "properties": {**TYPES["properties"], "size": {}}},
+            contracts={"report": contract},
+        ),
+        context=SENT,
+    )
+    artifact = json.dumps({"kind": "report", **SENT})
+    call = {
+        "continueToken": first["continueToken"],
+        "output": {"notesMarkdown": "n", "artifacts": [artifact]},
+        "context": {"size": "4"},
+    }
+
+    second = agent.ok("continue_workflow", **call)
+
+    assert second["pending"]["stepId"] == "b", "four is more than three"
+    past = agent.ok("continue_workflow", continueToken=second["continueToken"], step="all")
+    assert {key: past["values"][key] for key in MEANT} == MEANT
+    assert past["values"]["size"] == 4
+    assert json.loads(past["outputs"][0]["artifacts"][0]) == {"kind": "report", **MEANT}
+    assert agent.ok("continue_workflow", **call) == second, "the same call is the same attempt"
+
+
+def test_text_that_is_no_value_of_the_declared_type_is_refused_as_it_was_sent(
+    agent: Agent,
+) -> None:
+    first = begin(agent, workflow(step("a"), contextSchema=TYPES))
+    token = first["continueToken"]
+
+    for wrong in ({"count": "many"}, {"isDone": "1"}, {"areas": "{}"}):
+        problem = agent.refused(
+            "continue_workflow",
+            {"continueToken": token, "output": {"notesMarkdown": "n"}, "context": wrong},
+        )
+        assert str(*wrong.values()) in problem["message"]

@@ -11,7 +11,8 @@ from interlock.core.ids import BlobRef, GapId, StepId
 from interlock.core.preferences import Preferences
 from interlock.core.session import artifacts, decide, head, start_run
 from interlock.core.session.answer import AnswerGap, NextCall
-from interlock.core.session.decide import NOTES_BYTES_MAX, AdvanceInputs, Attempt, PlannedReply
+from interlock.core.session.attempts import Attempt
+from interlock.core.session.decide import NOTES_BYTES_MAX, AdvanceInputs, PlannedReply
 from interlock.core.session.events import (
     ApprovalRequested,
     GapRecorded,

@@ -15,7 +15,8 @@ from interlock.core import ids
 from interlock.core.ids import AttemptId, BlobRef, NodeId
 from interlock.core.session import context, decide
 from interlock.core.session.answer import RenderedAnswer, decode_stored_answer
-from interlock.core.session.decide import AdvanceInputs, Attempt
+from interlock.core.session.attempts import Attempt
+from interlock.core.session.decide import AdvanceInputs
 from interlock.core.session.events import GapRecorded
 from interlock.core.session.fact_events import gap_key
 from interlock.core.session.nodes import Node, introduce

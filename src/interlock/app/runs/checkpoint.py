@@ -22,7 +22,7 @@ from interlock.core.session import checkpoint as checkpoints
 from interlock.core.session import context as contexts
 from interlock.core.session import decide
 from interlock.core.session.answer import RenderedAnswer
-from interlock.core.session.decide import Attempt
+from interlock.core.session.attempts import Attempt
 from interlock.core.session.nodes import node_of
 from interlock.core.session.refusals import RunRefusal
 from interlock.store import queries

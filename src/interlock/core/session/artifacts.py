@@ -7,7 +7,9 @@ from interlock.core.canonical import CanonicalBytes, Json, NotCanonical
 from interlock.core.ids import BlobRef
 from interlock.core.session.refusals import InputRefused
 from interlock.core.workflow.blanks import find_unreplaced
+from interlock.core.workflow.contracts import Contract
 from interlock.core.workflow.examples import BLANKS
+from interlock.core.workflow.lenient_types import value_by_schema
 from interlock.core.workflow.packs import EXAMPLES, KnownArtifact, kind_without_prefix
 
 COUNT_MAX = 20
@@ -40,6 +42,8 @@ def parse_artifacts(values: tuple[Json, ...]) -> tuple[SubmittedArtifact, ...] |
     artifacts: list[SubmittedArtifact] = []
     for index, value in enumerate(values):
         pointer = f"/output/artifacts/{index}"
+        if isinstance(value, str):
+            value = value_by_schema(value, {"type": "object"})  # noqa: PLW2901 (sent as the text of one)
         try:
             content = canonical.encode(value)
         except NotCanonical as error:
@@ -49,6 +53,21 @@ def parse_artifacts(values: tuple[Json, ...]) -> tuple[SubmittedArtifact, ...] |
         kind = value.get("kind") if isinstance(value, dict) else None
         artifacts.append(SubmittedArtifact(kind if isinstance(kind, str) else "", value, content))
     return tuple(artifacts)
+
+
+def with_declared_types(
+    artifacts: tuple[SubmittedArtifact, ...], contract: Contract
+) -> tuple[SubmittedArtifact, ...]:
+    """Return the artifacts, those of the contract's kind in the types of its schema."""
+    schema = msgspec.json.decode(contract.schema)
+    understood: list[SubmittedArtifact] = []
+    for artifact in artifacts:
+        is_due = kind_without_prefix(artifact.kind) == contract.name
+        parsed = (
+            parse_artifacts((value_by_schema(artifact.value, schema),)) if is_due else (artifact,)
+        )
+        understood += (artifact,) if isinstance(parsed, InputRefused) else parsed
+    return tuple(understood)
 
 
 def known_artifacts(

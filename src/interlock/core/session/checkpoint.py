@@ -4,8 +4,9 @@ from functools import cache
 
 from interlock.core import ids
 from interlock.core.ids import NodeId, StepId, WorkflowId
+from interlock.core.session.attempts import Attempt
 from interlock.core.session.context import Context
-from interlock.core.session.decide import Attempt, PlannedReply, output_event, run_of
+from interlock.core.session.decide import PlannedReply, output_event, run_of
 from interlock.core.session.events import ApprovalRequested
 from interlock.core.session.nodes import Node, NodeSpec, make_node, output_key
 from interlock.core.session.plan import EventDraft, Stream, plan

@@ -10,6 +10,9 @@ from interlock.core.ids import BlobRef
 from interlock.core.session.refusals import InputRefused
 from interlock.core.workflow import schemas
 from interlock.core.workflow.blanks import blanks_in, find_unreplaced
+from interlock.core.workflow.compiled_workflow import CompiledWorkflow
+from interlock.core.workflow.examples import known_values
+from interlock.core.workflow.lenient_types import values_by_form
 from interlock.core.workflow.passthrough import RESERVED_NAME
 
 BYTES_MAX = 256 * 1024
@@ -55,6 +58,11 @@ def merge(base: Context, delta: Context) -> MergedContext | InputRefused:
         )
     changed = sorted(key for key in delta if base.get(key) != delta[key])
     return MergedContext(context, content, tuple(changed))
+
+
+def with_declared_types(sent: Context | None, workflow: CompiledWorkflow) -> dict[str, Json] | None:
+    """Return what was sent in the types that the workflow describes."""
+    return values_by_form(sent, known_values(workflow)) if sent else None
 
 
 def initial_context(goal: str, initial: Context) -> MergedContext | InputRefused:

@@ -25,11 +25,12 @@ from collections.abc import Mapping
 import msgspec
 
 from interlock.core import ids
-from interlock.core.ids import AttemptId, BlobRef, GapId, StepId
+from interlock.core.ids import AttemptId, GapId, StepId
+from interlock.core.session import attempts, next_step
 from interlock.core.session import context as contexts
 from interlock.core.session import judge as judges
-from interlock.core.session import next_step
 from interlock.core.session.answer import AnswerGap, OtherBranch, RenderedAnswer
+from interlock.core.session.attempts import Attempt
 from interlock.core.session.context import Context, MergedContext
 from interlock.core.session.events import (
     AdvanceRecorded,
@@ -88,15 +89,6 @@ class PlannedReply(msgspec.Struct, frozen=True):
     reply: RenderedAnswer
 
 
-class Attempt(msgspec.Struct, frozen=True):
-    """One call by an agent: the attempt that it stands for, with its output and context."""
-
-    id: AttemptId
-    arguments: BlobRef
-    output: StepOutput
-    context: Context | None = None
-
-
 class AdvanceInputs(msgspec.Struct, frozen=True):
     """The other inputs to the decision about a step that was handed in."""
 
@@ -126,6 +118,7 @@ def advance(
     run = run_of(stream, node)
     if refusal := call_refusal(node, run, attempt.output):
         return refusal
+    attempt = attempts.with_declared_types(attempt, workflow, node.created.position)
     merged = contexts.merge(inputs.context, attempt.context) if attempt.context else None
     if isinstance(merged, InputRefused):
         return merged

@@ -1,5 +1,7 @@
 """The start of a run: the events to record and the first answer, as a plan."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from interlock.core import ids
@@ -86,9 +88,7 @@ def start(
     if isinstance(first_step, Impasse):
         return RunCannotBegin(first_step.pointer, first_step.var, first_step.message)
     passed_by = [(part.part.title, part.unset) for part in first_step.destination.skipped]
-    unset_keys = dict.fromkeys(path.partition(".")[0] for _, unset in passed_by for path in unset)
-    # No step has asked for them yet, so only the call that starts the run can give them.
-    if never_asked := tuple(key for key in unset_keys if key not in new_run.context):
+    if never_asked := _never_asked(passed_by, new_run.context):
         return ContextUnset(never_asked, is_optional=True)
     attempt = ids.first_attempt(new_run.root)
     gaps = (*bounded_loop_gaps(first_step.destination), *unset_key_gaps(passed_by, ()))
@@ -127,6 +127,14 @@ def start(
         )
     blobs = {BlobRef(pinned.hash): bytes(pinned.content), **context.blobs, **new_node.blobs}
     return PlannedReply(plan(new_run.stream, drafts, blobs=blobs, at_ms=at_ms), new_node.reply)
+
+
+def _never_asked(
+    passed_by: Sequence[tuple[str, tuple[str, ...]]], given: Context
+) -> tuple[str, ...]:
+    """The keys for which the start skips parts: only the call that starts the run can give them."""
+    unset = dict.fromkeys(path.partition(".")[0] for _, paths in passed_by for path in paths)
+    return tuple(key for key in unset if key not in given)
 
 
 def _first_news(
@@ -186,7 +194,8 @@ def _first_context(
     )
     if missing:
         return ContextUnset(missing)
-    given = {**workflow.input_defaults(), **new_run.context}
+    sent = contexts.with_declared_types(new_run.context, workflow)
+    given = {**workflow.input_defaults(), **(sent or {})}
     context = contexts.initial_context(new_run.goal, given)
     if isinstance(context, InputRefused):
         return context

@@ -157,9 +157,9 @@ def known_values(workflow: CompiledWorkflow) -> dict[str, Json]:
         *(key for step, _ in workflow.steps_with_loops() for key in step.sets),
     ]
     return {
-        **{key.name: msgspec.json.decode(key.example) for key in keys},
-        **{declared.name: f"<{declared.description}>" for declared in workflow.inputs},
         **{name: with_blanks({**definitions, **properties[name]}) for name in properties},
+        **{declared.name: f"<{declared.description}>" for declared in workflow.inputs},
+        **{key.name: msgspec.json.decode(key.example) for key in keys},
     }
 
 
