@@ -8,6 +8,7 @@ from interlock.app.context import open_app
 from interlock.app.data_home import data_home
 from interlock.app.runs import approvals as use
 from interlock.app.runs.approvals import ApprovalAnswer
+from interlock.app.runs.waiting import open_reviews
 from interlock.cli.authority import SERVED, require_person
 from interlock.cli.terminal import QUOTE_MARK, expect, print_json, print_lines, print_text
 from interlock.core.session.approve import ApprovalVerdict
@@ -34,10 +35,17 @@ def approvals() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def list_command(*, as_json: bool) -> None:
     """List the approvals that wait for an answer"""
-    pending = use.list_pending(open_app(data_home()))
+    app = open_app(data_home())
+    pending = use.list_pending(app)
     if as_json:
         print_json(pending)
         return
+    for review in open_reviews(app):
+        awaited = ", ".join(review.awaited)
+        print_lines(
+            f"{review.review}  review of “{review.feature}” in session {review.session}",
+            f"  no verdict yet from {awaited}",
+        )
     if not pending:
         print_lines("Nothing waits for an approval.")
     now_ms = SystemClock().now_ms()

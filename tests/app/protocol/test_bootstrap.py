@@ -125,6 +125,20 @@ def test_a_broken_config_takes_the_notes_away_and_nothing_else(
     assert "one.md" not in text
 
 
+def test_a_constraint_of_a_note_that_is_given_in_full_is_told_once(
+    app: App, desk: Desk, state: SessionState
+) -> None:
+    desk.file("usage-mandatory.md", "# Always\n\n- [constraint] never push to main\n")
+    desk.file("other.md", "- [constraint] keep the API\n")
+    desk.notes.refresh(desk.app, seconds_max=None)
+
+    text = assemble_bootstrap(app, state).text
+
+    assert text.count("never push to main") == 1
+    assert "- never push to main [usage-mandatory.md]" in text
+    assert "keep the API" in text
+
+
 def test_the_session_itself_is_a_note_that_follows_the_log(
     app: App, desk: Desk, state: SessionState
 ) -> None:

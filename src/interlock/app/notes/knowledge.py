@@ -1,6 +1,7 @@
 """Collect from the notes of a project the knowledge that an agent gets when it starts there."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Container, Iterator
 
 from interlock.app.context import App
 from interlock.app.notes.project_notes import OpenedNotes
@@ -21,6 +22,7 @@ from interlock.workspace.files.atomic_file import FileContent
 START_SECONDS_MAX = 1.0  # a client waits for its hook; files not read by then are read later
 LINE_CHARS_MAX = 240
 PART_ITEMS_MAX = 8
+_ITEM_MARK = re.compile(r"^\s*[-*+] (?:\[constraint\] )?")
 OPEN_STATUSES = ("", "open", "active", "blocked")
 
 
@@ -52,7 +54,8 @@ def _constraints(notes: OpenedNotes) -> BriefingPart:
     open_constraints = NoteFilter(types=("constraint",), statuses=OPEN_STATUSES)
     rows = notes.index.newest_notes(open_constraints, limit=PART_ITEMS_MAX)
     lines += [_title_line(row) for row in rows if row.path not in mandatory_paths]
-    observations, more = _observation_lines(notes, "constraint")
+    # A constraint of a note that is given in full is among its lines already.
+    observations, more = _observation_lines(notes, "constraint", given=mandatory_paths)
     more += notes.index.count_notes(open_constraints) - len(rows)
     return BriefingPart("Constraints", (*lines, *observations), more)
 
@@ -82,12 +85,18 @@ def _newest_notes(notes: OpenedNotes, heading: str, note_filter: NoteFilter) -> 
     return BriefingPart(heading, items, notes.index.count_notes(note_filter) - len(rows))
 
 
-def _observation_lines(notes: OpenedNotes, category: str) -> tuple[list[str], int]:
-    """Return lines of the observations of this category in open notes, and the number of others."""
+def _observation_lines(
+    notes: OpenedNotes, category: str, given: Container[str] = ()
+) -> tuple[list[str], int]:
+    """Return lines of the observations of this category in open notes, and the number of others.
+
+    Those of the notes that are `given` are left out.
+    """
     open_observations = NoteFilter(statuses=OPEN_STATUSES, category=category)
     rows = notes.index.observations(open_observations, limit=PART_ITEMS_MAX)
     more = notes.index.count_observations(open_observations) - len(rows)
-    return [f"{label(row.text, LINE_CHARS_MAX)} [{row.path}]" for row in rows], more
+    shown = [row for row in rows if row.path not in given]
+    return [f"{label(row.text, LINE_CHARS_MAX)} [{row.path}]" for row in shown], more
 
 
 def _dated_line(row: NoteRow) -> str:
@@ -106,5 +115,7 @@ def _note_lines(notes: OpenedNotes, path: str) -> Iterator[str]:
         return
     if isinstance(note_file, FileContent):
         body = frontmatter.body_of(note_file.text)
-        lines = (label(line, LINE_CHARS_MAX) for line in body.splitlines())
+        # The briefing makes each line an item of its own list.
+        bare = (_ITEM_MARK.sub("", line) for line in body.splitlines())
+        lines = (label(line, LINE_CHARS_MAX) for line in bare)
         yield from (f"{line} [{path}]" for line in lines if line.strip("#-*> "))

@@ -20,8 +20,8 @@ from interlock.app.failures import SettingsBroken
 from interlock.app.gate import integrity
 from interlock.app.gate.notes_location import BUDGET_TOKENS_DEFAULT
 from interlock.app.gate.policy import policy_remarks
+from interlock.app.protocol.carry_over import left_open_lines_here
 from interlock.app.protocol.feature_reviews import settle_if_overdue
-from interlock.app.protocol.left_handoffs import left_handoffs
 from interlock.app.refusals import ProjectNotOptedIn
 from interlock.app.sessions.lookup import is_quiet
 from interlock.app.sessions.resume_check import changes_to_verify
@@ -37,16 +37,14 @@ from interlock.core.session.start_evidence import (
 )
 from interlock.core.session.state import SessionState
 from interlock.core.views.counting import progress_text
-from interlock.core.views.delegated_work import delegation_lines, handoff_line, left_open_lines
+from interlock.core.views.delegated_work import delegation_lines
 from interlock.core.views.progress_lines import SHOWN_BY, lost_parts, progress_parts
 from interlock.store.failures import StoreFailure
-from interlock.store.records import SessionFilter
 from interlock.workspace.machine import clients, disclosure_log
 
 PROGRESS_TOKENS_MAX = 900  # beside the rest; some clients cut what hooks tell at 2,500
 PROGRESS_WHOLE_TOKENS_MAX = 8_000  # where an agent asks for it
 RECENT_RUNS_MAX = 50
-EARLIER_SESSIONS_MAX = 5
 SUMMARY_TOKENS_MAX = 1_000
 CONFINED_SHELL = (
     "Before coding, shell commands run read-only: they can write to $TMPDIR alone, and only"
@@ -104,7 +102,9 @@ def assemble_bootstrap(
     except StoreFailure as failure:
         # Of the index, most likely: a session begins nevertheless.
         parts.append(BriefingPart("Notes", (f"They cannot be looked at now: {failure}.",)))
-    parts.append(BriefingPart("Left by the session before", tuple(_left_lines(app, state))))
+    parts.append(
+        BriefingPart("Left open here", tuple(left_open_lines_here(app, state, goes_on=goes_on)))
+    )
     parts.append(BriefingPart("Who else is here", tuple(_other_session_lines(app, state))))
     briefing = assemble_briefing(parts, budget=budget, told_digests=already_told)
     progress = progress_briefing(state, already_told, budget=progress_budget)
@@ -273,30 +273,6 @@ def _open_run_lines(app: App, state: SessionState) -> Iterator[str]:
     if rows and (stream := app.reader.stream(rows[0].session, rows[0].run)):
         autonomy = stream.runs[rows[0].run].preferences.autonomy
         yield f"Autonomy: {autonomy}. Only the user changes it, with `/autonomy`."
-
-
-def _left_lines(app: App, state: SessionState) -> Iterator[str]:
-    """The hand-offs that earlier sessions have left, and what the one before this has not done.
-
-    The latter until this one has delegated work of its own.
-    """
-    for left in left_handoffs(app, state):
-        yield f"{left.session}: {handoff_line(left.handoff)}"
-    own = state.orchestrator_workflow
-    if own and (own.agent_history or own.decisions or own.compaction_history):
-        return
-    listed = app.reader.list_sessions(
-        SessionFilter(workspace=state.worktree), before=None, limit=EARLIER_SESSIONS_MAX
-    )
-    for earlier in listed.sessions:
-        attended = earlier.head.attended
-        if attended is None or attended.status != "ended" or not attended.delegation_count:
-            continue
-        left = session_record.state_of(app, earlier.session)
-        work = left.orchestrator_workflow if isinstance(left, SessionState) else None
-        for line in left_open_lines(work):
-            yield f"{earlier.session}: {line}"
-        return
 
 
 def _other_session_lines(app: App, state: SessionState) -> Iterator[str]:

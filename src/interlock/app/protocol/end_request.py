@@ -112,6 +112,11 @@ def _remarks(app: App, session: SessionId, event: SessionCompleted) -> Iterator[
     for key, text in evidence.items():
         if text.startswith(("open: ", "skipped: not written")):
             yield f"{key} is {text}"
+    work = ended.orchestrator_workflow if isinstance(ended, SessionState) else None
+    for review in work.feature_reviews if work else ():
+        if review.is_open:
+            awaited = ", ".join(one.agent for one in review.awaited_reviewers)
+            yield f"review {review.id} of “{review.feature}” has no verdict yet from {awaited}"
     if event.commit_fault:
         yield f"its files were not committed: {event.commit_fault}"
 

@@ -10,6 +10,7 @@ from interlock.app.coordination.boards import WaitingConflict, WaitingMessage
 from interlock.app.runs.approvals import PendingApproval
 from interlock.app.runs.waiting import (
     CriticalGap,
+    OpenReview,
     ParkedWork,
     UndeliveredResult,
     WaitingForUser,
@@ -41,7 +42,15 @@ _ANSWER_KEYS = ("approval-resolved:", "gap-resolved:", "unblocked:")
 _NAMES = {"user": "the user", "timeout": "the deadline", "agent": "the agent"}
 
 CardKind = Literal[
-    "approval", "question", "stopped", "gap", "message", "conflict", "parked", "undelivered"
+    "approval",
+    "question",
+    "stopped",
+    "gap",
+    "message",
+    "conflict",
+    "parked",
+    "undelivered",
+    "review",
 ]
 CardContent: TypeAlias = (
     PendingApproval
@@ -51,6 +60,7 @@ CardContent: TypeAlias = (
     | WaitingConflict
     | ParkedWork
     | UndeliveredResult
+    | OpenReview
 )
 
 
@@ -108,7 +118,9 @@ def list_past_answers(app: App, *, limit: int) -> tuple[PastAnswer, ...]:
 def _sessions_of(app: App, waiting: WaitingForUser) -> dict[SessionId, ListedSession]:
     in_runs = (*waiting.questions, *waiting.stopped, *waiting.gaps)
     unattended = (*waiting.parked, *waiting.undelivered)
-    names = tuple({one.session for one in (*waiting.approvals, *in_runs, *unattended)})
+    names = tuple(
+        {one.session for one in (*waiting.approvals, *in_runs, *unattended, *waiting.reviews)}
+    )
     wanted = SessionFilter(is_archived=None, sessions=names)
     found = app.reader.list_sessions(wanted, before=None, limit=len(names)) if names else None
     return {one.session: one for one in found.sessions} if found else {}
@@ -121,7 +133,9 @@ def _with_place(card: InboxCard, sessions: Mapping[SessionId, ListedSession]) ->
     if listed is None:
         return card
     latest = listed.latest_run
-    if isinstance(card.content, ParkedWork | UndeliveredResult):
+    if isinstance(card.content, OpenReview):
+        in_run = None
+    elif isinstance(card.content, ParkedWork | UndeliveredResult):
         in_run = card.content.work.branch
     else:
         in_run = latest.git_branch if latest and latest.run == card.content.run else None
@@ -165,6 +179,10 @@ def _cards(
         assert delivery is not None, "it is what has failed"
         name, why = f"undelivered-{one.session}", f"Its result is not delivered: {delivery.detail}"
         yield InboxCard(name, "undelivered", goal, why, delivery.since_ms, None, one)
+    for one in waiting.reviews:
+        question = f"The review waits for the verdict of {', '.join(one.awaited)}"
+        moments = (one.since_ms, one.deadline_ms)
+        yield InboxCard(one.review, "review", one.feature, question, *moments, one)
 
 
 def _run_card(one: WaitingRun, kind: CardKind, question: str) -> InboxCard:

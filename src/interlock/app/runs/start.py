@@ -1,7 +1,7 @@
 """Start a run of a workflow, in a new session or in one that exists."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,6 +21,7 @@ from interlock.app.refusals import (
     SeveralSessions,
 )
 from interlock.app.runs.advance import replay
+from interlock.app.runs.finished_runs import offer_finished, runs_of_branch
 from interlock.app.runs.start_preflight import (
     ConflictFound,
     Outlook,
@@ -56,7 +57,6 @@ from interlock.store.sql import Query, both
 from interlock.workspace.projects import references
 from interlock.workspace.projects.settings import preferences_in
 
-FINISHED_RUNS_MAX = 3
 LATEST_RUNS_MAX = 20  # runs of a session that are searched for them
 _TOOL = "start_workflow"
 GOAL_CHARS_MAX = 2_000  # it is a sentence; longer text belongs in the context
@@ -217,6 +217,10 @@ def _new_run(
     stream, latest_runs = reading
     if stream is None:
         stream = Stream(ids.session_id(app.entropy(ids.RANDOM_BYTES)))
+    directory = Path(stream.head.workspace) if stream.head else request.workspace
+    observation = observe_workspace(directory)
+    branch = observation.git_branch if observation else None
+    on_branch = runs_of_branch(app, directory, branch)
     default, warnings = default_preferences(app, request.workspace), ()
     if stream.head and stream.head.attended:
         default = apply_wish(default, Wish(stream.head.attended.autonomy))
@@ -237,22 +241,10 @@ def _new_run(
         workspace=str(request.workspace),
         context=request.context,
         preferences=preferences,
-        observation=observe_workspace(
-            Path(stream.head.workspace) if stream.head else request.workspace
-        ),
+        observation=observation,
         references=resolved_references,
-        warnings=(*warnings, *_finished_work(latest_runs)),
+        warnings=(*warnings, *offer_finished(request.workflow, latest_runs, on_branch)),
     )
-
-
-def _finished_work(runs: Sequence[RunHead]) -> Iterator[str]:
-    """The runs that were finished in this session: what they found need not be found again."""
-    finished = [run for run in runs if run.status in ("complete", "complete_with_gaps")]
-    for run in finished[-FINISHED_RUNS_MAX:]:
-        yield (
-            f"Finished in this session: {run.workflow_id}, “{run.goal}”. To read what it found:"
-            f' resume_session {{"runId": "{run.run}"}}'
-        )
 
 
 def _request_key(request: StartRequest, tool: str) -> RequestKey:

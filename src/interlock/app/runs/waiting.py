@@ -9,9 +9,11 @@ that could not be delivered until it is delivered or put aside.
 """
 
 from collections.abc import Iterator
+from datetime import datetime
 
 import msgspec
 
+from interlock.app.callers.session_record import state_of
 from interlock.app.context import App
 from interlock.app.coordination.boards import (
     WaitingConflict,
@@ -28,11 +30,12 @@ from interlock.core.session.answer import decode_stored_answer
 from interlock.core.session.events import GapRecorded
 from interlock.core.session.nodes import node_of
 from interlock.core.session.run_head import RunHead
+from interlock.core.session.state import SessionState
 from interlock.core.unattended.order import UnattendedState
 from interlock.core.views.status import Status, session_status
 from interlock.store import queries
 from interlock.store.failures import StoreFailure
-from interlock.store.records import ListedSession, WaitingRunRow
+from interlock.store.records import AttendedSession, ListedSession, WaitingRunRow
 
 RUNS_MAX = 1_000
 
@@ -76,6 +79,18 @@ class UndeliveredResult(msgspec.Struct, frozen=True, rename="camel"):
     work: UnattendedState
 
 
+class OpenReview(msgspec.Struct, frozen=True, rename="camel"):
+    """A feature whose review waits for verdicts."""
+
+    session: SessionId
+    review: str
+    feature: str
+    awaited: tuple[str, ...]
+    """The reviewers whose verdicts are not in."""
+    since_ms: int
+    deadline_ms: int
+
+
 class WaitingForUser(msgspec.Struct, frozen=True, rename="camel"):
     """Each list has the longest wait first."""
 
@@ -90,12 +105,15 @@ class WaitingForUser(msgspec.Struct, frozen=True, rename="camel"):
     conflicts: tuple[WaitingConflict, ...] = ()
     parked: tuple[ParkedWork, ...] = ()
     undelivered: tuple[UndeliveredResult, ...] = ()
+    reviews: tuple[OpenReview, ...] = ()
 
     @property
     def count(self) -> int:
         in_sessions = len(self.approvals) + len(self.questions) + len(self.stopped) + len(self.gaps)
         unattended = len(self.parked) + len(self.undelivered)
-        return in_sessions + len(self.messages) + len(self.conflicts) + unattended
+        return (
+            in_sessions + len(self.messages) + len(self.conflicts) + unattended + len(self.reviews)
+        )
 
 
 class SessionWait(msgspec.Struct, frozen=True):
@@ -131,6 +149,7 @@ def list_waiting(app: App) -> WaitingForUser:
         tuple(waiting_conflicts(app)),
         tuple(sorted(_parked_work(app), key=lambda one: one.work.since_ms)),
         tuple(_undelivered_results(app)),
+        tuple(sorted(open_reviews(app), key=lambda one: one.since_ms)),
     )
 
 
@@ -138,6 +157,9 @@ def count_waiting(app: App) -> int:
     """The length of `list_waiting`, with overdue approvals, from the heads alone."""
     count = approvals.count_pending(app) + count_waiting_messages(app) + len(waiting_conflicts(app))
     count += sum(1 for _ in (*_parked_work(app), *_undelivered_results(app)))
+    count += sum(
+        len(one.head.attended.open_reviews) for one in _sessions_in_review(app) if one.head.attended
+    )
     for row in _waiting_rows(app):
         status = session_status(row.head, row.run)
         count += row.run.gaps_critical + (status.code in ("asks_you", "waits_for_you"))
@@ -169,6 +191,36 @@ def _undelivered_results(app: App) -> Iterator[UndeliveredResult]:
     for session, state in _unattended_work(app):
         if state.delivery and state.delivery.needs_user:
             yield UndeliveredResult(session, state)
+
+
+def _sessions_in_review(app: App) -> list[AttendedSession]:
+    """The sessions that have not ended in which a review is open."""
+    return [
+        one
+        for one in app.reader.attended_sessions()
+        if one.head.attended and one.head.attended.open_reviews and not one.head.is_archived
+    ]
+
+
+def _ms_of(timestamp: str) -> int:
+    return round(datetime.fromisoformat(timestamp).timestamp() * 1000)
+
+
+def open_reviews(app: App) -> Iterator[OpenReview]:
+    """Yield the reviews that wait for verdicts, in sessions that have not ended."""
+    for one in _sessions_in_review(app):
+        state = state_of(app, one.session)
+        work = state.orchestrator_workflow if isinstance(state, SessionState) else None
+        for review in work.feature_reviews if work else ():
+            if review.is_open:
+                yield OpenReview(
+                    session=one.session,
+                    review=review.id,
+                    feature=review.feature,
+                    awaited=tuple(each.agent for each in review.awaited_reviewers),
+                    since_ms=_ms_of(review.requested_at),
+                    deadline_ms=_ms_of(review.deadline),
+                )
 
 
 def _unattended_work(app: App) -> Iterator[tuple[SessionId, UnattendedState]]:

@@ -8,14 +8,19 @@ from interlock.app.context import App
 from interlock.core.ids import SessionId
 from interlock.core.protocol import logbook
 from interlock.core.session import state as states
-from interlock.core.session.events import Envelope, decode_envelope
+from interlock.core.session.events import (
+    Envelope,
+    ObservationRecorded,
+    ProtocolStarted,
+    decode_envelope,
+)
 from interlock.core.session.protocol_events import (
     ProtocolEnded,
     ProtocolEndRefused,
     SessionCompleted,
 )
-from interlock.core.session.requirements import Requirement
-from interlock.core.session.start_evidence import recorded_logbook
+from interlock.core.session.requirements import Requirement, fact_of
+from interlock.core.session.start_evidence import recorded_branch, recorded_logbook
 from interlock.core.session.state import SessionState
 from interlock.core.views.logbook_page import logbook_region, recorded_profile
 from interlock.store.log_reader import LogReader
@@ -23,6 +28,7 @@ from interlock.workspace.failures import FolderFailure
 from interlock.workspace.projects import logbooks, project
 from interlock.workspace.projects.settings import protocol_in
 
+_BRANCH_EVENTS = (ProtocolStarted, ObservationRecorded)
 SEARCHED_MAX = 50  # newest logbooks in which one is searched that no event names
 
 
@@ -37,6 +43,18 @@ class SessionLog(msgspec.Struct, frozen=True):
     @property
     def profile(self) -> str:
         return recorded_profile(self.envelopes)
+
+    @property
+    def last_branch(self) -> str:
+        """The branch on which the session was last seen; empty if nobody knows."""
+        at_the_end = fact_of(self.state.protocol_end_evidence.get("branchReverified", "skipped: "))
+        if at_the_end.status != "skipped":
+            return at_the_end.evidence
+        observed = [one.event for one in self.envelopes if isinstance(one.event, _BRANCH_EVENTS)]
+        last = observed[-1] if observed else None
+        if isinstance(last, ProtocolStarted):
+            return recorded_branch(last.evidence)
+        return (last.git_branch if last else None) or ""
 
 
 class LogbookFile(msgspec.Struct, frozen=True, rename="camel"):

@@ -22,6 +22,9 @@ from interlock.core.session.run_head import RunHead
 from interlock.core.session.state import SessionState, timestamp
 from interlock.core.views.counting import progress_text
 from interlock.core.views.status import run_status
+from interlock.core.workflow.operators import clip
+
+STEP_CHARS_MAX = 300
 
 
 def handoff_of(
@@ -39,7 +42,10 @@ def handoff_of(
     ]
     return HandoffContent(
         feature=_feature(runs, state),
-        progress=tuple(HandoffStep(_describe_run(run), _is_done(run)) for run in runs),
+        progress=(
+            *(HandoffStep(_describe_run(run), _is_done(run)) for run in runs),
+            *_agent_steps(state),
+        ),
         decisions=tuple(_decisions(state)),
         blockers=tuple(blockers),
         next_steps=tuple(_next_steps(runs, state, gaps)),
@@ -124,6 +130,21 @@ def _decisions(state: SessionState | None) -> Iterator[str]:
     for decision in orchestration.decisions if orchestration else ():
         rationale = f" ({one_line(decision.rationale)})" if decision.rationale.strip() else ""
         yield one_line(f"{decision.type}: {decision.description}{rationale}")
+
+
+def _agent_steps(state: SessionState | None) -> Iterator[HandoffStep]:
+    """The delegations, the approved plan and the tasks of a session."""
+    work, progress = (state.orchestrator_workflow, state.progress) if state else (None, None)
+    for compaction in work.compaction_history if work else ():
+        yield HandoffStep(f"Delegated earlier: {compaction.agents_summary}", is_done=True)
+    for one in work.agent_history if work else ():
+        result = f": {one_line(one.output.summary)}" if one.output else ""
+        text = f"{one.agent}, “{one_line(one.input.prompt)}”{result}"
+        yield HandoffStep(clip(text, STEP_CHARS_MAX), one.status == "completed")
+    if progress and progress.plan:
+        yield HandoffStep(clip(f"Plan: {one_line(progress.plan.text)}", STEP_CHARS_MAX), None)
+    for task in progress.tasks if progress else ():
+        yield HandoffStep(one_line(task.title), task.is_done)
 
 
 def _waiting_runs(runs: Sequence[RunHead]) -> Iterator[str]:

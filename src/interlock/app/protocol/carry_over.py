@@ -1,0 +1,81 @@
+"""What the sessions before have left in a directory, for the briefing of the next one.
+
+Each line is true at that moment: files that were committed since are not named, nor are reviews,
+approvals and hand-offs that somebody has settled since.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from interlock.app.callers import session_record
+from interlock.app.context import App
+from interlock.app.protocol.left_handoffs import left_handoffs
+from interlock.app.runs.approvals import list_pending
+from interlock.app.sessions.logbook_file import load_session_log
+from interlock.app.sessions.workspace_snapshot import observe_workspace
+from interlock.core.ids import SessionId
+from interlock.core.session.state import SessionState
+from interlock.core.views.delegated_work import handoff_line, left_open_lines, review_line
+from interlock.core.views.logbook_page import done_items
+from interlock.core.visible_text import one_line
+from interlock.core.workflow.operators import clip
+from interlock.store.records import ListedSession, SessionFilter
+from interlock.workspace.git.changed_files import uncommitted_files
+
+EARLIER_SESSIONS_MAX = 20
+FILES_MAX = 5
+LINE_CHARS_MAX = 400
+
+
+def left_open_lines_here(app: App, state: SessionState, *, goes_on: bool) -> Iterator[str]:
+    """Yield what waits here. A session that `goes_on` knows the session before and its files."""
+    listed = app.reader.list_sessions(
+        SessionFilter(workspace=state.worktree), before=None, limit=EARLIER_SESSIONS_MAX
+    )
+    earlier = [one for one in listed.sessions if one.session != state.session_id]
+    own = state.orchestrator_workflow
+    is_new = not goes_on and not (
+        own and (own.agent_history or own.decisions or own.compaction_history)
+    )
+    if is_new:
+        yield from _session_before(app, state, earlier)
+        yield from _uncommitted_lines(state)
+    for one in earlier:
+        if one.head.attended and one.head.attended.open_reviews:
+            left = session_record.state_of(app, one.session)
+            work = left.orchestrator_workflow if isinstance(left, SessionState) else None
+            reviews = work.feature_reviews if work else ()
+            yield from (f"{one.session}: {review_line(each)}" for each in reviews if each.is_open)
+    here = {one.session for one in earlier}
+    if any(one.head.waiting_count or one.waiting_runs for one in earlier):
+        for pending in list_pending(app):
+            if pending.session in here:
+                title = clip(one_line(pending.question), LINE_CHARS_MAX)
+                yield f"{pending.session}: the user has not answered {pending.approval}: {title}"
+    for left in left_handoffs(app, state):
+        yield f"{left.session}: {handoff_line(left.handoff)}"
+
+
+def _session_before(app: App, state: SessionState, earlier: list[ListedSession]) -> Iterator[str]:
+    """Say what the last session on this branch came to."""
+    now = observe_workspace(Path(state.worktree))
+    branch = now.git_branch if now else None
+    for one in earlier:
+        attended = one.head.attended
+        if attended is None or attended.status != "ended":
+            continue
+        log = load_session_log(app.reader, SessionId(one.session))
+        if log is None or (branch and log.last_branch not in ("", branch)):
+            continue
+        if done := "; ".join(done_items(log.state, log.envelopes)):
+            yield clip(f"{one.session} ended: {done}", LINE_CHARS_MAX)
+        for line in left_open_lines(log.state.orchestrator_workflow):
+            yield f"{one.session}: {line}"
+        return
+
+
+def _uncommitted_lines(state: SessionState) -> Iterator[str]:
+    files = uncommitted_files(Path(state.worktree)) or ()
+    if files:
+        more = f" and {len(files) - FILES_MAX} more" if len(files) > FILES_MAX else ""
+        yield f"Not committed: {', '.join(map(one_line, files[:FILES_MAX]))}{more}."

@@ -1,0 +1,72 @@
+"""The hand-over between runs: what was finished is offered to the run that follows it.
+
+A run follows those of its session, and those of its branch in the same directory. What an earlier
+run of the same workflow could already use is not offered again.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from interlock.app.context import App
+from interlock.core.ids import RunId, WorkflowId
+from interlock.core.notes.fts_query import one_line
+from interlock.core.session.run_head import RunHead
+from interlock.core.workflow.operators import clip
+from interlock.store.records import RunSearch
+
+OFFERED_MAX = 3
+RUNS_MAX = 20  # of a branch, that are looked at
+RECAP_CHARS_MAX = 200
+_FINISHED = ("complete", "complete_with_gaps")
+
+
+class EarlierRun(msgspec.Struct, frozen=True):
+    run: RunId
+    workflow: str
+    goal: str
+    status: str
+    recap: str
+    updated_ms: int
+
+
+def runs_of_branch(app: App, workspace: Path, branch: str | None) -> list[EarlierRun]:
+    """Return the newest runs that were last seen on a branch in a directory."""
+    rows = app.reader.find_runs(RunSearch(git_branch=branch), limit=RUNS_MAX) if branch else []
+    return [
+        EarlierRun(row.run, row.workflow, row.title, row.status, row.recap, row.updated_ms)
+        for row in rows
+        if row.workspace == str(workspace) and row.git_branch == branch and row.is_offered
+    ]
+
+
+def offer_finished(
+    workflow: WorkflowId, in_session: Sequence[RunHead], on_branch: Sequence[EarlierRun]
+) -> tuple[str, ...]:
+    """Return a line for each finished run that a new run of this workflow follows."""
+    own = [
+        EarlierRun(run.run, run.workflow_id, run.goal, run.status, run.recap, run.updated_ms)
+        for run in in_session
+    ]
+    names = {run.run for run in own}
+    others = [run for run in on_branch if run.run not in names]
+    to_offer = (*_runs_to_offer(workflow, others), *_runs_to_offer(workflow, own))
+    newest = sorted(to_offer, key=lambda run: run.updated_ms)[-OFFERED_MAX:]
+    return tuple(map(_offer, newest))
+
+
+def _runs_to_offer(workflow: WorkflowId, runs: Sequence[EarlierRun]) -> list[EarlierRun]:
+    """Return the finished runs that no other run of the workflow has followed."""
+    followers = (
+        run.updated_ms for run in runs if run.workflow == workflow and run.status != "abandoned"
+    )
+    used_ms = max(followers, default=-1)
+    return [run for run in runs if run.status in _FINISHED and run.updated_ms >= used_ms]
+
+
+def _offer(run: EarlierRun) -> str:
+    call = msgspec.json.encode({"runId": run.run}).decode()
+    recap = clip(one_line(run.recap), RECAP_CHARS_MAX)
+    found = f" It ended with: {recap.rstrip('.')}." if recap else ""
+    return f"Finished here: {run.workflow}, “{run.goal}”.{found} To read it: resume_session {call}"
