@@ -85,7 +85,8 @@ class DryRun:
             return  # a token cannot be made up, nor a session that was not written be found
         if "There is no directory" in told[-1]:
             return  # the server's own is gone, and nobody knows another
-        if is_form_wrong and result["structuredContent"].get("code") == "unknown_workflow":
+        made_up = ("unknown_workflow", "unknown_session")
+        if is_form_wrong and result["structuredContent"].get("code") in made_up:
             return  # a name that was made up is told of once the form is right
         assert not result["isError"], told
         if "output" not in call["params"]:
