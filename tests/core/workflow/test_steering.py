@@ -203,3 +203,42 @@ def test_a_key_that_the_context_schema_forbids_is_not_asked_for() -> None:
     schema: Doc = {"type": "object", "properties": {"other": {}}, "additionalProperties": False}
 
     assert keys(workflow(step("a"), reads(equals="S"), contextSchema=schema)) == {}
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ({"not_equals": "clean"}, "<text>"),
+        ({"equals": "risky"}, "<text, like “risky”>"),
+        ({"in": ["low", "high"]}, "<low | high | another value>"),
+        ({"gt": 5}, "<number, like 6>"),
+        ({"lt": 5}, "<number>"),
+    ],
+)
+def test_a_hint_never_avoids_an_approval(condition: Doc, expected: str) -> None:
+    asks = {"kind": "human_approval", "question": "?", "condition": {"var": "size", **condition}}
+
+    assert keys(workflow(step("a", sets=["size"], requireConfirmation=asks))) == {
+        "a": {"size!": expected}
+    }
+
+
+def test_options_and_truth_values_that_ask_for_an_approval_come_first() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"track": {"enum": ["short", "guarded"]}, "isSafe": {"type": "boolean"}},
+    }
+    guarded = {"var": "track", "equals": "guarded"}
+    both = {"and": [guarded, {"not": {"var": "isSafe", "equals": True}}]}
+    asks = {"kind": "human_approval", "question": "?", "condition": both}
+
+    found = keys(
+        workflow(
+            step("a", sets=["track", "isSafe"], requireConfirmation=asks), contextSchema=schema
+        )
+    )
+
+    assert found["a"] == {
+        "track!": "<guarded | short>",
+        "isSafe!": "<true or false, like false>",
+    }

@@ -14,6 +14,7 @@ import msgspec
 from interlock.core import canonical
 from interlock.core.canonical import Json
 from interlock.core.workflow import step_paths
+from interlock.core.workflow.approval_hints import guards_of, without_shortcuts
 from interlock.core.workflow.blanks import choice, with_blanks
 from interlock.core.workflow.compiled_workflow import CompiledPart, CompiledStep, SetKey
 from interlock.core.workflow.definition import Workflow
@@ -40,6 +41,7 @@ class _Steering:
         properties = self._schema.get("properties")
         self._declared_in_schema = cast("dict[str, Any]", properties or {})
         self._given = {"goal", *workflow.inputs}
+        self._guards = tuple(guards_of(parts))
         steps = [
             (part, step_paths.repeating_loops(loops))
             for part, loops in step_paths.located_parts(parts)
@@ -132,7 +134,8 @@ class _Steering:
                 yield warning("condition", use.pointer, message, f"It allows: {options}.")
 
     def _example(self, name: str) -> str:
-        return _json(key_example(name, self._uses.get(name, ()), self._schema))
+        example = key_example(name, self._uses.get(name, ()), self._schema)
+        return _json(without_shortcuts(example, name, self._guards))
 
 
 class _Readings:
