@@ -198,7 +198,7 @@ def test_a_loop_that_ends_at_its_bound_leaves_a_gap_where_it_ended(
 
     assert [found.category for found in work.gaps] == ["loop"]
     assert end.gaps == ()
-    assert end.decisions[0].startswith("loop Rounds ended at its bound: 1 passes were made")
+    assert end.decisions[0].startswith("loop Rounds ended at its bound: made 1 pass")
 
 
 def test_a_gap_that_was_there_from_the_start_is_told_at_the_first_step(

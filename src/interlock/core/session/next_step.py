@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from interlock.core.counting import pluralise
 from interlock.core.ids import StepId
 from interlock.core.preferences import Preferences
 from interlock.core.session.answer import PassedByStep
@@ -135,7 +136,7 @@ def skipped_steps(destination: Destination) -> tuple[PassedByStep, ...]:
 def bounded_loop_gaps(destination: Destination) -> Iterator[NewGap]:
     """The gaps of loops that ended at their bound, which leaves something undone."""
     for loop in destination.bounded_loops:
-        summary = f"“{loop.title}” ended at its bound of {loop.passes_max} passes"
+        summary = f"“{loop.title}” ended at its bound of {pluralise(loop.passes_max, 'pass')}"
         yield NewGap("loop", "warning", summary)
 
 

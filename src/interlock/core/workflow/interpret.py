@@ -31,6 +31,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from interlock.core.canonical import Json
+from interlock.core.counting import pluralise
 from interlock.core.ids import StepId
 from interlock.core.workflow import conditions
 from interlock.core.workflow.compiled_workflow import (
@@ -257,7 +258,7 @@ class _StepSearch:
             return None
         if is_wanted:
             self._bounded.append(loop)
-            self._record("loop_bounded", loop.id, f"{loop.passes_max} passes were made; {reason}")
+            self._record("loop_bounded", loop.id, f"made {_passes(loop.passes_max)}; {reason}")
         else:
             self._record("loop_ended", loop.id, f"after {_passes(block.iteration)}: {reason}")
         self._open_blocks.pop()
@@ -361,7 +362,7 @@ def _reason_not_to_enter(loop: CompiledLoop, condition: Condition | None) -> str
 
 
 def _passes(count: int) -> str:
-    return "1 pass" if count == 1 else f"{count} passes"
+    return pluralise(count, "pass")
 
 
 def _impasse(part: CompiledPart, path: str, unusable: UnusableValue) -> Impasse:

@@ -6,6 +6,7 @@ from typing import Literal
 import msgspec
 
 from interlock.core.canonical import Json
+from interlock.core.counting import pluralise
 from interlock.core.preferences import Preferences
 from interlock.core.workflow import conditions
 from interlock.core.workflow import prompt as prompts
@@ -135,7 +136,7 @@ def _describe_repetition(loop: CompiledLoop, decider: str = "you decide") -> str
         assert loop.run_condition is not None, "a group is made for its condition"
         return f"only when {_describe_condition(loop.run_condition)}"
     repetition = {
-        "for": f"{loop.count} times",
+        "for": "once" if loop.count == 1 else f"{loop.count} times",
         "forEach": f"for each of `{loop.items}`",
         "while": f"as long as {decider} to go on",
         "until": f"until {decider} to stop",
@@ -145,7 +146,7 @@ def _describe_repetition(loop: CompiledLoop, decider: str = "you decide") -> str
     condition = (
         f", only when {_describe_condition(loop.run_condition)}" if loop.run_condition else ""
     )
-    return f"{repetition}, at most {loop.passes_max} passes{condition}"
+    return f"{repetition}, at most {pluralise(loop.passes_max, 'pass')}{condition}"
 
 
 def _marks(step: CompiledStep) -> Iterator[StepMark]:
