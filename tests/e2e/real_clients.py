@@ -31,9 +31,15 @@ class RealClient:
     options: tuple[str, ...] = ()
     """Words without which it would ask whether its tools may be used."""
     context = 100_000
+    opening: tuple[object, ...] = ()
+    """What a model does before it calls a tool of ours."""
 
     def is_here(self) -> bool:
         return self.program.exists()
+
+    def with_compaction(self) -> "RealClient":
+        """The client as it compacts what the scripted model says."""
+        return self
 
     def prepare(self, desk: Desk) -> None:
         """Whatever the user has to do before and after an install, besides the model."""
@@ -77,7 +83,8 @@ class RealClient:
         **more: object,
     ) -> list[dict[str, Any]]:
         """Let the client play `turns`; what it asked the model, request by request."""
-        with desk.model(*turns, **more) as (address, log):
+        opening = () if goes_on else self.opening
+        with desk.model(*opening, *turns, **more) as (address, log):
             environment = desk.environment(**OFFLINE, **self.configure(desk, address))
             if secret:
                 environment["INTERLOCK_SECRET"] = (desk.home / "agent-secret").read_text().strip()
@@ -158,6 +165,9 @@ class OlderClaudeCode(ClaudeCode):
 
 class Codex(RealClient):
     name = "codex"
+    model = "gpt-5.5"
+    # With a model that it knows, it hides these tools until the model searches for them.
+    opening = ({"tool": "tool_search", "input": {"query": "interlock agent", "limit": 50}},)
     version = "0.166.0"
     program = FETCHED / "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"
 
@@ -186,7 +196,7 @@ class Codex(RealClient):
         mark = "# the end of what the tests write\n"
         config.write_text(
             f"""\
-model = "gpt-5-codex"
+model = "{self.model}"
 model_provider = "scripted"
 approval_policy = "never"
 sandbox_mode = "danger-full-access"
@@ -226,13 +236,23 @@ env_key = "SCRIPTED_KEY"
             {"blocks": [self.shell("sleep 1")], "delay_ms": 500},
         ]
 
+    def with_compaction(self) -> RealClient:
+        return CodexWithUnknownModel()
+
     def write(self, path: Path) -> dict[str, Any]:
-        text = f"*** Begin Patch\n*** Add File: {path.name}\n+x\n*** End Patch\n"
-        return self.shell(f"apply_patch <<'EOF'\n{text}EOF\n")
+        patch = f"*** Begin Patch\n*** Add File: {path.name}\n+x\n*** End Patch\n"
+        return {"tool": "apply_patch", "input": patch}
 
     def shell(self, command: str) -> dict[str, Any]:
         tools = ["shell_command", "exec_command", "shell"]
         return {"tool": tools, "input": {"command": command, "cmd": command}}
+
+
+class CodexWithUnknownModel(Codex):
+    """It offers all tools at once, and compacts at the limit that is configured."""
+
+    model = "gpt-5-codex"
+    opening = ()
 
 
 class Gemini(RealClient):

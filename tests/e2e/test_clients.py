@@ -93,6 +93,7 @@ def test_in_coding_the_edit_happens_and_the_command_is_recorded(
 def test_what_was_told_is_there_after_a_resume_and_after_a_compaction(
     client: RealClient, desk: Desk
 ) -> None:
+    client = client.with_compaction()
     rules = [client.subagent_rule()]
     first = client.play(desk, *client.progress(), index="count", rules=rules)
     assert "Mode: analysis" in texts(first)[-1]
@@ -123,7 +124,7 @@ def test_a_run_goes_on_in_another_conversation_after_everything_was_killed(
     client: RealClient, desk: Desk
 ) -> None:
     waits = {"blocks": [{"text": "Thinking."}], "delay_ms": 60_000}
-    with desk.model(START, STEPS[0], waits) as (address, log):
+    with desk.model(*client.opening, START, STEPS[0], waits) as (address, log):
         environment = desk.environment(**OFFLINE, **client.configure(desk, address))
         process = subprocess.Popen(
             [*client.command("go", goes_on=False), *client.options],

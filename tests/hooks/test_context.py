@@ -75,8 +75,9 @@ def test_a_session_that_starts_is_told_where_it_stands(client: Client) -> None:
     text = text_of(told)
     assert told == START_FORMS[client.host.name](text)
     assert "Mode: analysis" in text
-    what = "the user is asked about each" if client.host.asks else "none may be run"
-    assert f"before coding, {what} that does not surely read" in text
+    what = "the user is asked about" if client.host.asks else "Interlock denies"
+    assert f"Before coding, {what} a command unless it is known to only read" in text
+    assert "To edit files, call `session` with mode `coding`" in text, "before anything is denied"
     assert "Shell commands are not confined" in text
 
 
@@ -102,7 +103,7 @@ def test_gemini_is_told_with_the_first_prompt_and_not_at_the_start(client: Clien
     text = text_of(told)
     assert told == START_FORMS["gemini"](text)
     assert "Mode: analysis" in text
-    assert "the user is asked about each" in text
+    assert "the user is asked about" in text
     assert client.send("prompt-submit", prompt="and more") == SILENCE
 
 

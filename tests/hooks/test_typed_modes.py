@@ -80,7 +80,7 @@ def test_what_a_person_types_changes_the_mode_and_is_confirmed(client: Client, p
 
     task = "T-9" if "T-9" in prompt else "T-1"
     text = (
-        "The user has set the mode to coding (everything is allowed that the project allows)."
+        "The user has set the mode to coding (you can edit files, within the rules of the project)."
         f" Task: {task}."
     )
     assert told == FORMS[client.host.name](text)

@@ -47,9 +47,15 @@ PROGRESS_WHOLE_TOKENS_MAX = 8_000  # where an agent asks for it
 RECENT_RUNS_MAX = 50
 SUMMARY_TOKENS_MAX = 1_000
 CONFINED_SHELL = (
-    "Before coding, shell commands run read-only: they can write to $TMPDIR alone, and only"
-    " those that surely read a remote or a daemon reach a network."
+    "Before coding, shell commands run in a sandbox: they can write only to $TMPDIR, and only"
+    " commands that read a remote or a daemon have network access."
 )
+_UNCONFINED_SHELL = (
+    "Shell commands are not confined in this client on this machine. Before coding,"
+    " {0} a command unless it is known to only read."
+)
+ASKED_SHELL = _UNCONFINED_SHELL.format("the user is asked about")
+DENIED_SHELL = _UNCONFINED_SHELL.format("Interlock denies")
 FORGETTING_SOURCES = ("startup", "clear", "compact")
 """Sources after which a conversation has forgotten everything it was told."""
 
@@ -62,10 +68,10 @@ NO_CLIENT = (
 )
 
 MODE_MEANINGS = {
-    "analysis": "read and search only; nothing is edited, and a command must only read",
-    "planning": "nothing is edited, and a command must only read",
-    "coding": "everything is allowed that the project allows",
-    "disabled": "the gate is off",
+    "analysis": "you can read, search and run commands; files cannot be edited",
+    "planning": "you can read, run commands and plan; files cannot be edited",
+    "coding": "you can edit files, within the rules of the project",
+    "disabled": "Interlock restricts nothing",
 }
 
 
@@ -158,11 +164,7 @@ def describe_shell(host: Host, environment: Mapping[str, str], home: Path) -> st
     """Tell what becomes of shell commands before coding, which depends on client and machine."""
     if is_confined(environment, CONFINED_TOOL, str(home)):
         return CONFINED_SHELL
-    what = "the user is asked about each" if host.asks else "none may be run"
-    return (
-        "Shell commands are not confined in this client on this machine: before coding,"
-        f" {what} that does not surely read."
-    )
+    return ASKED_SHELL if host.asks else DENIED_SHELL
 
 
 def session_summary(app: App, state: SessionState, remarks: Sequence[str] = ()) -> str:
@@ -224,6 +226,14 @@ def _changed_lines(app: App, state: SessionState) -> tuple[str, ...]:
 def _session_lines(app: App, state: SessionState, remarks: Sequence[str]) -> Iterator[str]:
     yield f"{state.session_id} in {state.project}."
     yield f"Mode: {state.current_mode} ({MODE_MEANINGS[state.current_mode]})."
+    if state.current_mode in ("analysis", "planning"):
+        yield (
+            "To edit files, call `session` with mode `coding`; the answer says if the user has to"
+            " agree."
+        )
+    else:
+        shell = (CONFINED_SHELL, ASKED_SHELL, DENIED_SHELL)
+        remarks = [remark for remark in remarks if remark not in shell]
     if not state.host_sessions:
         yield NO_CLIENT
     if state.active_feature or state.active_task:
@@ -250,8 +260,8 @@ def _open_requirement_lines(app: App, state: SessionState) -> Iterator[str]:
             yield f"Required, and open: {checked.step} ({checked.evidence}). {checked.remedy}"
         elif checked.id == "notOnMain" and checked.status == "open" and profile != "light":
             yield (
-                f"This is `{checked.evidence}`: make a branch before you edit, unless the user"
-                " says no."
+                f"This is `{checked.evidence}`: in mode coding, make a branch before you edit,"
+                " unless the user says no."
             )
 
 
