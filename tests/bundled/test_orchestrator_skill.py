@@ -133,7 +133,7 @@ def test_a_stale_session_is_ignored_or_taken_over_once(agent: Agent, team: Team)
     asked = agent.run("preflight", "detect")
     ignored = agent.run("preflight", "detect", "--ignore", ana)
 
-    assert [one["session_id"] for one in stale["stale_sessions"]] == [ana]
+    assert [one["id"] for one in stale["stale_sessions"]] == [ana]
     assert (stale["count"], stale["stale_sessions"][0]["stale_minutes"]) == (1, 12)
     assert (asked.code, asked.answer["about"], ignored.code) == (4, ana, 0)
     assert "was seen" in agent.refused(1, "session_cleanup", "takeover", bo)

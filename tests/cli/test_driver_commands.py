@@ -283,37 +283,37 @@ def test_the_status_has_what_a_program_needs(
     assert (found["sandbox"], found["maxSessions"]) == ("workspace", 1)
     assert found["lease"]["leftMs"] > 0
     (working,) = found["sessions"]
-    assert (working["session"], working["phase"]["phase"]) == (session, "tool")
-    assert (working["phase"]["tool"], working["state"]["spent"]["turns"]) == ("Bash", 4)
+    assert (working["session"], working["status"]["word"]) == (session, "running")
+    assert (working["activity"]["tool"], working["state"]["spent"]["turns"]) == ("Bash", 4)
     (queued,) = found["queue"]
-    assert queued["waitsBecause"] == "1 of 1 that are worked on at a time are not over"
+    assert queued["waitsBecause"] == "the driver works on 1 session, its limit is 1"
 
 
 STANDSTILLS: dict[str, tuple[UnattendedMoved, str, str]] = {
     "limit": (
         UnattendedMoved("parked", spend(200), "limit", "the limit of 200 turns is reached"),
-        "parked (limit)",
-        "to let it go on: interlock driver limits {session} --turns N",
+        "waiting, just now",
+        "to continue: interlock driver limits {session} --turns N",
     ),
     "question": (
         UnattendedMoved("parked", spend(2), "question", "“Name” needs something"),
-        "parked (question)",
-        "to let it go on: interlock driver steer {session} 'your answer'",
+        "waiting, just now",
+        "to continue: interlock driver steer {session} 'your answer'",
     ),
     "approval": (
         UnattendedMoved("parked", spend(2), "approval", HOSTILE),
-        "parked (approval)",
-        "to let it go on: interlock approvals list",
+        "waiting, just now",
+        "to continue: interlock approvals list",
     ),
     "credentials": (
         UnattendedMoved("parked", spend(2, None), "credentials", "There is no key"),
         "cost unknown",
-        "to let it go on: interlock driver resume {session}",
+        "to continue: interlock driver resume {session}",
     ),
     "paused": (
         UnattendedMoved("paused", spend(2)),
         "paused, just now; turn 2 of 200, 1 of 60 min, $0.01 of $5.00",
-        "to let it go on: interlock driver resume {session}",
+        "to continue: interlock driver resume {session}",
     ),
 }
 
@@ -342,7 +342,7 @@ def test_the_status_is_watched_until_it_is_interrupted(app: App, session: Sessio
         read_until(watching, f"{session}  queued")
         begin_driver(app)
         report(app, session, UnattendedMoved("working", spend(1)))
-        read_until(watching, f"{session}  starting")
+        read_until(watching, f"{session}  running, starting")
         watching.send_signal(signal.SIGINT)
 
         assert watching.wait(60) == 130

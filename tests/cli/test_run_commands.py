@@ -60,7 +60,7 @@ def test_the_open_runs_of_the_project_are_listed(
         "changed": "just now",
         "workflow": "line",
         "progress": "1 of 3 done",
-        "status": "open",
+        "status": "running",
         "at": "Step 2",
         "project": str(tmp_path),
     }

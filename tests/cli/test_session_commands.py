@@ -100,7 +100,7 @@ def test_a_session_is_exported_checked_and_imported(
     imported = typed("session", "import", "out.json").out.split()[2].rstrip(".")
     assert imported != session
     shown = typed("session", "show", imported).out.splitlines()
-    assert shown[1] == f"imported from {session}, checked for damage, not for forgery"
+    assert shown[2] == f"imported from {session}, checked for damage, not for forgery"
     titles = {
         line.split()[0]: "  imported: " in line
         for line in typed("session", "list").out.splitlines()[1:]

@@ -40,8 +40,8 @@ def test_sessions_in_which_nothing_was_done_go_with_all_that_they_left(
     written = root / ".agents" / "sessions" / "written.md"
     logbooks = sorted((root / ".agents" / "sessions").glob("*.md"))
     listed = json.loads(typed("session", "list", "--json").out)
-    statuses = {row["session"]: row["status"] for row in listed}
-    assert (statuses[worked], statuses[working]) == ("ended", "attended")
+    statuses = {row["session"]: row["status"]["word"] for row in listed}
+    assert (statuses[worked], statuses[working]) == ("disconnected", "active")
     assert end_departed_sessions(app) == 0, "the list has noticed it"
 
     shown = json.loads(typed("session", "prune", "--dry-run", "--json").out)

@@ -37,4 +37,4 @@ def test_every_output_counts_skipped_steps_apart(app: App, typed: Terminal, tmp_
     assert {name: honest in text for name, text in texts.items()} == dict.fromkeys(texts, True)
     assert "· skipped: deep-0, deep-1" in texts["run show"]
     run.hand_in("Built").hand_in("Ended")
-    assert "3 of 5 done, 2 skipped, complete" in typed("run", "show", run.run.run).out
+    assert "completed: 3 steps done, 2 skipped." in typed("run", "show", run.run.run).out

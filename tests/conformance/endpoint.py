@@ -18,7 +18,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from interlock.app.admin.access import LoginStore, load_secret
-from interlock.app.callers.caller import Connection
+from interlock.app.callers.connection import Connection
 from interlock.app.clock import SystemClock
 from interlock.app.context import App, open_app
 from interlock.mcp.protocol import INVALID_PARAMS, McpProtocol, RpcError

@@ -15,8 +15,8 @@ from typing import Any, Self
 import msgspec
 
 from interlock.app.context import App, open_app
+from interlock.app.sessions.driver_lease import current_lease
 from interlock.app.unattended import orders
-from interlock.app.unattended.driver_desk import current_lease
 from interlock.app.unattended.orders import OrderedWork, OrderRequest
 from interlock.app.unattended.status import turns_of
 from interlock.core.ids import SessionId, WorkflowId

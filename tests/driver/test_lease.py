@@ -8,7 +8,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from interlock.app.unattended.driver_desk import LEASE_MS, check_in, current_lease
+from interlock.app.sessions.driver_lease import current_lease
+from interlock.app.unattended.driver_desk import LEASE_MS, check_in
 from interlock.app.unattended.status import announced_driver
 from interlock.core.ids import SessionId
 from interlock.core.session.events import decode_envelope

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from interlock.app.callers import session_record
-from interlock.app.callers.caller import Connection
+from interlock.app.callers.connection import Connection
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions

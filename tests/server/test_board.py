@@ -79,18 +79,18 @@ def test_agents_are_shown_with_what_they_hold_and_their_state(
     assert f'href="/sessions/{busy}"' in page.text
     assert "track checkout · epoch 1 · claude-code" in shown
     assert (
-        "silent, process alive stale Silent for 14 min, stale after 10 min; its process runs."
-        in shown
+        "active stale Its client is connected. No heartbeat for 14 min (stale after 10 min); its"
+        " process runs." in shown
     )
-    assert "stuck stale Silent for 22 min" in shown
+    assert "No heartbeat for 22 min (stale after 10 min)" in shown
     assert re.search(r"src/api/\*\* \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", shown)
     assert shown.index("Fix the flaky test") < shown.index("Write the migration")
     assert re.search(r"claimed by BlueLake \(session \d\d:\d\d\)", shown)
-    words = {name: (one["state"]["word"], one["presence"]) for name, one in agents.items()}
+    words = {name: (one["status"]["main"]["word"], one["presence"]) for name, one in agents.items()}
     assert words == {
-        "BlueLake": ("working", "active"),
-        "GreenOak": ("stuck", "stale"),
-        "PaleMoss": ("stuck", "stale"),
+        "BlueLake": ("active", "active"),
+        "GreenOak": ("active", "stale"),
+        "PaleMoss": ("active", "stale"),
     }
     assert [agents[name]["isProcessAlive"] for name in words] == [None, True, None]
     # The button for it is emphasised only where nothing speaks against it.
@@ -136,8 +136,7 @@ def test_an_agent_whose_session_asks_for_approval_waits_though_it_is_silent(
 
     (agent,) = board_of(server)["agents"]
 
-    assert agent["state"]["word"] == "waiting"
-    assert agent["state"]["known"] == "An approval of its session waits for you."
+    assert "An approval waits for you." in agent["status"]["main"]["reason"]
     assert agent["presence"] == "stale"
 
 
@@ -149,7 +148,7 @@ def test_a_conflict_stands_at_the_top_until_one_side_is_released(
     team.reserve(red, "src/api/users.py")
     visitor = SignedIn(server)
     shown, waiting = plain(visitor.get("/board")), visitor.get("/inbox")
-    assert shown.index("both hold src/api/users.py") < shown.index("It is stale after")
+    assert shown.index("both hold src/api/users.py") < shown.index("Last seen")
     assert "2 agents are active on track api" in shown
     (conflict,) = server.look("/waiting")["conflicts"]
     assert conflict["overlap"] == board_of(server)["conflicts"][0]
@@ -351,6 +350,6 @@ def test_an_agent_is_shown_with_its_goal_and_apart_once_it_is_done(
     }
     assert '<span class="aim" title="Make the cart quick">' in current
     assert f"/sessions/{holding}" in current, "what it holds concerns others"
-    assert "1 who is done or gone" in folded
+    assert "1 finished agent" in folded
     assert f"/sessions/{done}" in folded
     assert f"/sessions/{done}" not in current

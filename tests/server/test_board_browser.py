@@ -34,7 +34,7 @@ def test_time_is_shown_to_pass_without_a_request(team: Team, visitor: Visitor) -
     team.reserve(quiet, "src/**", ago_ms=9 * MINUTE_MS)
     visitor.page.clock.install()
     page = visitor.go("/board")
-    expect(row(page, "BlueLake")).to_contain_text("working")
+    expect(row(page, "BlueLake")).to_contain_text("active")
     visitor.context.set_offline(offline=True)
     before = seconds_left(page, "src/**")
 
@@ -42,8 +42,7 @@ def test_time_is_shown_to_pass_without_a_request(team: Team, visitor: Visitor) -
 
     expect(page.locator(".agents li", has_text="docs/**")).to_contain_text("ended")
     expect(row(page, "BlueLake").locator(".once-over")).to_be_visible()
-    assert row(page, "BlueLake").locator(".while-left").is_hidden()
-    assert row(page, "RedFox").locator(".while-left").is_visible()
+    assert row(page, "RedFox").locator(".once-over").is_hidden()
     assert before - seconds_left(page, "src/**") >= 60
 
 
@@ -168,7 +167,7 @@ def test_who_is_done_is_folded_and_stays_unfolded_while_the_page_follows(
     visitor.page.clock.install()
     page = visitor.go("/board")
     expect(row(page, "PaleMoss")).to_be_hidden()
-    page.get_by_text("1 who is done or gone").click()
+    page.get_by_text("1 finished agent").click()
     expect(row(page, "PaleMoss")).to_be_visible()
     team.reserve(blue, "src/new/**")
     page.clock.run_for(LOOK_AGAIN_MS)

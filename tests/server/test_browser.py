@@ -54,7 +54,7 @@ def test_a_change_by_another_process_is_seen_within_a_second(
     page.fill("#main input[name=q]", "half a word")
 
     work_on(stage, session, "Sized up: it is small.")
-    expect(row).to_contain_text("blocked (1)", timeout=30_000)  # it wants an artifact
+    expect(row).to_contain_text("blocked", timeout=30_000)  # it wants an artifact
 
     assert page.input_value("#main input[name=q]") == "half a word"
     assert page.evaluate("document.activeElement.name") == "q"
@@ -175,7 +175,7 @@ def test_what_went_wrong_what_was_done_and_where_it_branched_is_on_the_first_scr
     page = visitor.page
     page.set_viewport_size({"width": screen[0], "height": screen[1]})
     visitor.go(f"/sessions/{stage.sessions['blocked']}")
-    expect(page.get_by_text("blocked (1)").first).to_be_in_viewport()
+    expect(page.get_by_text("The last attempt was not accepted").first).to_be_in_viewport()
     reason = page.get_by_text("Say `Tests:` and what they showed").locator("visible=true")
     expect(reason.first).to_be_in_viewport()
 

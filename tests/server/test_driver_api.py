@@ -49,12 +49,12 @@ def test_work_is_ordered_watched_and_controlled(stage: Stage) -> None:
     at = f"/api/v2/sessions/{session}"
 
     status = stage.server.get(f"{at}/daemon-status").json
-    assert (status["status"], status["limits"]["turns"], status["turn"]) == ("queued", 7, 0)
-    assert send(stage, f"{at}/pause").json["status"] == "paused"
+    assert (status["status"]["word"], status["limits"]["turns"], status["turn"]) == ("queued", 7, 0)
+    assert send(stage, f"{at}/pause").json["status"]["word"] == "paused"
     assert send(stage, f"{at}/steer", {"text": "Mind the gap", "id": "s1"}).status == 200
     assert send(stage, f"{at}/limits", {"turns": 9}).json["limits"]["turns"] == 9
-    assert send(stage, f"{at}/resume").json["status"] == "queued"
-    assert send(stage, at, method="DELETE").json["status"] == "done"
+    assert send(stage, f"{at}/resume").json["status"]["word"] == "queued"
+    assert send(stage, at, method="DELETE").json["status"]["word"] == "cancelled"
     late = send(stage, f"{at}/steer", {"text": "Too late"})
     assert (late.status, late.json["code"]) == (409, "unattended_over")
     assert send(stage, at, method="DELETE").status == 200, "cancelled twice is cancelled"

@@ -103,9 +103,9 @@ def test_what_waits_is_the_same_on_the_page_in_the_frame_in_the_list_and_in_rest
         "undelivered": 0,
     }
     words = {
-        "approvals": "waits for approval",
-        "questions": "asks you",
-        "stopped": "waits for you",
+        "approvals": "waiting",
+        "questions": "waiting",
+        "stopped": "waiting",
         "gaps": "1 critical gap",
     }
     page = visitor.go("/sessions")

@@ -72,7 +72,7 @@ def test_progress_says_what_was_skipped_in_words_and_in_the_bar(
 def test_an_empty_store_says_what_to_do(empty_server: Server) -> None:
     for path, words in {
         "/sessions": ("No sessions yet", "interlock install claude-code"),
-        "/now": ("nothing waits for you", "nobody right now", "interlock install claude-code"),
+        "/now": ("nothing waits for you", "nothing runs", "interlock install claude-code"),
         "/inbox": ("Nothing waits for you", "interlock approvals list"),
         "/board": ("Nobody has registered yet", "interlock preflight"),
         "/jobs": ("No jobs yet", "A job is work that goes on by itself"),

@@ -99,21 +99,21 @@ def test_an_orphan_is_never_said_to_be_worked_on_and_everything_can_be_stopped(
         page = visitor.go(f"/sessions/{name}")
         now = visitor.open_tab()
         now.goto(f"{crew.server.url}/now")
-        expect(now.locator(f"#agent-{name}")).to_contain_text("tool Bash")
-        expect(page.locator(".work-status")).to_contain_text("tool Bash")
+        expect(now.locator(f"#agent-{name}")).to_contain_text("running Bash")
+        expect(page.locator(".work-status")).to_contain_text("running Bash")
 
         crew.driving.leave()
 
-        expect(page.locator(".work-status")).to_contain_text("orphaned", timeout=SOON_MS)
+        expect(page.locator(".work-status")).to_contain_text("queued", timeout=SOON_MS)
         expect(page.locator("#work .meaning")).to_contain_text("interlock up")
         now.bring_to_front()
-        band = now.locator('section[aria-labelledby="quiet"]')
-        expect(band.locator(f"#agent-{name}")).to_contain_text("orphaned", timeout=SOON_MS)
+        band = now.locator('section[aria-labelledby="idle"]')
+        expect(band.locator(f"#agent-{name}")).to_contain_text("queued", timeout=SOON_MS)
         expect(now.locator("#driver")).to_contain_text("No driver runs")
 
         now.get_by_role("link", name="Stop all…").click()
         now.get_by_role("button", name="Stop all", exact=True).click()
-        for name, word in (("queued", "cancelled"), ("working", "cancelling")):
+        for name, word in (("queued", "cancelled"), ("working", "which cancels the work")):
             agent = now.locator(f"#agent-{crew.sessions[name]}")
             expect(agent).to_contain_text(word, timeout=SOON_MS)
         left = {state.wish for _, state in list_active(crew.driving.app)}

@@ -59,12 +59,12 @@ def test_a_line_says_what_is_done_and_what_it_has_cost(crew: Crew, signed_in: Si
 
     for words in (
         f"A driver runs, process {os.getpid()}",
-        "tool Bash",
+        "running Bash",
         "turn 4 of 200 · $0.08 of $5.00",
         "scripted:quick · sandbox workspace",
-        "2 of 1 that are worked on at a time are not over",
+        "the driver works on 2 sessions, its limit is 1",
         "Make the import of bundles stream",
-        "A limit is reached: 200 of 200 turns",
+        "It has reached a limit: 200 of 200 turns",
         "Raise the coverage of the parser",
     ):
         assert words in text, words
@@ -79,10 +79,14 @@ def test_a_line_says_what_is_done_and_what_it_has_cost(crew: Crew, signed_in: Si
     ("name", "words", "controls"),
     [
         ("queued", ["queued", "It waits"], {"pause", "cancel", "steer", "limits"}),
-        ("working", ["tool Bash"], {"pause", "pause_now", "cancel", "steer", "limits"}),
-        ("limit", ["parked: limit", "200 of 200 turns reached"], {"cancel", "steer", "limits"}),
-        ("stuck", ["parked: stuck"], {"resume", "cancel", "steer", "limits"}),
-        ("done", ["done", "messages would reach nobody", "Covered every branch"], set[str]()),
+        (
+            "working",
+            ["running Bash"],
+            {"pause", "pause_now", "cancel", "steer", "limits"},
+        ),
+        ("limit", ["waiting", "200 of 200 turns reached"], {"cancel", "steer", "limits"}),
+        ("stuck", ["parked", "The model goes in circles"], {"resume", "cancel", "steer", "limits"}),
+        ("done", ["completed", "messages would reach nobody", "Covered every branch"], set[str]()),
     ],
 )
 def test_a_session_offers_what_makes_sense_as_it_stands(

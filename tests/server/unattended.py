@@ -9,8 +9,9 @@ from typing import Self, get_args
 import msgspec
 
 from interlock.app.context import App, open_app
+from interlock.app.sessions.driver_lease import lease_name
 from interlock.app.unattended.delivery import end_delivery, record_parts
-from interlock.app.unattended.driver_desk import lease_name, show_step
+from interlock.app.unattended.driver_desk import show_step
 from interlock.app.unattended.orders import (
     OrderedWork,
     OrderRequest,

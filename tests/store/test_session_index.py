@@ -27,7 +27,7 @@ def test_runs_are_listed_newest_first(log: Log) -> None:
         newer,
         "Try it",
         "line",
-        "open",
+        "running",
         "",
         0,
         0,

@@ -117,8 +117,8 @@ def _status_facts(found: DriverStatus) -> dict[str, object]:
         "sandbox": running.level if running else None,
         "maxSessions": running.max_sessions if running else None,
         "lease": found.lease,
-        "sessions": [one for one in found.work if one.phase.phase != "queued"],
-        "queue": [one for one in found.work if one.phase.phase == "queued"],
+        "sessions": [one for one in found.work if one.state.status != "queued"],
+        "queue": [one for one in found.work if one.state.status == "queued"],
         "undelivered": found.undelivered,
     }
 
@@ -153,22 +153,19 @@ def _driver_line(app: App, found: DriverStatus, now_ms: int) -> str:
 
 
 def _work_lines(one: LiveWork, now_ms: int) -> list[str]:
-    state, phase = one.state, one.phase
-    tool = f" {phase.tool}" if phase.tool else ""
-    reason = f" ({state.reason})" if state.reason else ""
-    is_pausing = state.status == "working" and state.wish in ("pause", "pause_now")
-    asked = ", to be paused" if is_pausing else ""
+    state, status = one.state, one.status
+    activity = f", {one.activity.words}" if one.activity else ""
+    since = time_ago(one.activity.since_ms if one.activity else state.since_ms, now_ms)
+    spent = _spent_text(state.spent, state.limits)
     lines = [
-        f"{one.session}  {phase.phase}{tool}{reason}{asked}, {time_ago(phase.since_ms, now_ms)};"
-        f" {_spent_text(state.spent, state.limits)}",
+        f"{one.session}  {status.word}{activity}, {since}; {spent}",
         f"  {state.order.workflow}{f', {one.step_title}' if one.step_title else ''}:"
         f" {state.order.goal}",
+        f"  {status.reason}",
     ]
-    if why := one.waits_because or phase.text:
-        lines.append(f"  {why}")
     if state.status in ("parked", "paused"):
         way = _WAYS_ON.get(state.reason or "", "interlock driver resume {session}")
-        lines.append(f"  to let it go on: {way.format(session=one.session)}")
+        lines.append(f"  to continue: {way.format(session=one.session)}")
     return lines
 
 

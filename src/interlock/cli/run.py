@@ -14,6 +14,7 @@ from interlock.app.runs.start import StartRequest
 from interlock.app.runs.start import start as start_run
 from interlock.app.runs.start_preflight import StartScope
 from interlock.app.sessions.lookup import list_runs, load_notes, load_run_graph
+from interlock.app.sessions.statuses import Observer
 from interlock.cli.authority import SERVED, evidence_of_agent, require_person, require_user
 from interlock.cli.terminal import (
     QUOTE_MARK,
@@ -32,6 +33,7 @@ from interlock.cli.unattended_order import (
 )
 from interlock.core.ids import WorkflowId
 from interlock.core.session.answer import RenderedAnswer
+from interlock.core.session.plan import Stream
 from interlock.core.session.run_head import RunHead
 from interlock.core.views.counting import pluralise, progress_text, time_ago
 from interlock.core.views.status import self_attested_text
@@ -97,7 +99,7 @@ def start(
 @click.option("--all", "lists_all", is_flag=True, help="Finished and abandoned ones too, anywhere")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def list_command(*, lists_all: bool, as_json: bool) -> None:
-    """List the runs of this project that are open or wait, newest first"""
+    """List the unfinished runs of this project, newest first"""
     app = open_app(data_home())
     rows = list_runs(app, None if lists_all else Path.cwd())
     if as_json:
@@ -117,7 +119,7 @@ def list_command(*, lists_all: bool, as_json: bool) -> None:
                     time_ago(row.updated_ms, now_ms),
                     row.workflow,
                     progress_text(row.steps_done, row.steps_skipped, row.step_count),
-                    f"{row.unattended} (unattended)" if row.unattended else row.status,
+                    f"{row.status} (unattended)" if row.is_unattended else row.status,
                     row.step or "-",
                     row.workspace,
                     row.title,
@@ -134,7 +136,24 @@ def list_command(*, lists_all: bool, as_json: bool) -> None:
 def show(run_id: str, *, as_json: bool) -> None:
     """Draw the graph of a run: steps, branches, blocked attempts, checkpoints"""
     app = open_app(data_home())
-    print_run(app, _require_run(app, run_id), as_json=as_json)
+    head, stream = _require_run(app, run_id)
+    assert stream.head is not None, "a stored stream has a head"
+    status = Observer(app).run_status(stream.session, stream.head, head)
+    graph = load_run_graph(app, head.run)
+    if as_json:
+        print_json({"status": status, "head": head, "graph": graph})
+        return
+    print_lines(f"{head.run}  {head.workflow_id} {head.workflow_version}  {head.goal}")
+    preferences = head.preferences
+    print_lines(
+        f"{status.word}: {status.reason}",
+        f"{progress_text(head.steps_done, head.steps_skipped, head.step_count)},"
+        f" {preferences.autonomy}, {preferences.risk_policy},"
+        f" {head.gaps_open} gaps open ({head.gaps_critical} critical)",
+        *filter(None, (self_attested_text(head.self_attested),)),
+        "",
+        *draw_tree(graph),
+    )
 
 
 @run.command()
@@ -147,7 +166,7 @@ def show(run_id: str, *, as_json: bool) -> None:
 def notes(run_id: str, step_id: str | None, *, lists_all: bool, as_json: bool) -> None:
     """Print the whole notes of a run, or of one of its steps, pass by pass"""
     app = open_app(data_home())
-    head = _require_run(app, run_id)
+    head, _ = _require_run(app, run_id)
     found = load_notes(app, head.run, step_id)
     if isinstance(found, NoSuchStep):
         refuse(found.explain())
@@ -207,25 +226,8 @@ def abandon(run_id: str, reason: str, *, as_json: bool) -> None:
     print_lines(f"Abandoned {outcome.run}{at}. `interlock run show {outcome.run}` still shows it.")
 
 
-def print_run(app: App, head: RunHead, *, as_json: bool) -> None:
-    graph = load_run_graph(app, head.run)
-    if as_json:
-        print_json({"head": head, "graph": graph})
-        return
-    print_lines(f"{head.run}  {head.workflow_id} {head.workflow_version}  {head.goal}")
-    preferences = head.preferences
-    print_lines(
-        f"{progress_text(head.steps_done, head.steps_skipped, head.step_count)}, {head.status},"
-        f" {preferences.autonomy}, {preferences.risk_policy},"
-        f" {head.gaps_open} gaps open ({head.gaps_critical} critical)",
-        *filter(None, (self_attested_text(head.self_attested),)),
-        "",
-        *draw_tree(graph),
-    )
-
-
-def _require_run(app: App, run_id: str) -> RunHead:
+def _require_run(app: App, run_id: str) -> tuple[RunHead, Stream]:
     outcome = user_actions.find_run(app.reader, run_id)
     if isinstance(outcome, NoSuchRun):
         refuse(outcome.explain())
-    return outcome[0]
+    return outcome

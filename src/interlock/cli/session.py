@@ -159,16 +159,17 @@ def list_command(limit: int, words: str | None, *, archived: bool, as_json: bool
     now_ms = app.clock.now_ms()
     print_table(
         [
-            ("session", "changed", "workflow", "progress", "at", "project", "goal"),
+            ("session", "changed", "status", "workflow", "progress", "at", "project", "goal"),
             *(
                 (
                     row.session,
                     time_ago(row.updated_ms, now_ms),
+                    ", ".join(one.word for one in (row.status, row.beside) if one),
                     row.workflow or "-",
                     progress_text(row.steps_done, row.steps_skipped, row.step_count)
                     if row.run
                     else "-",
-                    row.step or row.status,
+                    row.step or "-",
                     row.workspace,
                     f"imported: {row.title}" if row.imported_from else row.title,
                 )

@@ -24,6 +24,7 @@ from interlock.app.protocol.bootstrap import NO_CLIENT
 from interlock.app.refusals import NoSuchSession, ProjectNotOptedIn, SeveralSessions
 from interlock.app.sessions.logbook_file import added_requirements
 from interlock.app.sessions.lookup import find_session
+from interlock.app.sessions.statuses import own_status
 from interlock.cli import terminal
 from interlock.cli.authority import (
     SERVED,
@@ -259,8 +260,8 @@ SESSION_COMMANDS = (
     waive,
     get_state,
     set_state,
-    _status_command("pause", "paused", "Put a session aside"),
-    _status_command("resume", "active", "Go on with a session that was put aside"),
+    _status_command("pause", "paused", "Pause a session"),
+    _status_command("resume", "active", "Continue a paused session"),
 )
 
 
@@ -269,7 +270,10 @@ def print_state(state: SessionState | AttendanceRefusal, *, as_json: bool) -> No
     if as_json:
         print_json(state)
         return
-    print_lines(f"{state.session_id}  {state.status}, mode {state.current_mode}")
+    status = own_status(open_app(data_home()), SessionId(state.session_id))
+    print_lines(
+        f"{state.session_id}  {status.word}, mode {state.current_mode}", f"  {status.reason}"
+    )
     print_lines(f"feature {state.active_feature or '-'}, task {state.active_task or '-'}")
     if not state.host_sessions:
         print_message(f"note: {NO_CLIENT}")

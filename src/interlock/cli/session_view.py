@@ -1,4 +1,4 @@
-"""A session in a terminal: where each run stands, step by step, and what else was recorded."""
+"""A session in a terminal: its status, each run step by step, and what else was recorded."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from interlock.core.views.events import event_summary
 from interlock.core.views.logbook_page import checked_at_start, recorded_profile
 from interlock.core.views.path import PathStep, path_of
 from interlock.core.views.progress_lines import progress_parts
-from interlock.core.views.status import self_attested_text
+from interlock.core.views.status import Status, self_attested_text
 from interlock.core.workflow.operators import clip
 
 NOTES_CHARS_MAX = 80  # a glance at them; `run notes` prints them whole
@@ -23,6 +23,9 @@ NOTES_CHARS_MAX = 80  # a glance at them; `run notes` prints them whole
 
 def print_session_view(view: SessionView) -> None:
     print_lines(f"{view.session}  {view.head.workspace}")
+    shown = filter(None, (view.status.main, view.status.beside))
+    print_lines(*(f"{status.word}: {status.reason}" for status in shown))
+    print_lines(*([f"client: {view.client}"] if view.client else []))
     if view.head.imported_from:
         print_lines(f"imported from {view.head.imported_from}, checked for damage, not for forgery")
     if view.health.state != "healthy":
@@ -32,8 +35,8 @@ def print_session_view(view: SessionView) -> None:
     unattended = view.head.unattended
     if unattended and unattended.delivery:
         print_lines(delivery_line(unattended.delivery))
-    for run in view.runs:
-        _print_run(run, view.events)
+    for run, status in zip(view.runs, view.run_statuses, strict=True):
+        _print_run(run, status, view.events)
     state = fold(view.events, project="")
     if state:
         print_lines(*_requirement_lines(state, recorded_profile(view.events)))
@@ -60,15 +63,15 @@ def _requirement_lines(state: SessionState, profile: str) -> list[str]:
     ]
 
 
-def _print_run(run: RunHead, events: Sequence[Envelope]) -> None:
-    """Print where a run stands, and the steps on its path with the beginning of their notes."""
+def _print_run(run: RunHead, status: Status, events: Sequence[Envelope]) -> None:
+    """Print the status of a run, and the steps on its path with the beginning of their notes."""
     progress = progress_text(run.steps_done, run.steps_skipped, run.step_count)
     at = f" at `{run.pending_title}`" if run.pending_title else ""
     gaps = f", {pluralise(run.gaps_open, 'gap')} open" if run.gaps_open else ""
     print_lines(
         "",
         f"{run.run}  {run.workflow_id} {run.workflow_version}  {run.goal}",
-        f"{progress}, {run.status.replace('_', ' ')}{at}{gaps}",
+        f"{progress}, {status.word}{at}{gaps}",
         *filter(None, (self_attested_text(run.self_attested),)),
     )
     print_table(

@@ -48,9 +48,10 @@ def _step(home: Path, host: str, conversation: str) -> str:
             app.close()
     except StoreFailure:
         return ""
-    open_rows = [row for row in rows if row.status == "open" and row.step]
+    open_rows = [row for row in rows if row.is_open and row.step]
     row = open_rows[-1] if open_rows else None
     if row is None:
         return ""
     progress = progress_text(row.steps_done, row.steps_skipped, row.step_count)
-    return f"{row.workflow}, {progress}: {row.step}"
+    state = "" if row.status == "running" else f", {row.status}"
+    return f"{row.workflow}, {progress}: {row.step}{state}"

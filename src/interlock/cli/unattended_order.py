@@ -10,7 +10,7 @@ from click.core import ParameterSource
 from interlock.app.admin.server_process import RunningServer, find_server
 from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
-from interlock.app.unattended.driver_desk import is_driver_alive
+from interlock.app.sessions.driver_lease import is_driver_alive
 from interlock.app.unattended.driver_settings import driver_settings
 from interlock.app.unattended.orders import OrderedWork, OrderRequest, order_work, state_of
 from interlock.cli.authority import SERVED, require_person

@@ -17,12 +17,13 @@ import msgspec
 from interlock import __version__
 from interlock.app.callers.caller import (
     Caller,
-    Connection,
     called_conversation,
     known_workspace,
     local_caller,
     recorded_session,
 )
+from interlock.app.callers.client_names import client_name, name_in, record_client
+from interlock.app.callers.connection import Connection
 from interlock.app.context import App
 from interlock.app.failures import LeaseLost, SettingsBroken, StoreFailure
 from interlock.app.hosts.project_use import FIXED_LISTING_CLIENTS, ProjectUse
@@ -186,7 +187,8 @@ class McpProtocol:
     def _initialize(self, params: dict[str, Any]) -> _Result:
         requested = params.get("protocolVersion")
         self._asking_client = _asking_client(params)
-        self.listing.is_final = _client_name(params) in FIXED_LISTING_CLIENTS
+        self.listing.is_final = client_name(params) in FIXED_LISTING_CLIENTS
+        self._connection.name = name_in(params.get("clientInfo"))
         return {
             "protocolVersion": requested
             if requested in HANDSHAKE_VERSIONS
@@ -209,13 +211,12 @@ class McpProtocol:
         return {"tools": tools, **(_CACHE_HINTS if _modern_version(params) else {})}
 
     def _tools_call(self, params: dict[str, Any]) -> _Result:
-        name = params.get("name")
-        if not isinstance(name, str):
+        if not isinstance(name := params.get("name"), str):
             raise RpcError(INVALID_PARAMS, "`params.name` says which tool to call")
         caller = self._caller(_arguments_or_empty(params.get("_meta")))
         result, warnings = self._call_tool(name, params.get("arguments"), caller)
         self.listing.announce_new_tools()
-        return _call_result(result, warnings, self._news(caller))
+        return _call_result(result, warnings, self._news(caller, params))
 
     def _caller(self, metadata: Mapping[str, Any]) -> Caller:
         """The caller, as far as the arguments of the call do not tell it."""
@@ -240,13 +241,14 @@ class McpProtocol:
         except Exception:  # noqa: BLE001 (no agent loses its server by it)
             return IDLE_SECONDS
 
-    def _news(self, caller: Caller) -> tuple[str, ...]:
+    def _news(self, caller: Caller, params: Mapping[str, Any]) -> tuple[str, ...]:
         """The news that the caller has to be told besides, whatever it has called."""
         from interlock.app.coordination.attention import attend_to  # noqa: PLC0415 (10 ms, not at the start)
 
         try:
             session = caller.connection.latest or recorded_session(self._app, caller)
             self._served_session = session
+            record_client(self._app, self._connection, session, params)
             return attend_to(self._app, session) if session else ()
         except Exception as error:  # noqa: BLE001 (the answer to the call must not be lost by it)
             fault = make_visible(f"{type(error).__name__}: {error}")
@@ -373,11 +375,7 @@ def _asking_client(params: Mapping[str, Any]) -> str:
     kinds = _arguments_or_empty(params.get("capabilities")).get("elicitation")
     # Forms were once the only kind, and an empty object stands for them.
     can_ask = kinds == {} or "form" in _arguments_or_empty(kinds)
-    return (_client_name(params) or "the client") if can_ask else ""
-
-
-def _client_name(params: Mapping[str, Any]) -> str:
-    return str(_arguments_or_empty(params.get("clientInfo")).get("name") or "")
+    return (client_name(params) or "the client") if can_ask else ""
 
 
 def _modern_version(params: Mapping[str, Any]) -> str | None:

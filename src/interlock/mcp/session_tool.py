@@ -23,6 +23,7 @@ from interlock.app.protocol import feature_reviews, gated_sessions
 from interlock.app.protocol.bootstrap import assemble_bootstrap, session_summary
 from interlock.app.refusals import NoSuchDirectory, ProjectNotOptedIn
 from interlock.app.sessions.session_approvals import requests_in
+from interlock.app.sessions.statuses import own_status
 from interlock.core.canonical import Json
 from interlock.core.coordination.identities import normalise_track
 from interlock.core.gate.state import Mode
@@ -139,7 +140,7 @@ def _call_session(app: App, caller: Caller, arguments: SessionArguments) -> Tool
     state = feature_reviews.settled_state(app, session)
     if action == "get":
         remarks = (*_remarks(app, state), *_waiting_lines(app, session))
-        return _session_result(state, assemble_bootstrap(app, state, remarks).text)
+        return _session_result(app, state, assemble_bootstrap(app, state, remarks).text)
     if refusal := refuse_elsewhere(caller, session, state.worktree):
         return refusal_result(refusal.explain(), None)
     if action == "complete_feature":
@@ -148,7 +149,7 @@ def _call_session(app: App, caller: Caller, arguments: SessionArguments) -> Tool
         return _end_session(app, caller, state, arguments)
     outcome = _change_session(app, state, arguments)
     if isinstance(outcome, SessionState):
-        return _session_result(outcome, session_summary(app, outcome, _remarks(app, outcome)))
+        return _session_result(app, outcome, session_summary(app, outcome, _remarks(app, outcome)))
     call: dict[str, Json] | None = {"action": "start"}
     if isinstance(outcome, ChangeNotAllowed):
         # Without the user the same call would be refused again, and no other one leads there.
@@ -207,7 +208,7 @@ def _end_session(
         )
     ended = session_record.state_of(app, session)
     assert isinstance(ended, SessionState), "it is attended"
-    return _session_result(ended, session_summary(app, ended, (text,)))
+    return _session_result(app, ended, session_summary(app, ended, (text,)))
 
 
 def _complete_feature(app: App, state: SessionState, arguments: SessionArguments) -> ToolResult:
@@ -230,7 +231,7 @@ def _complete_feature(app: App, state: SessionState, arguments: SessionArguments
     if calls:
         lines.append("Hand the review to each of these agents, and record its verdict:")
     lines += [f"{call.tool} {msgspec.json.encode(call.params).decode()}" for call in calls]
-    result = _session_result(outcome.state, "\n".join(lines))
+    result = _session_result(app, outcome.state, "\n".join(lines))
     answer = msgspec.structs.replace(
         result.structured,
         feature=review.feature,
@@ -245,7 +246,9 @@ def _start_session(app: App, caller: Caller, sent_arguments: dict[str, Json]) ->
     if isinstance(outcome, session_record.StartedSession):
         caller.connection.remember_work(outcome.session)
         remarks = _remarks(app, outcome.state)
-        return _session_result(outcome.state, assemble_bootstrap(app, outcome.state, remarks).text)
+        return _session_result(
+            app, outcome.state, assemble_bootstrap(app, outcome.state, remarks).text
+        )
     if isinstance(outcome, ChangeNotAllowed):
         return refusal_result(outcome.explain(), SESSION_TOOL.corrected_call({"action": "start"}))
     if isinstance(outcome, ProjectNotOptedIn):
@@ -286,16 +289,17 @@ def _waiting_lines(app: App, session: SessionId) -> Iterator[str]:
             yield f"Waits for the user: {request.approval}, {clip(request.title, TITLE_CHARS_MAX)}"
 
 
-def _session_result(state: SessionState, summary_text: str) -> ToolResult:
+def _session_result(app: App, state: SessionState, summary_text: str) -> ToolResult:
+    status = own_status(app, SessionId(state.session_id)).word
     answer = SessionAnswer(
         state.session_id,
         state.current_mode,
-        state.status,
+        status,
         summary_text,
         state.active_feature or "",
         state.active_task or "",
     )
-    return ToolResult(answer, f"{summary_text}\nstatus: {state.status}")
+    return ToolResult(answer, f"{summary_text}\nstatus: {status}")
 
 
 SESSION_TOOL = Tool(

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -11,7 +11,7 @@ import msgspec
 from interlock.core.canonical import Json
 from interlock.core.unattended.order import dollars
 from interlock.core.views.counting import progress_text
-from interlock.core.views.status import self_attested_text
+from interlock.core.views.status import LOOKS, Look, self_attested_text
 from interlock.core.visible_text import make_visible
 
 CHANGE_MESSAGES = {
@@ -153,6 +153,22 @@ def format_progress(run: StepCounts) -> str:
     return progress_text(run.steps_done, run.steps_skipped, run.step_count)
 
 
+_LOOKS: Mapping[str, Look] = {
+    **LOOKS,
+    "done": Look("good", "check"),
+    "pending": Look("busy", "dot"),
+}
+
+
+def tone_of(result: str) -> str:
+    """The colour of a step; one at which a run stopped has that of the status."""
+    return _LOOKS[result].tone
+
+
+def shape_of(result: str) -> str:
+    return _LOOKS[result].icon
+
+
 FILTERS: dict[str, Callable[..., Any]] = {
     "moment": moment,
     "iso": iso_time,
@@ -168,5 +184,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "value": show_value,
     "json_text": format_json,
     "progress": format_progress,
+    "tone": tone_of,
+    "shape": shape_of,
     "self_attested": self_attested_text,
 }

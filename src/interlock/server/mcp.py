@@ -12,7 +12,7 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
 
-from interlock.app.callers.caller import Connection
+from interlock.app.callers.connection import HTTP, Connection
 from interlock.app.context import App
 from interlock.app.failures import LeaseLost, StoreFailure
 from interlock.core.project_stream import LeaseCondition
@@ -78,16 +78,20 @@ class McpEndpoint:
         lease = parse_lease(request.headers.get(LEASE_HEADER, ""))
         if isinstance(lease, RpcError):
             return _json_response(error_reply(_message_id(message), lease), request.headers)
+        is_new = _message_method(message) == "initialize"
+        client = request.headers.get(SESSION_HEADER, "")
+        if is_new:  # what the client says of itself belongs to the connection that begins
+            client = self._entropy(SESSION_BYTES).hex()
         try:
-            reply = await self._reply(message, request.headers.get(SESSION_HEADER, ""), lease)
+            reply = await self._reply(message, client, lease)
         except LeaseLost as lost:
             gone = RpcError(LEASE_LOST_CODE, f"lease_lost: another driver has taken over ({lost})")
             return _json_response(error_reply(_message_id(message), gone), request.headers)
         if reply is None:
             return Response(status_code=202)
         response = _json_response(reply, request.headers)
-        if reply.error is None and _message_method(message) == "initialize":
-            response.headers[SESSION_HEADER] = self._entropy(SESSION_BYTES).hex()
+        if reply.error is None and is_new:
+            response.headers[SESSION_HEADER] = client
         return response
 
     async def _reply(
@@ -115,8 +119,8 @@ class McpEndpoint:
     def _connection(self, client: str) -> Connection:
         """The memory of a connection; a new one for a call that does not name its connection."""
         if not client:
-            return Connection("http:")
-        connection = self._connections.pop(client, None) or Connection(f"http:{client}")
+            return Connection(HTTP)
+        connection = self._connections.pop(client, None) or Connection(f"{HTTP}{client}")
         self._connections[client] = connection  # the latest at the end
         if len(self._connections) > CONNECTIONS_MAX:
             del self._connections[next(iter(self._connections))]

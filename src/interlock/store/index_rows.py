@@ -38,6 +38,10 @@ RUN_COLUMNS: tuple[str, ...] = (
 )
 
 
+ENDED_FOR_GOOD = "over"
+"""In the column `attended`, unlike the `ended` of a session whose client may come back."""
+
+
 class MigratedDatabase(Protocol):
     def rows(self, sql: str, values: Sequence[Value] = ()) -> Iterable[tuple[Any, ...]]: ...
 
@@ -65,7 +69,7 @@ def stream_values(head: Head) -> tuple[Value, ...]:
         head.workspace,
         head.updated_ms,
         head.is_archived,
-        head.attended.status if head.attended else None,
+        ENDED_FOR_GOOD if head.is_over else head.attended.status if head.attended else None,
         head.waiting_count,
         _unattended_since_ms(head),
     )

@@ -9,6 +9,8 @@ from interlock.core.session.head import Head, decode_head
 from interlock.core.session.nodes import approval_resolved_key
 from interlock.core.session.resume_ranking import ResumeRow
 from interlock.core.session.run_head import RunHead, decode_run_head
+from interlock.core.views.status import run_status
+from interlock.store.index_rows import ENDED_FOR_GOOD
 from interlock.store.records import (
     AttendedSession,
     ListedSession,
@@ -23,7 +25,11 @@ from interlock.store.sql import Numbers, SqlDatabase, Texts, Value
 
 FOUND_BY_PREFIX_MAX = 10
 _LAST_CHARACTER = "\U0010ffff"
-_NEEDS_USER = "(waiting > 0 OR id IN (SELECT stream FROM run WHERE waiting > 0))"
+_IS_OVER = f"coalesce(attended, '') = '{ENDED_FOR_GOOD}'"
+_STATUS = f"CASE WHEN {_IS_OVER} AND status IN ('open', 'waiting') THEN 'ended' ELSE status END"
+_NEEDS_USER = (
+    f"(NOT {_IS_OVER} AND (waiting > 0 OR id IN (SELECT stream FROM run WHERE waiting > 0)))"
+)
 _RESUME_ROWS = "SELECT s.session, s.head, r.head FROM run r JOIN stream s ON s.id = r.stream "
 
 
@@ -63,7 +69,7 @@ class SessionIndex:
         """Count the sessions that match, by what lists are filtered by."""
         condition, values = self._filter_condition(session_filter)
         rows = self._database.read(
-            f"SELECT status, {_NEEDS_USER}, is_archived, workspace, count(*), max(updated_ms)"
+            f"SELECT {_STATUS}, {_NEEDS_USER}, is_archived, workspace, count(*), max(updated_ms)"
             f" FROM stream WHERE {condition} GROUP BY 1, 2, 3, 4",
             values,
         )
@@ -84,7 +90,7 @@ class SessionIndex:
             conditions.append("id IN (SELECT stream FROM run WHERE workflow = ?)")
             values.append(session_filter.workflow)
         if session_filter.statuses:
-            conditions.append("status = ANY (?)")
+            conditions.append(f"{_STATUS} = ANY (?)")
             values.append(Texts(session_filter.statuses))
         if session_filter.needs_user is not None:
             conditions.append(f"{'' if session_filter.needs_user else 'NOT '}{_NEEDS_USER}")
@@ -297,15 +303,12 @@ class SessionIndex:
 
 def _resume_row(session: str, head_content: bytes, run_content: bytes) -> ResumeRow:
     head, run = decode_head(head_content), decode_run_head(run_content)
-    work, status = head.unattended, run.status
-    is_left = work and work.outcome not in (None, "success") and run.updated_ms <= work.since_ms
-    if is_left and status in ("open", "waiting"):
-        status = "abandoned"  # earlier versions cancelled the work and left its run open
+    work = head.unattended
     return ResumeRow(
         SessionId(session),
         run.goal,
         run.workflow_id,
-        status,
+        run_status(run, head).word,
         run.pending_title or "",
         run.steps_done,
         run.steps_skipped,
@@ -318,5 +321,5 @@ def _resume_row(session: str, head_content: bytes, run_content: bytes) -> Resume
         run.git_branch,
         run.git_head,
         head.is_archived,
-        work.display_status if work and not work.is_over else "",
+        is_unattended=bool(work and not work.is_over),
     )

@@ -13,7 +13,6 @@ from interlock.app.callers.agent_detection import client_among
 from interlock.app.callers.caller import (
     NO_SESSION,
     SESSION_VARIABLE,
-    Connection,
     ancestor_conversation,
     local_caller,
     own_conversation,
@@ -21,6 +20,7 @@ from interlock.app.callers.caller import (
     resolve_caller,
     session_meant,
 )
+from interlock.app.callers.connection import Connection
 from interlock.app.context import App
 from interlock.app.gate import gate_journal
 from interlock.app.protocol import gated_sessions

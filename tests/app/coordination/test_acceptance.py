@@ -72,7 +72,7 @@ def test_the_same_track_is_a_track_conflict(team: Team) -> None:
     found = team.preflight("Bo", "shop")
 
     (conflict,) = found.conflicts.track_conflicts
-    assert (conflict.session_id, conflict.track) == ("Ana-1735689600", "shop")
+    assert (conflict.id, conflict.track) == ("Ana-1735689600", "shop")
     assert [one.options for one in found.questions] == [("proceed", "switch", "wait")]
 
 

@@ -64,7 +64,7 @@ def ends(team: Team) -> list[str]:
     return [one.cause for one in team.events() if isinstance(one, IdentityChanged)][1:]
 
 
-@pytest.mark.parametrize("status", ["parked", "paused", "queued"])
+@pytest.mark.parametrize("status", ["waiting", "paused", "queued"])
 def test_work_that_waits_is_never_stale_and_keeps_what_it_holds(
     team: Team, session: SessionId, status: str
 ) -> None:
@@ -122,7 +122,7 @@ def test_work_whose_driver_is_gone_is_not_taken_over(team: Team, session: Sessio
     assert [one.id for one in seen.active_sessions] == [identity_of(team, session).id]
 
 
-@pytest.mark.parametrize("status", ["queued", "parked", "done"])
+@pytest.mark.parametrize("status", ["queued", "waiting", "cancelled"])
 def test_no_agent_starts_a_run_in_a_session_of_unattended_work(
     team: Team, session: SessionId, status: str
 ) -> None:
@@ -130,7 +130,7 @@ def test_no_agent_starts_a_run_in_a_session_of_unattended_work(
         session = order(team.app, team.root, "Not begun")
     else:
         report(team.app, session, PARKED)
-    if status == "done":
+    if status == "cancelled":
         control(team, session)
     before = team.app.reader.runs(session)
     agent = Agent(McpProtocol(team.app, TOOLS))
@@ -229,10 +229,11 @@ def test_a_pending_cancel_is_shown_as_such_and_is_not_undone(
 ) -> None:
     state = control(team, session)
 
-    assert daemon_status(team.app, session, state).status == "cancelling"
-    assert list_runs(team.app, team.root)[0].unattended == "cancelling"
+    status = daemon_status(team.app, session, state).status
+    assert (status.word, "which cancels the work" in status.reason) == ("queued", True)
+    assert list_runs(team.app, team.root)[0].status == "queued"
     (shown,) = team.preflight("Bo").active_sessions
-    assert shown.display.endswith("unattended, cancelling")
+    assert shown.display.endswith("unattended, queued")
     for wanted in ("pause", "pause_now", "resume"):
         refused = orders.control_work(team.app, session, wanted, place="in a test")
         assert isinstance(refused, ControlNotPossible), "the cancel stays"
@@ -252,7 +253,7 @@ def test_work_that_an_earlier_version_cancelled_is_not_offered(
         control(team, session)
 
     (row,) = list_runs(team.app, None)
-    assert row.status == "abandoned"
+    assert row.status == "cancelled"
     assert list_runs(team.app, team.root) == []
     query = ResumeQuery(team.root)
     assert find_resumable_runs(team.app.reader, team.app.keyring, query) == []
@@ -266,7 +267,7 @@ def test_a_cancel_of_work_that_was_never_begun_takes_effect_at_once(team: Team) 
 
     assert (state.status, state.outcome) == ("done", "cancelled")
     (row,) = list_sessions(team.app, limit=10)
-    assert (row.session, row.status) == (session, "abandoned")
+    assert (row.session, row.status.word) == (session, "cancelled")
 
 
 def test_an_agent_that_continues_the_session_later_has_an_identity(

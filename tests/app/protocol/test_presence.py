@@ -13,11 +13,12 @@ from interlock.app.gate import gate_journal
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.presence import end_departed_sessions
-from interlock.app.sessions.lookup import QUIET_MS, is_quiet
+from interlock.app.sessions.statuses import Observer
 from interlock.core.gate.state import GateRow, UnknownState
 from interlock.core.protocol.gated_session import Conversation
 from interlock.store import gate_rows
 from interlock.workspace.machine import clients, processes
+from interlock.workspace.machine.processes import Process, running_processes
 from tests.sessions import begin_recorded
 
 TALK = Conversation("claude-code", "talk")
@@ -155,22 +156,24 @@ def test_an_ended_session_goes_on_with_its_mode_and_task(app: App, root: Path) -
     assert (row.mode, row.task) == ("coding", "T-1")
 
 
-def test_a_session_without_a_process_to_look_at_is_quiet_after_half_a_day(
+def test_a_session_is_connected_or_disconnected_by_the_process_of_its_client(
     app: App, root: Path
 ) -> None:
     session = begin_recorded(app, root, TALK).session
     stream = app.reader.stream(session)
     assert stream is not None
     assert stream.head is not None
-    at_ms = stream.head.updated_ms
-    nobody = clients.look_for_clients(app.home)
 
-    assert not is_quiet(stream.head, nobody, now_ms=at_ms + QUIET_MS - 1)
-    assert is_quiet(stream.head, nobody, now_ms=at_ms + QUIET_MS)
-    (mine,) = processes.running_processes([os.getpid()])
-    clients.remember(app.home, mine, TALK.host, TALK.id, now_ms=at_ms)
-    held = clients.look_for_clients(app.home)
-    assert not is_quiet(stream.head, held, now_ms=at_ms + QUIET_MS)
+    def client() -> str:
+        assert stream.head is not None
+        return Observer(app).client_state(session, stream.head)
+
+    found = [client()]
+    for process in (Process(2**22 + 1, "then", "claude"), *running_processes([os.getpid()])):
+        clients.remember(app.home, process, TALK.host, TALK.id, now_ms=app.clock.now_ms())
+        found.append(client())
+
+    assert found == ["unknown", "gone", "connected"]
 
 
 def test_what_a_person_has_ended_does_not_go_on_by_itself(app: App, root: Path) -> None:

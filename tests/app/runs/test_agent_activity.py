@@ -15,7 +15,8 @@ from interlock.app.sessions.session_approvals import permit_call
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.approve import ApprovalVerdict
 from interlock.core.session.session_approvals import CALL_EXPIRY_MS, tool_call_wish
-from interlock.core.views.activity import QUIET_AFTER_MS, AgentLine
+from interlock.core.views.activity import AgentLine
+from interlock.core.views.status import IDLE_AFTER_MS
 from interlock.workspace.machine import clients, spool
 from interlock.workspace.machine.processes import Process
 from interlock.workspace.machine.spool import JournalLine
@@ -40,47 +41,48 @@ class LaterClock:
         return self._clock.now_ms() + self._later_ms
 
 
-def later(app: App, later_ms: int = QUIET_AFTER_MS + 1_000) -> App:
+def later(app: App, later_ms: int = IDLE_AFTER_MS + 1_000) -> App:
     return msgspec.structs.replace(app, clock=LaterClock(app, later_ms))
 
 
-def only_working(app: App) -> AgentLine:
+def only_running(app: App) -> AgentLine:
     found = list_agents_now(app)
-    assert (found.working.count, found.quiet.count, found.finished.count) == (1, 0, 0)
-    return found.working.lines[0]
+    assert (found.running.count, found.idle.count, found.finished.count) == (1, 0, 0)
+    return found.running.lines[0]
 
 
 def test_a_line_has_the_step_the_pass_and_the_last_words(app: App, tmp_path: Path) -> None:
     run = Driven(app, tmp_path, step("plan"), LOOP)
-    first = only_working(app)
+    first = only_running(app)
     run.hand_in("Read it all. The plan is small.", GAP)
     run.hand_in("Wrote the parser. Tests pass.")
-    second = only_working(app)
+    second = only_running(app)
     run.hand_in("")
-    blocked = only_working(app)
+    blocked = only_running(app)
 
     assert (first.step_number, first.pass_text, first.sentence) == (1, "", "")
     assert (second.step_number, second.pass_text) == (2, "pass 2 of 3")
     assert second.sentence == "Tests pass."
     assert second.activity.run is not None
     assert second.activity.run.gaps_open == 1
-    assert blocked.activity.status.code == "blocked"
+    assert blocked.activity.status.main.word == "blocked"
     assert blocked.step_since_ms == second.step_since_ms, "it is on this step since it was given"
 
 
-def test_who_has_not_been_heard_of_is_quiet_and_who_is_done_has_finished(
+def test_who_has_not_been_heard_of_is_idle_and_who_is_done_has_finished(
     app: App, tmp_path: Path
 ) -> None:
     run = Driven(app, tmp_path, step("one"))
 
-    quiet = list_agents_now(later(app)).quiet
+    idle = list_agents_now(later(app)).idle
     run.hand_in("All done.")
     finished = list_agents_now(later(app)).finished
 
-    assert [line.activity.session for line in quiet.lines] == [run.session]
-    assert (quiet.count, quiet.lines[0].activity.end_reason) == (1, "")
+    assert [line.activity.session for line in idle.lines] == [run.session]
+    both = idle.lines[0].activity.status
+    assert (both.main.word, both.beside and both.beside.word) == ("running", "idle")
     assert (finished.count, finished.lines[0].sentence) == (1, "All done.")
-    assert list_agents_now(later(app)).quiet.count == 0
+    assert list_agents_now(later(app)).idle.count == 0
 
 
 def test_a_line_of_a_hook_is_activity_and_a_client_that_ended_is_a_reason(
@@ -89,12 +91,12 @@ def test_a_line_of_a_hook_is_activity_and_a_client_that_ended_is_a_reason(
     opt_in(tmp_path, "standard")
     session = begin_recorded(app, tmp_path, Conversation("claude-code", "talk")).session
     after = later(app)
-    assert list_agents_now(after).quiet.count == 1
+    assert list_agents_now(after).idle.count == 1
 
     spool.append_line(
         app.home, JournalLine("1", after.clock.now_ms(), "claude-code", "pre-tool", "talk")
     )
-    heard = list_agents_now(after).working
+    heard = list_agents_now(after).running
     clients.remember(
         app.home,
         Process(2**22 + 1, "then", "claude"),
@@ -102,11 +104,11 @@ def test_a_line_of_a_hook_is_activity_and_a_client_that_ended_is_a_reason(
         "talk",
         now_ms=app.clock.now_ms(),
     )
-    gone = list_agents_now(after).quiet
+    gone = list_agents_now(after).idle
 
     assert [line.activity.session for line in heard.lines] == [session]
     assert heard.lines[0].activity.client_name == "claude-code"
-    assert gone.lines[0].activity.end_reason == "its client has ended"
+    assert gone.lines[0].activity.status.main.word == "disconnected"
 
 
 @pytest.mark.parametrize("verdict", ["granted", "denied"])
@@ -123,7 +125,7 @@ def test_what_the_user_or_a_deadline_decides_is_no_activity_of_the_agent(
     for gap in [*user_actions.open_gaps(after, run.session)]:
         user_actions.resolve_gap(after, run.session, gap.gap.gap, "Not needed")
 
-    (line,) = list_agents_now(after).quiet.lines
+    (line,) = list_agents_now(after).idle.lines
     assert line.activity.last_ms == handed_in_ms
 
 
@@ -136,8 +138,8 @@ def test_an_approval_of_a_session_that_ran_out_is_no_activity(app: App, tmp_path
     assert list_cards(after) == (), "whoever looks records that it has run out"
 
     found = list_agents_now(after)
-    assert (found.working.count, found.quiet.count) == (0, 1)
-    assert after.clock.now_ms() - found.quiet.lines[0].activity.last_ms > CALL_EXPIRY_MS
+    assert (found.running.count, found.idle.count) == (0, 1)
+    assert after.clock.now_ms() - found.idle.lines[0].activity.last_ms > CALL_EXPIRY_MS
 
 
 def test_several_runs_of_a_session_are_one_line_with_the_newest(app: App, tmp_path: Path) -> None:
@@ -147,7 +149,7 @@ def test_several_runs_of_a_session_are_one_line_with_the_newest(app: App, tmp_pa
     newer = started(app, tmp_path)
     assert older.session == newer.session
 
-    line = only_working(app)
+    line = only_running(app)
 
     assert line.activity.run is not None
     assert (line.activity.run.run, line.activity.head.run_count) == (newer.run, 2)
@@ -159,4 +161,4 @@ def test_what_was_put_away_is_in_no_band(app: App, tmp_path: Path) -> None:
 
     found = list_agents_now(app)
 
-    assert (found.working.count, found.quiet.count, found.finished.count) == (0, 0, 0)
+    assert (found.running.count, found.idle.count, found.finished.count) == (0, 0, 0)

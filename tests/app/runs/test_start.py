@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from interlock.app.callers.caller import Caller, Connection, local_caller
+from interlock.app.callers.caller import Caller, local_caller
+from interlock.app.callers.connection import Connection
 from interlock.app.callers.request_key import UNNAMED_VALID_MS
 from interlock.app.context import App
 from interlock.app.failures import SettingsBroken

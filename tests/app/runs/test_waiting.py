@@ -16,7 +16,14 @@ from interlock.app.coordination.project_desk import open_desk
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
 from interlock.app.runs import user_actions
-from interlock.app.runs.waiting import WaitingForUser, count_waiting, list_waiting, wait_in_session
+from interlock.app.runs.waiting import (
+    SessionWait,
+    WaitingForUser,
+    count_waiting,
+    list_waiting,
+    wait_in_session,
+)
+from interlock.app.sessions.statuses import Observer
 from interlock.core.coordination.messages import MessageDraft
 from interlock.core.coordination.records import OVERSEER, Message
 from interlock.core.protocol.gated_session import Conversation
@@ -43,12 +50,17 @@ def listed(app: App) -> ListedSession:
     return session
 
 
+def wait(app: App) -> SessionWait:
+    one = listed(app)
+    return wait_in_session(one, Observer(app).status(one.session, one.head, one.latest_run))
+
+
 def test_an_ordinary_step_and_a_few_refusals_wait_for_nobody(app: App, tmp_path: Path) -> None:
     run = Driven(app, tmp_path, step("one"), step("two"))
     run.hand_in("").hand_in("", GAP)
 
     assert waiting(app) == WaitingForUser((), (), (), ())
-    assert not wait_in_session(listed(app)).status.needs_you
+    assert not wait(app).status.main.needs_user
 
 
 def test_a_step_that_asks_the_user_waits_with_what_the_agent_was_given(
@@ -59,7 +71,7 @@ def test_a_step_that_asks_the_user_waits_with_what_the_agent_was_given(
 
     assert (found.run, found.node, found.step) == (run.run.run, run.run.tip, "Choose")
     assert "Do choose." in found.prompt
-    assert wait_in_session(listed(app)).status.word == "asks you"
+    assert wait(app).status.main.word == "waiting"
 
 
 def test_a_run_that_was_stopped_waits_with_the_reason_until_it_is_let_go_on(
@@ -71,7 +83,7 @@ def test_a_run_that_was_stopped_waits_with_the_reason_until_it_is_let_go_on(
     (found,) = waiting(app).stopped
     assert (found.run, found.step) == (run.run.run, "One")
     assert found.problems
-    assert wait_in_session(listed(app)).status.word == "waits for you"
+    assert wait(app).status.main.word == "waiting"
 
     user_actions.unblock(app, run.run.run)
 
@@ -88,7 +100,7 @@ def test_a_critical_gap_waits_whether_the_run_is_open_or_complete_until_it_is_cl
     run.hand_in("done")
     assert run.run.status == "complete_with_gaps"
     assert waiting(app).gaps == (found,)
-    assert wait_in_session(listed(app)).critical_gaps == 1
+    assert wait(app).critical_gaps == 1
 
     user_actions.resolve_gap(app, run.session, found.gap.gap, "Tried it")
 
@@ -102,10 +114,10 @@ def test_an_older_run_of_a_session_waits_too(app: App, tmp_path: Path) -> None:
     newer = started(app, tmp_path)
     assert (older.session, older.head.run_count) == (newer.session, 2)
 
-    found = wait_in_session(listed(app))
+    found = wait(app)
 
     assert [run.run for run in waiting(app).questions] == [older.run.run]
-    assert (found.status.word, found.older_runs) == ("open", 1)
+    assert (found.status.main.word, found.older_runs) == ("running", 1)
 
 
 @pytest.mark.parametrize("how", ["archived", "paused"])
@@ -121,7 +133,7 @@ def test_a_session_that_was_put_away_asks_nobody(app: App, tmp_path: Path, how: 
         gated_sessions.change_status(app, run.session, "paused", "the user says so")
 
     assert waiting(app).count == 0
-    assert wait_in_session(listed(app)).status.word == how
+    assert wait(app).status.main.word == "paused"
 
 
 def test_a_message_to_the_overseer_waits_until_it_is_acknowledged(app: App, tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_a_session_is_written_up_with_all_its_parts() -> None:
 
 ## Blockers
 
-- [ ] “Fix” waits for approval: A step is done; the run goes on once you have granted or denied it.
+- [ ] “Fix” is waiting: The submitted step needs your approval.
 - [ ] Left undone: No tests (critical)
 
 ## Next Steps

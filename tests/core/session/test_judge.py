@@ -13,7 +13,7 @@ from interlock.core.workflow.compiled_workflow import CompiledWorkflow
 from interlock.core.workflow.definition import UserOnly
 from interlock.core.workflow.positions import Frame
 from tests.core.session.test_decide import changed
-from tests.core.views.test_activity import run_head
+from tests.core.views.test_status import run_head
 from tests.core.workflow.workflow_samples import compiled, loop, step
 from tests.core.workflow.workflow_samples import workflow as made
 

@@ -20,7 +20,7 @@ BASE = SessionCandidate(
     workspace="/here",
     git_branch="main",
     git_head="c0ffee",
-    status="open",
+    status="running",
     step="",
     steps_done=0,
     steps_skipped=0,
@@ -62,7 +62,7 @@ def test_all_words_beat_some_words_and_some_words_beat_git() -> None:
 def test_this_directory_comes_before_another_and_open_before_complete() -> None:
     query = RankingQuery("/here", words=("parser",))
     elsewhere = known("ses_aa", workspace="/x", updated_ms=9_000)
-    done = known("ses_bb", status="complete", updated_ms=8_000)
+    done = known("ses_bb", status="completed", updated_ms=8_000)
     still_open = known("ses_cc", updated_ms=1)
 
     assert [match.candidate.session for match in rank(query, [elsewhere, done, still_open])] == [

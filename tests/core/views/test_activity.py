@@ -1,44 +1,41 @@
-"""Who works now: the band of a session by what is recorded, the order, and what a line says."""
+"""Now: the band of a session by its status, the order, and what a line says."""
 
 from typing import Any
 
 import pytest
 
-from interlock.core.ids import ApprovalId, RunId, SessionId, StepId, WorkflowHash, WorkflowId
+from interlock.core.ids import ApprovalId, SessionId, StepId, WorkflowId
 from interlock.core.session.approval_events import OpenApproval
 from interlock.core.session.head import Attendance, Head
 from interlock.core.session.run_head import BLOCKED_IN_ROW_MAX, RunHead
 from interlock.core.views.activity import (
     FINISHED_WITHIN_MS,
-    QUIET_AFTER_MS,
-    QUIET_AT_MOST_MS,
+    IDLE_AT_MOST_MS,
     AgentLine,
     Band,
-    ClientState,
     SessionActivity,
     band_of,
+    blocked_first,
     pass_text,
-    stuck_first,
 )
+from interlock.core.views.status import IDLE_AFTER_MS, ClientState, Surroundings, status_of
 from interlock.core.workflow.compiled_workflow import CompiledLoop, CompiledStep, CompiledWorkflow
 from interlock.core.workflow.positions import Frame
+from tests.core.views.test_status import run_head
 
-NOW = 10 * QUIET_AT_MOST_MS
+NOW = 10 * IDLE_AT_MOST_MS
 SESSION = SessionId("ses_0000000000000001")
 OWN = OpenApproval(ApprovalId("apr_1"), "tool_call", "digest")
 DEPARTED = Attendance("coding", status="ended", is_departed=True)
-
-
-def run_head(goal: str = "Try it", **fields: Any) -> RunHead:
-    names = (RunId("run_1"), WorkflowId("line"), "1.0.0", WorkflowHash("sha256:0"))
-    return RunHead(*names, 3, goal, **fields)
+ENDED = Attendance("coding", status="ended")
 
 
 def activity(
-    ago_ms: int, *, run: RunHead | None = None, client: ClientState = "unknown", **head: Any
+    ago_ms: int, *, run: RunHead | None = None, client: ClientState = "unknown", **fields: Any
 ) -> SessionActivity:
-    at_ms = NOW - ago_ms
-    return SessionActivity(SESSION, Head("/work", 0, at_ms, **head), run, at_ms, client)
+    head = Head("/work", 0, NOW - ago_ms, **fields)
+    status = status_of(head, run, Surroundings(client, ago_ms))
+    return SessionActivity(SESSION, head, run, NOW - ago_ms, status)
 
 
 def done(ago_ms: int, status: str = "complete") -> RunHead:
@@ -48,27 +45,28 @@ def done(ago_ms: int, status: str = "complete") -> RunHead:
 @pytest.mark.parametrize(
     ("found", "band"),
     [
-        (activity(0, run=run_head()), "working"),
-        (activity(QUIET_AFTER_MS, run=run_head()), "working"),
-        (activity(QUIET_AFTER_MS + 1, run=run_head()), "quiet"),
-        (activity(QUIET_AFTER_MS + 1, run=run_head(), client="running"), "quiet"),
-        (activity(QUIET_AT_MOST_MS + 1, run=run_head()), None),
-        (activity(0, run=run_head(blocked_in_row=3)), "working"),
-        (activity(0, run=run_head(), client="ended"), "quiet"),
-        (activity(0, run=run_head(), attended=DEPARTED), "quiet"),
-        (activity(0, run=run_head(), attended=Attendance("coding", status="ended")), "quiet"),
-        (activity(0, run=run_head(), attended=Attendance("coding", status="paused")), None),
-        (activity(0, attended=Attendance("coding")), "working"),
-        (activity(0, attended=DEPARTED), "finished"),
-        (activity(FINISHED_WITHIN_MS + 1, attended=DEPARTED), None),
+        (activity(0, run=run_head()), "running"),
+        (activity(IDLE_AFTER_MS, run=run_head()), "running"),
+        (activity(IDLE_AFTER_MS + 1, run=run_head()), "idle"),
+        (activity(IDLE_AFTER_MS + 1, run=run_head(), client="connected"), "idle"),
+        (activity(IDLE_AT_MOST_MS + 1, run=run_head()), None),
+        (activity(0, run=run_head(blocked_in_row=3)), "running"),
+        (activity(0, run=run_head(), client="gone"), "idle"),
+        (activity(0, run=run_head(), attended=DEPARTED), "idle"),
+        (activity(0, attended=DEPARTED), "idle"),
+        (activity(0, run=run_head(), attended=Attendance("coding", status="paused")), "idle"),
+        (activity(0, attended=Attendance("coding")), "running"),
+        # An ended session is finished, whatever its run stopped at.
+        (activity(0, run=run_head(updated_ms=NOW), attended=ENDED), "finished"),
+        (activity(0, attended=ENDED), "finished"),
+        (activity(FINISHED_WITHIN_MS + 1, attended=ENDED), None),
         (activity(0), None),
-        (activity(0, run=run_head(), is_archived=True), None),
         (activity(0, run=run_head(asks_user=True)), None),
+        (activity(0, run=run_head(asks_user=True), client="gone"), None),
         (activity(0, run=run_head(status="waiting", approvals=(ApprovalId("apr_1"),))), None),
         (activity(0, run=run_head(status="waiting", blocked_in_row=BLOCKED_IN_ROW_MAX)), None),
-        # An approval of the session itself explains silence, and does not stop everybody.
-        (activity(0, run=run_head(), approvals=(OWN,)), "working"),
-        (activity(QUIET_AFTER_MS + 1, run=run_head(), approvals=(OWN,)), None),
+        (activity(0, run=run_head(), approvals=(OWN,)), None),
+        (activity(0, attended=Attendance("coding"), approvals=(OWN,)), None),
         (activity(0, run=done(FINISHED_WITHIN_MS)), "finished"),
         (activity(0, run=done(FINISHED_WITHIN_MS + 1)), None),
         (activity(0, run=done(0, "abandoned")), "finished"),
@@ -79,23 +77,7 @@ def test_the_band_of_a_session(found: SessionActivity, band: Band | None) -> Non
     assert band_of(found, now_ms=NOW) == band
 
 
-@pytest.mark.parametrize(
-    ("found", "reason"),
-    [
-        (activity(0, run=run_head()), ""),
-        (activity(0, run=run_head(), client="ended"), "its client has ended"),
-        (activity(0, run=run_head(), attended=DEPARTED), "its client has ended"),
-        (
-            activity(0, run=run_head(), attended=Attendance("coding", status="ended")),
-            "the session was ended",
-        ),
-    ],
-)
-def test_why_nobody_works_in_it_whatever_the_time(found: SessionActivity, reason: str) -> None:
-    assert found.end_reason == reason
-
-
-def test_who_is_stuck_comes_first() -> None:
+def test_blocked_runs_come_first() -> None:
     lines = [
         AgentLine(activity(0, run=run_head(goal=goal, blocked_in_row=blocked)), step_since_ms=since)
         for goal, blocked, since in (
@@ -106,7 +88,7 @@ def test_who_is_stuck_comes_first() -> None:
         )
     ]
 
-    runs = [line.activity.run for line in sorted(lines, key=stuck_first)]
+    runs = [line.activity.run for line in sorted(lines, key=blocked_first)]
 
     assert [run.goal for run in runs if run] == ["five", "two", "old", "new"]
 

@@ -35,7 +35,7 @@ def test_a_run_goes_from_pending_to_complete(app: App, tmp_path: Path) -> None:
     assert badges(run) == [("One", "done"), ("Two", "pending")]
 
     run.hand_in("did two")
-    assert badges(run) == [("One", "done"), ("Two", "done"), ("", "complete")]
+    assert badges(run) == [("One", "done"), ("Two", "done"), ("", "completed")]
     one, two, end = steps_of(run)
     assert (one.notes, two.notes, end.notes) == ("did one", "did two", "")
     assert (one.step_id, one.number, end.step_id) == ("one", 1, None)
@@ -61,7 +61,7 @@ def test_attempts_that_were_not_accepted_are_told_with_their_reasons(run: Driven
 def test_after_too_many_the_run_waits_for_the_user_until_it_is_let_go_on(run: Driven) -> None:
     for attempt in range(10):
         run.hand_in("", {"kind": "note", "attempt": attempt})
-    assert badges(run) == [("Plan", "waits for you")]
+    assert badges(run) == [("Plan", "waiting")]
 
     user_actions.unblock(run.app, run.run.run)
 
@@ -71,7 +71,7 @@ def test_after_too_many_the_run_waits_for_the_user_until_it_is_let_go_on(run: Dr
 def test_an_approval_is_waited_for_denied_and_granted(run: Driven) -> None:
     run.hand_in("The plan")
     (plan,) = steps_of(run)
-    assert plan.badge == "waits for approval"
+    assert plan.badge == "waiting"
     assert plan.notes == "The plan"
     (asked,) = plan.approvals
     assert (asked.question, asked.verdict, asked.node) == ("Is the plan good?", None, run.tip)
@@ -234,7 +234,7 @@ def test_a_step_that_asks_the_user_says_so(app: App, tmp_path: Path) -> None:
     asks = {"reason": "needs_user_choice", "question": "Red or blue?"}
     run = Driven(app, tmp_path, step("one", userOnly=asks))
 
-    assert badges(run) == [("One", "asks you")]
+    assert badges(run) == [("One", "waiting")]
 
 
 def test_what_the_agent_reports_beside_is_told(app: App, tmp_path: Path) -> None:

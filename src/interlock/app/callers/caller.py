@@ -16,6 +16,7 @@ import msgspec
 
 from interlock.agents.hosts.registry import all_hosts, host_named
 from interlock.app.callers.agent_detection import client_among
+from interlock.app.callers.connection import Connection
 from interlock.app.callers.session_record import announced_conversations, session_of, stream_of
 from interlock.app.callers.worktree_sessions import (
     NO_SESSION,
@@ -54,29 +55,6 @@ CALL_SESSION_KEYS = {
 }
 """Keys under which clients name their conversation in the metadata of a call."""
 RECENT_RUNS_MAX = 200  # runs that are searched for those of a directory
-
-
-class Connection(msgspec.Struct):
-    """The memory of one MCP connection, from call to call."""
-
-    client: str = ""
-    """Tells the calls of this client from those of another where a call has no token."""
-    session: SessionId | None = None
-    """The session in which it last began or continued work."""
-    latest: SessionId | None = None
-    """The session that its latest call belonged to."""
-    own_sessions: set[SessionId] = msgspec.field(default_factory=set[SessionId])
-    """The sessions that it began or was found to be in, without naming them."""
-    conversations: dict[str, "Connection"] = msgspec.field(default_factory=dict[str, "Connection"])
-    """Those of the conversations that share this connection, where calls name them."""
-
-    def of_conversation(self, name: str) -> "Connection":
-        return self.conversations.setdefault(name, Connection(self.client))
-
-    def remember_work(self, session: SessionId) -> None:
-        """Note that work was begun or continued in this session."""
-        self.session = self.latest = session
-        self.own_sessions.add(session)
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
@@ -173,7 +151,7 @@ def session_meant(app: App, caller: Caller) -> SessionId | CallerUnknown:
     rows = app.reader.newest_runs(limit=RECENT_RUNS_MAX)
     directories = {str(caller.workspace), str(project_root(caller.workspace))}
     here = [row for row in rows if row.workspace in directories]
-    still_open = [row for row in here if row.status in ("open", "waiting")]
+    still_open = [row for row in here if row.is_open]
     titles = {row.session: row.title for row in still_open or here[:1]}
     return only_session([OpenSession(session, title=title) for session, title in titles.items()])
 

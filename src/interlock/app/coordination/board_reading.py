@@ -3,11 +3,12 @@
 import time
 
 from interlock.app.context import App
+from interlock.app.sessions.statuses import Observer
 from interlock.core.coordination.board import Board, Thresholds, board_of, with_unattended_work
 from interlock.core.coordination.records import IdentityEnd
 from interlock.core.ids import SessionId
 from interlock.core.project_stream import ProjectRows
-from interlock.core.unattended.order import UnattendedState
+from interlock.core.session.head import Head
 from interlock.store.log_reader import LogReader
 
 
@@ -26,15 +27,22 @@ def make_board(
     heads = reader.heads(sorted(sessions)) if reader and sessions else {}
     return with_unattended_work(
         board,
-        {session: _standing(head.unattended) for session, head in heads.items() if head.unattended},
+        {
+            session: _standing(app, session, head)
+            for session, head in heads.items()
+            if head.unattended
+        },
     )
 
 
-def _standing(work: UnattendedState) -> IdentityEnd | str:
+def _standing(app: App, session: SessionId, head: Head) -> IdentityEnd | str:
     """Return the end of work that is over, or why other work is not stale."""
+    work = head.unattended
+    assert work is not None, "the work of other sessions is not asked for"
     if work.is_over:
         return IdentityEnd("ended", work.since_ms, why=f"its work is over ({work.outcome})")
-    return f"unattended, {work.display_status}"
+    runs = app.reader.runs(session, latest=1)
+    return f"unattended, {Observer(app).status(session, head, next(iter(runs), None)).main.word}"
 
 
 def utc_offset_s() -> int:

@@ -6,12 +6,13 @@ from pathlib import Path
 import msgspec
 
 from interlock.app.context import App
+from interlock.app.sessions.statuses import Observer, latest_hook_lines
 from interlock.core.coordination.board import Board
 from interlock.core.coordination.preflight import LocalFacts
 from interlock.core.coordination.records import Identity
 from interlock.core.ids import SessionId
+from interlock.core.session.head import Head
 from interlock.workspace.git.changed_files import uncommitted_files
-from interlock.workspace.machine import clients, spool
 from interlock.workspace.machine.identity import NAME_BYTES, machine_name
 
 
@@ -21,20 +22,17 @@ def is_on_this_machine(app: App, identity: Identity) -> bool:
 
 def process_states(app: App, identities: Iterable[Identity]) -> dict[str, bool]:
     """Whether the clients of these run, as far as that can be seen."""
-    presence = clients.look_for_clients(app.home)
-    found: dict[str, bool] = {}
+    observer, found = Observer(app), dict[str, bool]()
     for identity in identities:
-        is_near = is_on_this_machine(app, identity)
-        keys = frozenset(_conversations(app, identity) if is_near else ())
-        if keys & presence.held.keys():
-            found[identity.id] = True
-        elif keys and keys <= presence.gone:
-            found[identity.id] = False
+        head = _head_of(app, identity) if is_on_this_machine(app, identity) else None
+        state = observer.client_state(SessionId(identity.session), head) if head else "unknown"
+        if state != "unknown":
+            found[identity.id] = state == "connected"
     return found
 
 
 def local_facts(app: App, board: Board) -> LocalFacts:
-    """The facts about those who are stale: of the others nobody asks."""
+    """The facts about agents that work here. Of their files, only for those who are stale."""
     stale = [
         one.value
         for one in board.identities.values()
@@ -46,7 +44,8 @@ def local_facts(app: App, board: Board) -> LocalFacts:
     uncommitted = {
         one.id: bool(names) for one in near if (names := changes[one.worktree]) is not None
     }
-    return LocalFacts(process_states(app, stale), uncommitted)
+    known = [one.value for one in board.identities.values()]
+    return LocalFacts(process_states(app, known), uncommitted)
 
 
 def with_local_activity(app: App, board: Board) -> Board:
@@ -68,22 +67,13 @@ def with_local_activity(app: App, board: Board) -> Board:
     return msgspec.structs.replace(board, seen_ms=seen_ms)
 
 
-def latest_hook_lines(app: App) -> dict[tuple[str, str], int]:
-    """When the hooks of each conversation last wrote a line."""
-    latest: dict[tuple[str, str], int] = {}
-    try:
-        lines = (*spool.tail(app.home), *spool.tail(app.home, of_commands=True))
-    except OSError:
-        return latest
-    for line in lines:
-        key = (line.host, line.host_session)
-        latest[key] = max(line.at_ms, latest.get(key, 0))
-    return latest
-
-
 def _conversations(app: App, identity: Identity) -> tuple[tuple[str, str], ...]:
+    head = _head_of(app, identity)
+    return head.attended.hosts if head and head.attended else ()
+
+
+def _head_of(app: App, identity: Identity) -> Head | None:
     if not identity.session.startswith("ses_"):
-        return ()
+        return None
     stream = app.reader.stream(SessionId(identity.session))
-    attended = stream.head.attended if stream and stream.head else None
-    return attended.hosts if attended else ()
+    return stream.head if stream else None

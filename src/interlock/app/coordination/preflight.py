@@ -18,7 +18,7 @@ from interlock.app.coordination.project_desk import (
 from interlock.app.coordination.takeovers import clean_up_orphans
 from interlock.core.coordination import preflight
 from interlock.core.coordination.conflicts import WorkScope
-from interlock.core.coordination.preflight import LocalFacts, PreflightReport
+from interlock.core.coordination.preflight import PreflightReport
 from interlock.core.coordination.records import Identity, PreflightSkipped, ProjectChange
 from interlock.core.coordination.refusals import IdentityLost, PatternRefused
 
@@ -67,7 +67,7 @@ def look_around(
 ) -> PreflightReport:
     """The report without registering: nothing is written. `who` is None for the overseer."""
     identity = read_board(app, desk).identity_of(who.key) if who else None
-    return _look_around(app, desk, identity, WorkScope(track), ())
+    return _look_around(app, desk, identity, WorkScope(track), (), is_starting=False)
 
 
 def _look_around(
@@ -76,18 +76,18 @@ def _look_around(
     identity: Identity | None,
     scope: WorkScope,
     ignored: Sequence[str],
+    *,
+    is_starting: bool = True,
 ) -> PreflightReport:
     board = with_local_activity(app, read_board(app, desk, app.log))
-    has_stale = any(
-        board.presence_of(one.value).status == "stale" for one in board.identities.values()
-    )
     return preflight.report(
         board,
         identity,
         scope,
-        local_facts(app, board) if has_stale else LocalFacts(),
+        local_facts(app, board),
         folds_case=desk.path_rules.folds_case,
         ignored=frozenset(ignored),
+        is_starting=is_starting,
     )
 
 

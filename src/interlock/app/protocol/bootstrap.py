@@ -23,8 +23,8 @@ from interlock.app.gate.policy import policy_remarks
 from interlock.app.protocol.carry_over import left_open_lines_here
 from interlock.app.protocol.feature_reviews import settle_if_overdue
 from interlock.app.refusals import ProjectNotOptedIn
-from interlock.app.sessions.lookup import is_quiet
 from interlock.app.sessions.resume_check import changes_to_verify
+from interlock.app.sessions.statuses import Observer
 from interlock.app.sessions.workspace_snapshot import present_evidence
 from interlock.core import ids
 from interlock.core.ids import SessionId
@@ -40,7 +40,7 @@ from interlock.core.views.counting import progress_text
 from interlock.core.views.delegated_work import delegation_lines
 from interlock.core.views.progress_lines import SHOWN_BY, lost_parts, progress_parts
 from interlock.store.failures import StoreFailure
-from interlock.workspace.machine import clients, disclosure_log
+from interlock.workspace.machine import disclosure_log
 
 PROGRESS_TOKENS_MAX = 900  # beside the rest; some clients cut what hooks tell at 2,500
 PROGRESS_WHOLE_TOKENS_MAX = 8_000  # where an agent asks for it
@@ -269,7 +269,7 @@ def _open_run_lines(app: App, state: SessionState) -> Iterator[str]:
     rows = [
         row
         for row in app.reader.newest_runs(limit=RECENT_RUNS_MAX)
-        if row.workspace == state.worktree and row.status in ("open", "waiting") and row.is_offered
+        if row.workspace == state.worktree and row.is_open and row.is_offered
     ]
     rows.sort(key=lambda row: row.session != state.session_id)
     for row in rows:
@@ -289,13 +289,14 @@ def _other_session_lines(app: App, state: SessionState) -> Iterator[str]:
     """The others who work on the project, and the sessions here of which no more is known."""
     registered = others_here(app, Path(state.worktree), state.session_id)
     yield from registered.lines
-    presence = clients.look_for_clients(app.home)
+    observer = Observer(app)
     for other in app.reader.attended_sessions_in(state.worktree):
         attended = other.head.attended
         if other.session == state.session_id or not attended or attended.status != "active":
             continue
         if other.session in registered.sessions:
             continue
-        if not is_quiet(other.head, presence, now_ms=app.clock.now_ms()):
+        status = observer.status(other.session, other.head, None).main
+        if status.word in ("active", "idle"):
             task = f", task: {attended.task}" if attended.task else ""
             yield f"{other.session} in mode {attended.mode}{task}."

@@ -9,13 +9,13 @@ from interlock.app.protocol.presence import end_departed_sessions
 from interlock.app.protocol.publish import unpublish_session
 from interlock.app.refusals import NoSuchSession
 from interlock.app.sessions.logbook_file import delete_untouched_logbook, load_session_log
-from interlock.app.sessions.lookup import find_session, is_quiet
+from interlock.app.sessions.lookup import find_session
+from interlock.app.sessions.statuses import Observer
 from interlock.core.ids import SessionId
 from interlock.core.session.head import Head
 from interlock.store import gate_rows
 from interlock.store.driver_journal import forget_journal
 from interlock.store.records import SessionFilter
-from interlock.workspace.machine import clients
 
 
 class SessionDeletion(msgspec.Struct, frozen=True):
@@ -52,17 +52,16 @@ class PrunedSession(msgspec.Struct, frozen=True):
 
 
 def prune(app: App, *, is_dry: bool) -> list[PrunedSession]:
-    """Delete the sessions that are over, or quiet, and hold no work; return them."""
+    """Delete the sessions that are ended or disconnected, and hold no work; return them."""
     end_departed_sessions(app)
-    presence = clients.look_for_clients(app.home)
+    observer = Observer(app)
     pruned: list[PrunedSession] = []
     every_session = SessionFilter(is_archived=None)
     for listed in app.reader.list_sessions(every_session, before=None, limit=_ALL).sessions:
         head, session = listed.head, listed.session
         if not _is_empty(head):
             continue
-        is_over = head.attended is not None and head.attended.status == "ended"
-        if not is_over and not is_quiet(head, presence, now_ms=app.clock.now_ms()):
+        if observer.status(session, head, None).main.word not in ("disconnected", "ended"):
             continue
         leftovers = () if is_dry else _delete(app, session)
         pruned.append(PrunedSession(session, head.workspace, leftovers))

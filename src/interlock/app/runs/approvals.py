@@ -104,7 +104,8 @@ def list_pending(app: App) -> list[PendingApproval]:
 
 def count_pending(app: App) -> int:
     """The number of those that wait, with those whose deadline passed while nobody looked."""
-    in_runs = sum(len(row.run.approvals) for row in app.reader.waiting_runs(limit=LISTED_MAX))
+    rows = app.reader.waiting_runs(limit=LISTED_MAX)
+    in_runs = sum(len(row.run.approvals) for row in rows if not row.head.is_over)
     return in_runs + session_approvals.count_open_requests(app.reader)
 
 
@@ -289,7 +290,9 @@ def _load_awaited_approval(
 
 def _open_approvals(reader: LogReader) -> Iterator[_OpenApproval | OpenRequest]:
     for row in reader.waiting_runs(limit=LISTED_MAX):
-        keys = [approval_key(name) for name in row.run.approvals]
+        # Once the session was ended, no agent acts on an answer.
+        approvals = () if row.head.is_over else row.run.approvals
+        keys = [approval_key(name) for name in approvals]
         requests = reader.events_with_keys(row.session, keys) if keys else {}
         for requested in requests.values():
             yield _load_open_approval(reader, row.run, requested)

@@ -1,42 +1,37 @@
-"""The agents of a board, each with its state in one word and with the facts behind that word.
+"""The agents of a board, each with the status that every surface shows for its session.
 
-Whether an agent thinks or hangs cannot be seen from here. So the word rests on what is recorded of
-its session, on when it was last seen, and on whether its process runs; `known` says which.
+Whether an agent is stale, and so may be taken over, is decided by its heartbeat (`presence`).
 """
 
-from typing import Literal
+from collections.abc import Mapping
 
 import msgspec
 
 from interlock.app.context import App
 from interlock.app.coordination.local_facts import is_on_this_machine, process_states
 from interlock.app.sessions.lookup import title_of
+from interlock.app.sessions.statuses import Observer
 from interlock.core.coordination.board import AgentPresence, AgentStatus, Board
 from interlock.core.coordination.records import Identity, Reservation, WorkItem
 from interlock.core.coordination.refusals import span_text
 from interlock.core.ids import SessionId
-from interlock.core.session.head import Head
-from interlock.core.views.status import Status, session_status
+from interlock.core.views.status import ClientState, SessionStatus, Surroundings, presence_status
 
 SESSION_PREFIX = "ses_"
-AgentWord = Literal["working", "waiting", "stuck", "done"]
-
-_WAITING = ("asks_you", "waits_for_approval", "paused")
-_DONE = ("done", "done_with_gaps", "abandoned", "ended", "archived")
-
-
-class AgentState(msgspec.Struct, frozen=True, rename="camel"):
-    word: AgentWord
-    known: str
-    """The facts that the word rests on, in a sentence."""
-    label: str
-    """The state as people are shown it: mostly the word."""
+_CLIENTS: Mapping[bool | None, ClientState] = {
+    True: "connected",
+    False: "gone",
+    None: "unknown",
+}
 
 
 class BoardAgent(msgspec.Struct, frozen=True, rename="camel"):
     identity: Identity
     display: str
-    state: AgentState
+    status: SessionStatus
+    silence: str
+    """How long a stale agent was not seen, in a sentence; empty for all others."""
+    client: str
     presence: AgentStatus
     work: str
     """As in `unattended, parked`, for work that cannot be taken over; empty for all others."""
@@ -54,7 +49,7 @@ class BoardAgent(msgspec.Struct, frozen=True, rename="camel"):
     goal: str
     """The goal of its session's newest run; empty if it has none."""
     is_finished: bool
-    """Whether its session is done, or is gone without anybody who is seen there."""
+    """Whether its session is over or archived, or deleted and the agent not seen any more."""
 
     @property
     def session(self) -> str:
@@ -75,69 +70,59 @@ class BoardAgent(msgspec.Struct, frozen=True, rename="camel"):
 def list_agents(app: App, board: Board) -> list[BoardAgent]:
     """Those who have registered and not ended, the active ones first, then by name."""
     identities = [one.value for one in board.identities.values()]
-    processes = process_states(app, identities)
-    agents = [_agent(app, board, one, is_alive=processes.get(one.id)) for one in identities]
+    processes, observer = process_states(app, identities), Observer(app)
+    agents = [
+        _agent(app, board, observer, one, is_alive=processes.get(one.id)) for one in identities
+    ]
     return sorted(agents, key=lambda one: (one.presence != "active", one.identity.id))
 
 
-def _agent(app: App, board: Board, identity: Identity, *, is_alive: bool | None) -> BoardAgent:
-    presence = board.presence_of(identity)
-    stream = app.reader.stream(SessionId(identity.session))
+def _agent(
+    app: App, board: Board, observer: Observer, identity: Identity, *, is_alive: bool | None
+) -> BoardAgent:
+    presence, session = board.presence_of(identity), SessionId(identity.session)
+    stream = app.reader.stream(session)
     head = stream.head if stream else None
-    latest = app.reader.runs(SessionId(identity.session), latest=1) if head else []
-    status = session_status(head, latest[-1] if latest else None) if head else None
+    latest = app.reader.runs(session, latest=1) if head else []
+    if head:
+        status = observer.status(session, head, latest[-1] if latest else None)
+    else:
+        around = Surroundings(_CLIENTS[is_alive], presence.silent_ms or 0)
+        status = SessionStatus(presence_status(around))
     has_session = identity.session.startswith(SESSION_PREFIX)
+    is_gone = has_session and not head and presence.status != "active"
+    is_gone = is_gone or bool(head and head.is_archived)
     seen_ms = board.seen_ms.get(identity.id, identity.registered_ms)
-    reservations = sorted(board.reservations_of(identity.id), key=lambda one: one.until_ms)
     return BoardAgent(
-        identity,
-        board.display(identity.id),
-        agent_state(board, presence, head, status, is_alive=is_alive),
-        presence.status,
-        presence.work,
-        seen_ms,
-        seen_ms + board.thresholds.stale_ms + 1,
-        is_alive,
-        is_on_this_machine(app, identity),
-        tuple(reservations),
-        tuple(board.claims_of(identity.id)),
-        title_of(latest[-1]) if latest else "",
-        status.code in _DONE if status else has_session and presence.status != "active",
+        identity=identity,
+        display=board.display(identity.id),
+        status=status,
+        silence=_silence(board, presence, is_alive=is_alive),
+        client=identity.host or (observer.client_name(session, head) if head else ""),
+        presence=presence.status,
+        work=presence.work,
+        seen_ms=seen_ms,
+        stale_ms=seen_ms + board.thresholds.stale_ms + 1,
+        is_process_alive=is_alive,
+        is_here=is_on_this_machine(app, identity),
+        reservations=tuple(
+            sorted(board.reservations_of(identity.id), key=lambda one: one.until_ms)
+        ),
+        claims=tuple(board.claims_of(identity.id)),
+        goal=title_of(latest[-1]) if latest else "",
+        is_finished=status.main.is_finished or is_gone,
     )
 
 
-def agent_state(
-    board: Board,
-    presence: AgentPresence,
-    head: Head | None,
-    status: Status | None,
-    *,
-    is_alive: bool | None,
-) -> AgentState:
-    """The state in a word. That it waits for the user comes first: it says why nothing happens."""
-    limit = span_text(board.thresholds.stale_ms)
-    if head and head.waiting_count:
-        return AgentState("waiting", "An approval of its session waits for you.", "waiting")
-    if presence.work:
-        word = "working" if presence.work.endswith("working") else "waiting"
-        return AgentState(word, "Unattended work does not go stale.", presence.work)
-    if status and status.code in _WAITING:
-        return AgentState("waiting", status.meaning, "waiting")
-    if status and status.code == "waits_for_you":
-        return AgentState("stuck", status.meaning, "stuck")
-    if status and status.code in _DONE:
-        return AgentState("done", status.meaning, "done")
+def _silence(board: Board, presence: AgentPresence, *, is_alive: bool | None) -> str:
     if presence.status == "active":
-        known = f"It is stale after {limit} of silence."
-        return AgentState("working", known, "working")
-    return _silent_state(board, presence, is_alive=is_alive)
-
-
-def _silent_state(board: Board, presence: AgentPresence, *, is_alive: bool | None) -> AgentState:
+        return ""
+    process = {
+        True: "its process runs",
+        False: "its process has exited",
+        None: "whether its process runs cannot be seen from here",
+    }[is_alive]
+    silent_ms = presence.silent_ms
+    span = "an unknown time" if silent_ms is None else span_text(silent_ms)
     limit = span_text(board.thresholds.stale_ms)
-    process = "its process runs" if is_alive else "its process has ended"
-    if is_alive is None:
-        process = "whether its process runs cannot be seen from here"
-    span = "an unknown time" if presence.silent_ms is None else span_text(presence.silent_ms)
-    known = f"Silent for {span}, stale after {limit}; {process}."
-    return AgentState("stuck", known, "silent, process alive" if is_alive else "stuck")
+    return f"No heartbeat for {span} (stale after {limit}); {process}."

@@ -34,7 +34,7 @@ from interlock.core.session.events import (
 )
 from interlock.core.session.fact_events import gap_key
 from interlock.core.session.nodes import approval_key
-from interlock.core.views.activity import standstill_text
+from interlock.core.views.status import standstill_text
 from interlock.store.records import ListedSession, SessionFilter
 
 SESSIONS_MAX = 500  # in which answers are looked for: those that changed last

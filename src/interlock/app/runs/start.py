@@ -49,6 +49,7 @@ from interlock.core.session.refusals import (
 )
 from interlock.core.session.run_head import RunHead
 from interlock.core.session.start_run import NewRun
+from interlock.core.views.status import run_status
 from interlock.core.workflow.compiled_workflow import PinnedWorkflow
 from interlock.core.workflow.prompt import ResolvedReference
 from interlock.store import queries
@@ -168,9 +169,9 @@ def begin_run(
         return InputRefused(error.pointer, error.reason)
 
     def attempt(reading: tuple[Stream | None, list[RunHead]]) -> decide.PlannedReply | RunRefusal:
-        work = reading[0].head.unattended if reading[0] and reading[0].head else None
-        if session and work and not request.is_by_driver:
-            return SessionUnattended(session, work.display_status)
+        head = reading[0].head if reading[0] else None
+        if session and head and head.unattended and not request.is_by_driver:
+            return SessionUnattended(session, run_status(None, head).word)
         new_run = _new_run(app, request, reading, root, resolved_references)
         new_run = msgspec.structs.replace(new_run, warnings=(*warnings, *new_run.warnings))
         return start_run.start(new_run, pinned, key=app.keyring.current(), at_ms=app.clock.now_ms())

@@ -102,17 +102,17 @@ def _conflict_warnings(report: PreflightReport) -> Iterator[str]:
         yield (
             f"TRACK CONFLICT: {one.display} is already on {one.track} (seen {one.last_seen})."
             f' Reserve what you change: reserve_paths {{"paths": ["<path>"]}}, or ask it:'
-            f' send_message {{"to": ["{one.session_id}"], "subject": "<what you need>"}}'
+            f' send_message {{"to": ["{one.id}"], "subject": "<what you need>"}}'
         )
 
 
 def _stale_warnings(report: PreflightReport) -> Iterator[str]:
     holders = {one.id for one in report.active_sessions if one.beads_claimed or one.files_reserved}
-    stale = [one for one in report.stale_sessions if one.session_id in holders]
+    stale = [one for one in report.stale_sessions if one.id in holders]
     for one in stale[:STALE_SHOWN_MAX]:
         yield (
             f"{one.display} was not seen for {one.stale_minutes} min ({one.process}). To take over"
-            f" what it holds: `interlock takeover {one.session_id}`"
+            f" what it holds: `interlock takeover {one.id}`"
         )
     if stale[STALE_SHOWN_MAX:]:
         more = pluralise(len(stale) - STALE_SHOWN_MAX, "more silent agent")

@@ -1,11 +1,11 @@
 """Everything that waits for the user: approvals, questions, stopped runs, gaps, and other agents.
 
 One rule for all surfaces: a run waits if its status needs the user (`core.views.status`), and a
-critical gap waits until somebody closes it. Archived sessions wait for nobody; a session that was
-put aside still has its gaps and its approvals. A message to the overseer waits until it is
-acknowledged, and two agents that hold the same paths wait until one of them does not. Unattended
-work that stands still for anything else than these waits until somebody lets it go on, and a result
-that could not be delivered until it is delivered or put aside.
+critical gap waits until it is closed. Nothing waits in archived sessions and in those that were
+ended; a paused session still has its gaps and its approvals. A message to the operator waits until
+it is acknowledged, and two agents that hold the same paths wait until one of them does not.
+Unattended work that is parked waits until the user resumes it, and a result that could not be
+delivered until it is delivered or archived.
 """
 
 from collections.abc import Iterator
@@ -28,11 +28,12 @@ from interlock.app.sessions import stored_node
 from interlock.core.ids import NodeId, RunId, SessionId
 from interlock.core.session.answer import decode_stored_answer
 from interlock.core.session.events import GapRecorded
+from interlock.core.session.head import Head
 from interlock.core.session.nodes import node_of
 from interlock.core.session.run_head import RunHead
 from interlock.core.session.state import SessionState
 from interlock.core.unattended.order import UnattendedState
-from interlock.core.views.status import Status, session_status
+from interlock.core.views.status import SessionStatus, WaitsFor, run_status
 from interlock.store import queries
 from interlock.store.failures import StoreFailure
 from interlock.store.records import AttendedSession, ListedSession, WaitingRunRow
@@ -119,7 +120,7 @@ class WaitingForUser(msgspec.Struct, frozen=True, rename="camel"):
 class SessionWait(msgspec.Struct, frozen=True):
     """A session in a list, with what waits in it."""
 
-    status: Status
+    status: SessionStatus
     """The status by its newest run."""
     older_runs: int
     """The number of its other runs that need the user."""
@@ -133,10 +134,10 @@ def list_waiting(app: App) -> WaitingForUser:
     stopped: list[WaitingRun] = []
     gaps: list[CriticalGap] = []
     for row in _waiting_rows(app):
-        status = session_status(row.head, row.run)
-        if status.code == "asks_you":
+        waits_for = _waits_for(row.run, row.head)
+        if waits_for == "question":
             questions.append(_waiting_run(app, row.session, row.run))
-        elif status.code == "waits_for_you":
+        elif waits_for == "limit":
             stopped.append(_waiting_run(app, row.session, row.run))
         if row.run.gaps_critical:
             gaps += _critical_gaps(app, row.session, row.run)
@@ -161,24 +162,30 @@ def count_waiting(app: App) -> int:
         len(one.head.attended.open_reviews) for one in _sessions_in_review(app) if one.head.attended
     )
     for row in _waiting_rows(app):
-        status = session_status(row.head, row.run)
-        count += row.run.gaps_critical + (status.code in ("asks_you", "waits_for_you"))
+        waits_for = _waits_for(row.run, row.head)
+        count += row.run.gaps_critical + (waits_for in ("question", "limit"))
     return count
 
 
-def wait_in_session(listed: ListedSession) -> SessionWait:
-    """Return what waits in one session."""
-    latest = listed.latest_run
-    older_statuses = [
-        session_status(listed.head, run)
-        for run in listed.waiting_runs
-        if latest is None or run.run != latest.run
-    ]
+def wait_in_session(listed: ListedSession, status: SessionStatus) -> SessionWait:
+    """Return what waits in one session, which has this status."""
+    latest, head = listed.latest_run, listed.head
+    runs = () if _is_put_away(head) else listed.waiting_runs
+    older = [run for run in runs if latest is None or run.run != latest.run]
     return SessionWait(
-        session_status(listed.head, latest),
-        sum(status.needs_you for status in older_statuses),
-        sum(run.gaps_critical for run in listed.waiting_runs),
+        status,
+        sum(run_status(run, head).needs_user for run in older),
+        sum(run.gaps_critical for run in runs),
     )
+
+
+def _waits_for(run: RunHead, head: Head) -> WaitsFor:
+    return run_status(run, head).waits_for if run.tip else ""
+
+
+def _is_put_away(head: Head) -> bool:
+    """Whether nothing in it waits for the user any more."""
+    return head.is_archived or head.is_over
 
 
 def _parked_work(app: App) -> Iterator[ParkedWork]:
@@ -231,7 +238,7 @@ def _unattended_work(app: App) -> Iterator[tuple[SessionId, UnattendedState]]:
 
 def _waiting_rows(app: App) -> Iterator[WaitingRunRow]:
     rows = app.reader.waiting_runs(limit=RUNS_MAX)
-    return (row for row in rows if not row.head.is_archived)
+    return (row for row in rows if not _is_put_away(row.head))
 
 
 def _waiting_run(app: App, session: SessionId, run: RunHead) -> WaitingRun:

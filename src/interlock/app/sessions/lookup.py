@@ -8,6 +8,7 @@ import msgspec
 
 from interlock.app.context import App
 from interlock.app.refusals import NoSuchSession, NoSuchStep
+from interlock.app.sessions.statuses import Observer
 from interlock.core.ids import NodeId, RunId, SessionId
 from interlock.core.session import chain
 from interlock.core.session.chain import Health
@@ -16,13 +17,12 @@ from interlock.core.session.head import Head
 from interlock.core.session.resume_ranking import ResumeRow
 from interlock.core.session.run_head import RunHead
 from interlock.core.views.graph import RunGraph, run_graph
-from interlock.core.views.status import QUIET, session_status
+from interlock.core.views.status import SessionStatus, Status
 from interlock.core.views.step_notes import StepNotes, step_notes
 from interlock.store.failures import StoreFailure
 from interlock.store.log_reader import LogReader
 from interlock.store.records import ListedSession, SessionFilter, SessionGroup, Stats
 from interlock.workspace.git import state
-from interlock.workspace.machine.clients import Presence, look_for_clients
 from interlock.workspace.projects import project
 
 RUNS_MAX = 10_000
@@ -33,8 +33,13 @@ class SessionView(msgspec.Struct, frozen=True):
     """A session and its events, as far as they are sound."""
 
     session: SessionId
+    status: SessionStatus
+    client: str
+    """Its client; empty if that is not known."""
     head: Head
     runs: tuple[RunHead, ...]
+    run_statuses: tuple[Status, ...]
+    """Those of its runs, in their order."""
     health: Health
     events: tuple[Envelope, ...]
 
@@ -45,8 +50,11 @@ class SessionRow(msgspec.Struct, frozen=True):
     session: SessionId
     title: str
     workflow: str
-    status: str
-    """The status of the run; that of the session if it has none."""
+    status: Status
+    beside: Status | None
+    """The status of its run, or of the session, where both have one to show."""
+    client: str
+    """Its client; empty if that is not known."""
     step: str
     """The title of the pending step, or nothing."""
     steps_done: int
@@ -77,42 +85,40 @@ def list_sessions(
     """
     session_filter = SessionFilter(is_archived=None if archived else False, sessions=sessions)
     page = session_page(app, session_filter, after="", limit=limit)
-    presence, now_ms = look_for_clients(app.home), app.clock.now_ms()
-    return [
-        _session_row(listed, is_quiet=is_quiet(listed.head, presence, now_ms=now_ms))
-        for listed in page.sessions
-    ]
+    observer = Observer(app)
+    return [_session_row(listed, observer) for listed in page.sessions]
 
 
 def title_of(latest_run: RunHead | None, head: Head | None = None) -> str:
     """The title of a session in a list. `head`: that of unattended work may come before its run."""
     if latest_run is None:
-        return head.unattended.order.goal if head and head.unattended else "Attended session"
+        return head.unattended.order.goal if head and head.unattended else "Session without a run"
     return latest_run.goal or latest_run.workflow_id
 
 
-def _session_row(listed: ListedSession, *, is_quiet: bool) -> SessionRow:
+def _session_row(listed: ListedSession, observer: Observer) -> SessionRow:
     head, run = listed.head, listed.latest_run
-    status = session_status(head)
-    status = QUIET if is_quiet and status.code == "attended" else status
+    status = observer.status(listed.session, head, run)
     return SessionRow(
-        listed.session,
-        title_of(run, head),
-        run.workflow_id if run else "",
-        run.status if run else status.code,
-        (run.pending_title or "") if run else "",
-        run.steps_done if run else 0,
-        run.steps_skipped if run else 0,
-        run.step_count if run else 0,
-        run.recap if run else "",
-        head.workspace,
-        head.updated_ms,
-        run.run if run else None,
-        run.tip if run else None,
-        head.git_branch,
-        head.git_head,
-        head.is_archived,
-        head.imported_from,
+        session=listed.session,
+        title=title_of(run, head),
+        workflow=run.workflow_id if run else "",
+        status=status.main,
+        beside=status.beside,
+        client=observer.client_name(listed.session, head),
+        step=(run.pending_title or "") if run else "",
+        steps_done=run.steps_done if run else 0,
+        steps_skipped=run.steps_skipped if run else 0,
+        step_count=run.step_count if run else 0,
+        recap=run.recap if run else "",
+        workspace=head.workspace,
+        updated_ms=head.updated_ms,
+        run=run.run if run else None,
+        tip=run.tip if run else None,
+        git_branch=head.git_branch,
+        git_head=head.git_head,
+        is_archived=head.is_archived,
+        imported_from=head.imported_from,
     )
 
 
@@ -122,10 +128,21 @@ def list_runs(app: App, directory: Path | None) -> list[ResumeRow]:
     Without a directory: every run of every project. Those of archived sessions are left out.
     """
     rows = app.reader.newest_runs(limit=RUNS_MAX)
-    if directory is None:
+    if directory is not None:
+        root = project.root_of(directory) or state.root_of(directory) or directory
+        rows = [row for row in rows if row.is_open and Path(row.workspace).is_relative_to(root)]
+    unattended = tuple({row.session for row in rows if row.is_unattended})
+    if not unattended:
         return rows
-    root = project.root_of(directory) or state.root_of(directory) or directory
-    return [row for row in rows if row.is_open and Path(row.workspace).is_relative_to(root)]
+    # Whether a driver works on them is not in the store's row.
+    observer, wanted = Observer(app), SessionFilter(sessions=unattended)
+    listed = app.reader.list_sessions(wanted, before=None, limit=len(unattended)).sessions
+    words = {
+        one.latest_run.run: observer.run_status(one.session, one.head, one.latest_run).word
+        for one in listed
+        if one.latest_run
+    }
+    return [msgspec.structs.replace(row, status=words.get(row.run, row.status)) for row in rows]
 
 
 class SessionPage(msgspec.Struct, frozen=True):
@@ -168,7 +185,17 @@ def show_session(app: App, id_or_prefix: str) -> SessionView | NoSuchSession:
     health = check_stream(app.reader, session)
     sound = (link for link in app.reader.links(session) if link.seq < health.valid)
     events = tuple(decode_envelope(link.body) for link in sound)
-    return SessionView(session, stream.head, tuple(app.reader.runs(session)), health, events)
+    head, runs, observer = stream.head, tuple(app.reader.runs(session)), Observer(app)
+    return SessionView(
+        session=session,
+        status=observer.status(session, head, runs[-1] if runs else None),
+        client=observer.client_name(session, head),
+        head=head,
+        runs=runs,
+        run_statuses=tuple(observer.run_status(session, head, run) for run in runs),
+        health=health,
+        events=events,
+    )
 
 
 def find_session(reader: LogReader, id_or_prefix: str) -> SessionId | NoSuchSession:
@@ -241,13 +268,3 @@ def _events_around(app: App, run: RunId) -> Iterator[Envelope]:
     """The events of the session in which the run is."""
     session = next(session for match, session in app.reader.find_run(run) if match == run)
     return (decode_envelope(link.body) for link in app.reader.links(session))
-
-
-QUIET_MS = 12 * 3_600_000
-
-
-def is_quiet(head: Head, presence: Presence, *, now_ms: int) -> bool:
-    """Whether no process that can be seen from here works in it, nor anybody did for half a day."""
-    if head.attended is None or presence.held.keys() & set(head.attended.hosts):
-        return False
-    return now_ms - head.updated_ms >= QUIET_MS

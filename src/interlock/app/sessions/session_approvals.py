@@ -137,7 +137,8 @@ def open_requests(reader: LogReader) -> Iterator[OpenRequest]:
 
 
 def requests_in(reader: LogReader, session: SessionId, head: Head) -> Iterator[OpenRequest]:
-    keys = [approval_key(one.approval) for one in head.approvals if not one.is_granted]
+    waiting = head.approvals if head.waiting_count else ()
+    keys = [approval_key(one.approval) for one in waiting if not one.is_granted]
     for requested in reader.events_with_keys(session, keys).values() if keys else ():
         yield _open_request(requested)
 

@@ -12,6 +12,7 @@ import msgspec
 from interlock.app.context import App
 from interlock.app.refusals import NoSuchNode, NoSuchRun, NoSuchSession
 from interlock.app.sessions.lookup import find_session
+from interlock.app.sessions.statuses import Observer
 from interlock.core.canonical import Json
 from interlock.core.ids import BlobRef, GapId, NodeId, SessionId
 from interlock.core.session import context as contexts
@@ -39,7 +40,7 @@ from interlock.core.views.outline_details import (
 from interlock.core.views.path import Path, closed_gaps, path_of
 from interlock.core.views.run_nodes import PlacedRunNode, RunNodes, SessionNodes
 from interlock.core.views.sentences import first_sentence
-from interlock.core.views.status import Status, session_status
+from interlock.core.views.status import SessionStatus, Status, run_status
 from interlock.core.workflow import positions
 from interlock.core.workflow.compiled_workflow import CompiledLoop, CompiledWorkflow
 from interlock.store import queries
@@ -60,7 +61,21 @@ class ViewedSession(msgspec.Struct, frozen=True):
     """All of its runs, in the order in which they were started."""
     run: RunHead | None
     """The requested one, or the newest."""
-    status: Status
+    status: SessionStatus
+    last_ms: int
+    """When its agent last did something that was recorded."""
+    client: str
+    """Its client; empty if that is not known."""
+
+    @property
+    def needs_user(self) -> bool:
+        """Whether something of it is in the inbox."""
+        both = (self.status.main, self.status.beside)
+        return not self.head.is_archived and any(one and one.needs_user for one in both)
+
+    def status_of(self, run: RunHead) -> Status:
+        """Return the status of one of its runs."""
+        return run_status(run, self.head)
 
 
 class EventRowPage(msgspec.Struct, frozen=True):
@@ -83,8 +98,17 @@ def view_session(
     if run and run_head is None:
         return NoSuchRun(run, tuple(candidate.run for candidate in runs))
     run_head = run_head or (runs[-1] if runs else None)
-    status = session_status(head, run_head)
-    return ViewedSession(session, head, stream, runs, run_head, status)
+    observer = Observer(app)
+    return ViewedSession(
+        session=session,
+        head=head,
+        stream=stream,
+        runs=runs,
+        run=run_head,
+        status=observer.status(session, head, run_head),
+        last_ms=observer.last_ms(session, head),
+        client=observer.client_name(session, head),
+    )
 
 
 def history(app: App, viewed: ViewedSession) -> Sequence[Envelope]:

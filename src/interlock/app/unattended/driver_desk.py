@@ -6,10 +6,9 @@ another has acquired it, the store refuses the first one, however late it notice
 """
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 import msgspec
-from msgspec import Meta
 
 from interlock.app.append_loop import append_plan
 from interlock.app.callers.caller import Caller
@@ -20,6 +19,7 @@ from interlock.app.runs.resume_at_node import pick_up
 from interlock.app.runs.start import StartRefusal, StartRequest, start
 from interlock.app.runs.start_preflight import StartScope
 from interlock.app.sessions import session_approvals
+from interlock.app.sessions.driver_lease import DriverLease, lease_name
 from interlock.app.sessions.lookup import find_session
 from interlock.app.sessions.session_approvals import RequestStatus
 from interlock.app.unattended import orders
@@ -42,17 +42,7 @@ from interlock.core.session.unattended_control import (
 from interlock.core.unattended.order import Limits, UnattendedOrder, UnattendedState
 
 LEASE_MS = 10_000
-LEASE_PREFIX = "driver:"
 CHILD_DEPTH_MAX, CHILDREN_MAX = 2, 5
-
-
-class DriverLease(msgspec.Struct, frozen=True, rename="camel"):
-    """The lease of the driver of a machine, as it stands."""
-
-    name: str
-    holder: Annotated[str, Meta(max_length=200)]
-    epoch: int
-    left_ms: int
 
 
 class WorkSheet(msgspec.Struct, frozen=True, rename="camel"):
@@ -72,22 +62,6 @@ class DriverBoard(msgspec.Struct, frozen=True, rename="camel"):
     """All of this machine, in the order in which it was asked for; empty for who has no lease."""
     has_lapsed: bool = False
     """The lease of this holder had lapsed before this check-in renewed it."""
-
-
-def lease_name(app: App) -> str:
-    return f"{LEASE_PREFIX}{own_machine(app)}"
-
-
-def current_lease(app: App, machine: str = "") -> DriverLease | None:
-    """The lease of a machine's driver, of ours if none is named; None if none has ever run."""
-    lease = app.log.lease(f"{LEASE_PREFIX}{machine}" if machine else lease_name(app))
-    return DriverLease(lease.name, lease.holder, lease.epoch, lease.left_ms) if lease else None
-
-
-def is_driver_alive(app: App, machine: str = "") -> bool:
-    """Whether a driver holds the lease of a machine, of ours if none is named."""
-    lease = current_lease(app, machine)
-    return lease is not None and lease.left_ms > 0
 
 
 def check_in(app: App, holder: str, *, is_alone: bool = False) -> DriverBoard:

@@ -15,7 +15,7 @@ from interlock.app.context import App, open_app
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.jobs.executor_process import start_module
 from interlock.app.jobs.executor_role import own_machine
-from interlock.app.unattended.driver_desk import current_lease
+from interlock.app.sessions.driver_lease import current_lease
 from interlock.app.unattended.driver_settings import driver_settings
 from interlock.app.unattended.orders import list_active
 

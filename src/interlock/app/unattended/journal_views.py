@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from interlock.app.context import App
-from interlock.app.unattended.driver_desk import is_driver_alive
+from interlock.app.sessions.driver_lease import is_driver_alive
 from interlock.app.unattended.journal_summary import summarise_journal
 from interlock.app.unattended.status import DriverStatus, turns_of
 from interlock.core.ids import SessionId
@@ -69,7 +69,7 @@ def unattended_lines(app: App, status: DriverStatus) -> dict[SessionId, Unattend
     """How all work stands that is not over, with what only the journal knows."""
     return {
         one.session: UnattendedLine(
-            one.phase, spent_so_far(app, one.session, one.state), one.waits_because
+            one.activity, spent_so_far(app, one.session, one.state), one.waits_because
         )
         for one in status.work
     }

@@ -6,12 +6,16 @@ from pathlib import Path
 import msgspec
 
 from interlock.app.context import App
-from interlock.app.unattended.driver_desk import DriverLease, current_lease, is_driver_alive
-from interlock.app.unattended.orders import list_active, list_undelivered
+from interlock.app.sessions.driver_lease import DriverLease, current_lease, is_driver_alive
+from interlock.app.sessions.statuses import Observer
+from interlock.app.unattended.orders import head_of, list_active, list_undelivered
 from interlock.core.ids import SessionId
+from interlock.core.session.head import Head
 from interlock.core.unattended.journal import JournalEntry
 from interlock.core.unattended.order import Limits, UnattendedState
-from interlock.core.unattended.phases import Phase, WorkPhase, phase_of
+from interlock.core.unattended.phases import WorkActivity, activity_of
+from interlock.core.views.counting import pluralise
+from interlock.core.views.status import Status
 from interlock.store.driver_journal import read_journal
 from interlock.workspace.files.private_file import write_private_file
 
@@ -35,10 +39,12 @@ class RunningDriver(msgspec.Struct, frozen=True, rename="camel"):
 class LiveWork(msgspec.Struct, frozen=True, rename="camel"):
     session: SessionId
     state: UnattendedState
-    phase: WorkPhase
+    status: Status
     step_title: str
     waits_because: str
     """Why work that is queued does not begin."""
+    activity: WorkActivity | None = None
+    """What its driver does now; None while none works on it."""
 
 
 class UndeliveredWork(msgspec.Struct, frozen=True, rename="camel"):
@@ -59,7 +65,7 @@ class DriverStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
 class DaemonStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The status of the work of one session."""
 
-    status: Phase
+    status: Status
     current_step_title: str
     started_at: int
     turn: int
@@ -67,7 +73,7 @@ class DaemonStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
     lease: DriverLease | None
     reason: str = ""
     detail: str = ""
-    tool: str = ""
+    activity: WorkActivity | None = None
 
 
 def announce_driver(home: Path, driver: RunningDriver | None) -> None:
@@ -89,16 +95,10 @@ def driver_status(app: App) -> DriverStatus:
     limit = driver.max_sessions if driver else 1
     why = "its turn is next"
     if working >= limit:
-        why = f"{working} of {limit} that are worked on at a time are not over"
-    nobody = "no driver runs: `interlock up` starts one"
+        why = f"the driver works on {pluralise(working, 'session')}, its limit is {limit}"
+    observer = Observer(app)
     work = tuple(
-        _live_work(
-            app,
-            session,
-            state,
-            is_alive=driven[state.order.machine],
-            waits_because=why if driven[state.order.machine] else nobody,
-        )
+        _live_work(app, observer, session, state, why if driven[state.order.machine] else "")
         for session, state in active
     )
     is_same = driver is not None and lease is not None and driver.holder == lease.holder
@@ -110,21 +110,20 @@ def driver_status(app: App) -> DriverStatus:
 def daemon_status(app: App, session: SessionId, state: UnattendedState) -> DaemonStatus:
     lease, live = current_lease(app, state.order.machine), live_work(app, session, state)
     return DaemonStatus(
-        live.phase.phase,
-        live.step_title,
-        state.started_ms,
-        state.spent.turns,
-        state.limits,
-        lease,
-        state.outcome or state.reason or "",
-        state.detail,
-        live.phase.tool,
+        status=live.status,
+        current_step_title=live.step_title,
+        started_at=state.started_ms,
+        turn=state.spent.turns,
+        limits=state.limits,
+        lease=lease,
+        reason=state.outcome or state.reason or "",
+        detail=state.detail,
+        activity=live.activity,
     )
 
 
 def live_work(app: App, session: SessionId, state: UnattendedState) -> LiveWork:
-    is_alive = is_driver_alive(app, state.order.machine)
-    return _live_work(app, session, state, is_alive=is_alive)
+    return _live_work(app, Observer(app), session, state)
 
 
 def turns_of(
@@ -135,13 +134,28 @@ def turns_of(
 
 
 def _live_work(
-    app: App, session: SessionId, state: UnattendedState, *, is_alive: bool, waits_because: str = ""
+    app: App,
+    observer: Observer,
+    session: SessionId,
+    state: UnattendedState,
+    waits_because: str = "",
 ) -> LiveWork:
-    newest = read_journal(app.home, session, first=-TAIL) if state.status == "working" else []
+    # It may have been deleted meanwhile.
+    head = head_of(app, session) or Head("", 0, 0, unattended=state)
     runs = app.reader.runs(session, latest=1)
-    title = (runs[-1].pending_title or "") if runs else ""
-    phase = phase_of(state, newest, is_driver_alive=is_alive)
-    return LiveWork(session, state, phase, title, waits_because if phase.phase == "queued" else "")
+    run = runs[-1] if runs else None
+    waits_because = waits_because if state.status == "queued" else ""
+    status = observer.status(session, head, run, waits_because=waits_because).main
+    is_driven = state.status == "working" and status.word != "queued"
+    newest = read_journal(app.home, session, first=-TAIL) if is_driven else []
+    return LiveWork(
+        session=session,
+        state=state,
+        status=status,
+        step_title=(run.pending_title or "") if run else "",
+        waits_because=waits_because,
+        activity=activity_of(state, newest) if is_driven else None,
+    )
 
 
 def announced_driver(home: Path) -> RunningDriver | None:

@@ -12,7 +12,7 @@ from interlock.core.coordination.refusals import PathConflict, ago_text, span_te
 
 
 class TrackConflict(msgspec.Struct, frozen=True):
-    session_id: str
+    id: str
     display: str
     track: str
     last_seen: str
@@ -20,7 +20,7 @@ class TrackConflict(msgspec.Struct, frozen=True):
 
 
 class FilesConflict(msgspec.Struct, frozen=True):
-    session_id: str
+    id: str
     display: str
     pattern: str
     requested: str
@@ -31,7 +31,7 @@ class FilesConflict(msgspec.Struct, frozen=True):
 
 
 class BeadConflict(msgspec.Struct, frozen=True):
-    session_id: str
+    id: str
     display: str
     bead_id: str
     since: str

@@ -10,7 +10,12 @@ from typing import Literal
 import msgspec
 
 from interlock.core.coordination.board import Board
-from interlock.core.coordination.conflicts import Conflicts, WorkScope, find_conflicts
+from interlock.core.coordination.conflicts import (
+    Conflicts,
+    WorkScope,
+    find_conflicts,
+    reservation_overlaps,
+)
 from interlock.core.coordination.records import Identity
 from interlock.core.coordination.refusals import ago_text, span_text
 from interlock.core.coordination.session_record import (
@@ -22,7 +27,8 @@ Answer = Literal["proceed", "switch", "wait", "take-over", "ignore"]
 
 
 class StaleSession(msgspec.Struct, frozen=True):
-    session_id: str
+    id: str
+    """As in its record."""
     display: str
     stale_minutes: int
     stale_reason: str
@@ -69,9 +75,11 @@ class LocalFacts(msgspec.Struct, frozen=True):
     """Whether the worktree has changes that are not committed."""
 
 
-def session_record(board: Board, identity: Identity) -> SessionRecord:
+def session_record(board: Board, identity: Identity, facts: LocalFacts) -> SessionRecord:
     presence = board.presence_of(identity)
     status: SessionStatus = "active" if presence.status == "active" else "stale"
+    if status == "active" and facts.processes.get(identity.id) is False:
+        status = "disconnected"
     seen_ms = board.seen_ms.get(identity.id, identity.registered_ms)
     return SessionRecord(
         identity.id,
@@ -105,8 +113,12 @@ def report(
     *,
     folds_case: bool = False,
     ignored: frozenset[str] = frozenset(),
+    is_starting: bool = True,
 ) -> PreflightReport:
-    """The report for `own`. `ignored`: stale ones that it goes on without."""
+    """The report for `own`. `ignored`: stale agents that it continues without.
+
+    `is_starting`: it is about to begin work. Else the report says what is in conflict already.
+    """
     own_id = own.id if own else ""
     others = others_present(board, own_id)
     conflicts = find_conflicts(board, own_id, scope, folds_case=folds_case)
@@ -114,11 +126,15 @@ def report(
     asked = [one for one in stale if one.id not in ignored]
     questions = (*_conflict_questions(conflicts), *_stale_questions(board, asked, facts))
     return PreflightReport(
-        session_record(board, own) if own else None,
-        tuple(session_record(board, one) for one in others),
+        session_record(board, own, facts) if own else None,
+        tuple(session_record(board, one, facts) for one in others),
         tuple(_stale_session(board, one, facts) for one in stale),
         conflicts,
-        tuple(_recommendations(board, conflicts, stale, facts)),
+        (
+            *_recommendations(board, conflicts, stale, facts),
+            *(() if is_starting else _overlaps(board, folds_case=folds_case)),
+            *(("Proceed.",) if is_starting and not (stale or conflicts.has_conflicts) else ()),
+        ),
         questions,
         board.now_ms // 1_000,
     )
@@ -148,14 +164,14 @@ def _conflict_questions(conflicts: Conflicts) -> Iterator[PreflightQuestion]:
             f"{track.display} is already on {track.track}",
             ("proceed", "switch", "wait"),
             "switch",
-            track.session_id,
+            track.id,
         )
     for file in conflicts.file_conflicts:
         prompt = f"{file.display} holds `{file.pattern}`, which has `{file.overlap}` of yours"
-        yield PreflightQuestion(prompt, ("proceed", "wait"), "wait", file.session_id)
+        yield PreflightQuestion(prompt, ("proceed", "wait"), "wait", file.id)
     for bead in conflicts.bead_conflicts:
         prompt = f"`{bead.bead_id}` is claimed by {bead.display}, {bead.since}"
-        yield PreflightQuestion(prompt, ("switch", "wait"), "switch", bead.session_id)
+        yield PreflightQuestion(prompt, ("switch", "wait"), "switch", bead.id)
 
 
 def _stale_questions(
@@ -188,5 +204,8 @@ def _recommendations(
         else:
             seen = ago_text(board.presence_of(identity).silent_ms)
             yield f"{name} was last seen {seen}: `interlock takeover {identity.id}`."
-    if not stale and not conflicts.has_conflicts:
-        yield "Proceed."
+
+
+def _overlaps(board: Board, *, folds_case: bool) -> Iterator[str]:
+    for one in reservation_overlaps(board, folds_case=folds_case):
+        yield f"Conflict: {' and '.join(one.displays)} both hold `{one.witness}`."

@@ -41,7 +41,7 @@ def _boxes(report: PreflightReport, *, is_plain: bool) -> Iterator[str]:
 
 def observe_sessions(report: PreflightReport) -> list[ObservedSession]:
     """The sessions of a report, with what is known of their silence."""
-    stale = {one.session_id: one for one in report.stale_sessions}
+    stale = {one.id: one for one in report.stale_sessions}
     return [
         ObservedSession(
             record,
@@ -56,8 +56,8 @@ BOX_COLUMNS = 78
 TEXT_COLUMNS = BOX_COLUMNS - 4
 ROWS_MAX = 40
 _LINES, _PLAIN_LINES = "┌─┐│└┘", "+-+|++"
-_ICONS = {"active": "🟢", "stale": "🟡", "ended": "⚪"}
-_PLAIN_ICONS = {"active": "*", "stale": "!", "ended": "."}
+_ICONS = {"active": "🟢", "stale": "🟡", "disconnected": "⚪", "ended": "⚪"}
+_PLAIN_ICONS = {"active": "*", "stale": "!", "disconnected": ".", "ended": "."}
 _WARNING, _PLAIN_WARNING = "❗", "!"
 _UNDRAWN = dict.fromkeys(map(ord, "\u200c\u200d\ufe0e\ufe0f"))
 """They would join or widen pictures in some terminals and not in others."""
@@ -74,7 +74,7 @@ def active_sessions_box(sessions: Sequence[ObservedSession], *, is_plain: bool =
         rows.append(f"{icons[record.status]} {record.display} - {record.status}{silence}")
         rows.append(f"   Track: {record.track or 'none'}")
         rows.extend(f"   {row}" for row in _holdings(record, "Beads", "Files"))
-        if record.status == "active" and minutes is not None:
+        if record.status != "stale" and minutes is not None:
             rows.append(f"   Last seen: {minutes} min ago")
         rows.extend([f"   Process: {session.process}"] if session.process else [])
         rows.append("")
@@ -128,7 +128,8 @@ def stale_session_box(session: ObservedSession, *, is_plain: bool = False) -> st
 
 def _holdings(record: SessionRecord, beads: str, files: str) -> Iterator[str]:
     claimed = ", ".join(f"{bead} (in_progress)" for bead in record.beads_claimed)
-    yield f"{beads}: {claimed or 'none'}"
+    if claimed:
+        yield f"{beads}: {claimed}"
     yield f"{files}: {', '.join(record.files_reserved) or 'none'}"
 
 
@@ -185,20 +186,20 @@ def _lines(report: PreflightReport) -> Iterator[str]:
     yield from (f"- {_session_line(one)}" for one in report.active_sessions)
     for one in report.stale_sessions:
         yield (
-            f"- stale: {one.session_id} ({one.display}), silent for {one.stale_minutes} min"
+            f"- stale: {one.id} ({one.display}), silent for {one.stale_minutes} min"
             f" ({one.stale_reason}), {one.process}, uncommitted work: {one.uncommitted}"
             f" in {one.worktree}"
         )
     conflicts = report.conflicts
     for one in conflicts.track_conflicts:
-        yield f"TRACK CONFLICT: {one.session_id} is on {one.track}, seen {one.last_seen}."
+        yield f"TRACK CONFLICT: {one.id} is on {one.track}, seen {one.last_seen}."
     for one in conflicts.file_conflicts:
         yield (
-            f"FILE CONFLICT: {one.session_id} holds {one.pattern}, you want {one.requested}:"
+            f"FILE CONFLICT: {one.id} holds {one.pattern}, you want {one.requested}:"
             f" {one.overlap}. {one.next_action}"
         )
     for one in conflicts.bead_conflicts:
-        yield f"{one.bead_id} is claimed by {one.session_id}, {one.since}. {one.next_action}"
+        yield f"{one.bead_id} is claimed by {one.id}, {one.since}. {one.next_action}"
     for one in report.questions:
         yield f"To decide: {one.prompt} ({', '.join(one.options)}; usually {one.default})"
     yield from (f"- {line}" for line in report.recommendations)

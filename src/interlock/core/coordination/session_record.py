@@ -6,7 +6,7 @@ import msgspec
 
 from interlock.core.coordination.board import MINUTE_MS, StaleReason
 
-SessionStatus = Literal["active", "stale", "ended"]
+SessionStatus = Literal["active", "stale", "disconnected", "ended"]
 
 
 class SessionRecord(msgspec.Struct, frozen=True):

@@ -37,7 +37,7 @@ def handoff_of(
     """Return a session as a hand-off. `gaps` are those that nobody has closed."""
     runs = tuple(run for run in all_runs if run.status != "abandoned")
     blockers = [
-        *_waiting_runs(runs),
+        *_waiting_runs(runs, head),
         *(_gap_text(gap) for gap in gaps if gap.severity == "critical"),
     ]
     return HandoffContent(
@@ -147,11 +147,11 @@ def _agent_steps(state: SessionState | None) -> Iterator[HandoffStep]:
         yield HandoffStep(one_line(task.title), task.is_done)
 
 
-def _waiting_runs(runs: Sequence[RunHead]) -> Iterator[str]:
+def _waiting_runs(runs: Sequence[RunHead], head: Head) -> Iterator[str]:
     for run in runs:
-        status = run_status(run)
-        if status.needs_you:
-            yield f"{_run_name(run)} {status.word}: {status.meaning}"
+        status = run_status(run, head)
+        if status.needs_user:
+            yield f"{_run_name(run)} is {status.word}: {status.reason}"
 
 
 def _next_steps(

@@ -26,6 +26,7 @@ from interlock.core.session.events import (
     Envelope,
     HostBound,
     ModeChanged,
+    NodeCreated,
     ObservationRecorded,
     Phase,
     PreferencesChanged,
@@ -61,6 +62,8 @@ class Attendance(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     status: SessionStatus = "active"
     is_departed: bool = False
     """Whether it has ended because its client did, and so goes on with it."""
+    is_resumed: bool = False
+    """Whether an agent has worked in one of its runs since it ended."""
     is_started: bool = False
     open_start: tuple[str, ...] = ()
     """The requirements of the start that must be met and are not."""
@@ -110,9 +113,17 @@ class Head(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Of a session in which a driver works, or has worked."""
 
     @property
+    def is_over(self) -> bool:
+        """Whether it was ended, and not because its client has exited."""
+        attended = self.attended
+        if attended is None or attended.status != "ended":
+            return False
+        return not attended.is_departed and not attended.is_resumed
+
+    @property
     def waiting_count(self) -> int:
-        """The number of its own approvals that wait for an answer."""
-        return sum(not one.is_granted for one in self.approvals)
+        """The number of its own approvals that wait for an answer; none once it is over."""
+        return 0 if self.is_over else sum(not one.is_granted for one in self.approvals)
 
 
 decode_head = msgspec.json.Decoder(Head).decode
@@ -179,6 +190,8 @@ def apply_event(head: Head | None, envelope: Envelope) -> Head:
         ):
             assert head.attended is not None, "work is handed on in an attended session"
             return change(head, attended=_with_delegated_work(head.attended, event))
+        case NodeCreated() if head.attended and head.attended.status == "ended":
+            return change(head, attended=change(head.attended, is_resumed=True))
         case _:
             return head  # it is about a run
 
@@ -236,6 +249,6 @@ def _apply_to_attended(
             return change(before, is_started=True, open_start=open_ids)
         case StatusChanged():
             is_departed = (event.status, event.reason) == ("ended", DEPARTED)
-            return change(before, status=event.status, is_departed=is_departed)
+            return change(before, status=event.status, is_departed=is_departed, is_resumed=False)
         case _:
             assert_never(event)

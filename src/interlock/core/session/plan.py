@@ -109,7 +109,7 @@ def listed_status(head: Head, changed_last: RunHead | None) -> str | None:
         return None
     if head.unattended and head.unattended.is_over:
         return "complete" if head.unattended.outcome == "success" else "abandoned"
-    return "complete" if head.attended and head.attended.status == "ended" else "open"
+    return "open"
 
 
 def plan(

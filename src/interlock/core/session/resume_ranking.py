@@ -8,6 +8,7 @@ import msgspec
 from interlock.core.ids import NodeId, RunId, SessionId
 
 Confidence = Literal["strong", "medium", "weak"]
+_GIVEN_UP = ("abandoned", "cancelled", "failed")
 
 
 class ResumeRow(msgspec.Struct, frozen=True):
@@ -30,17 +31,17 @@ class ResumeRow(msgspec.Struct, frozen=True):
     git_branch: str | None
     git_head: str | None
     is_archived: bool
-    unattended: str = ""
-    """The status of the unattended work that the run belongs to, until that is over."""
+    is_unattended: bool = False
+    """Whether a driver works on it, or will."""
 
     @property
     def is_open(self) -> bool:
-        return self.status in ("open", "waiting")
+        return self.status not in (*_GIVEN_UP, "completed", "completed with gaps")
 
     @property
     def is_offered(self) -> bool:
-        """Whether an agent may continue it: it was not abandoned, and no driver works on it."""
-        return self.status != "abandoned" and not self.unattended
+        """Whether an agent may continue it: it was not given up, and no driver works on it."""
+        return self.status not in _GIVEN_UP and not self.is_unattended
 
 
 class SessionCandidate(ResumeRow, frozen=True):

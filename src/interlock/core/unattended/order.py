@@ -264,12 +264,6 @@ class UnattendedState(msgspec.Struct, frozen=True, rename="camel", omit_defaults
         return self.status == "done"
 
     @property
-    def display_status(self) -> str:
-        """The status as every surface shows it; `cancelling` until a requested cancel is done."""
-        is_cancelling = self.wish == "cancel" and not self.is_over
-        return "cancelling" if is_cancelling else self.status
-
-    @property
     def needs_user(self) -> bool:
         """Whether it stands still for something that is in no other list of what waits."""
         return self.status == "parked" and self.reason not in ("approval", "question")

@@ -1,4 +1,4 @@
-"""The phase of unattended work, in one word: what the log says, and within that the journal."""
+"""What a driver does at this moment with the work of a session, by the end of its journal."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -14,53 +14,33 @@ from interlock.core.unattended.journal import (
 )
 from interlock.core.unattended.order import UnattendedState
 
-Phase = Literal[
-    "queued",
-    "starting",
-    "thinking",
-    "waiting",
-    "tool",
-    "advancing",
-    "parked",
-    "paused",
-    "cancelling",
-    "done",
-    "orphaned",
-]
 
-
-class WorkPhase(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    phase: Phase
+class WorkActivity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    kind: Literal["starting", "thinking", "retrying", "tool", "submitting"]
     since_ms: int
     tool: str = ""
     """The tool that runs."""
     text: str = ""
-    """Why it waits, or stands still."""
+    """Why the model is called again."""
+
+    @property
+    def words(self) -> str:
+        return f"running {self.tool}" if self.tool else self.kind
 
 
-def phase_of(
-    state: UnattendedState, newest: Sequence[JournalEntry], *, is_driver_alive: bool
-) -> WorkPhase:
-    """The phase of the work. `newest`: the end of its journal, oldest first."""
-    no_driver = "" if is_driver_alive else "no driver runs: `interlock up` starts one"
-    if state.wish == "cancel" and not state.is_over:
-        return WorkPhase("cancelling", state.since_ms, text=no_driver)
-    if state.status != "working":
-        return WorkPhase(state.status, state.since_ms, text=state.detail)
-    if not is_driver_alive:
-        # Never "working" on the word of somebody who is gone.
-        return WorkPhase("orphaned", state.since_ms, text=no_driver)
+def activity_of(state: UnattendedState, newest: Sequence[JournalEntry]) -> WorkActivity:
+    """Return what a driver does that works on it. `newest`: the end of the journal."""
     last = newest[-1] if newest else None
     if last is None or last.at_ms < state.since_ms - 1:
-        return WorkPhase("starting", state.since_ms)
+        return WorkActivity("starting", state.since_ms)
     match last.entry:
         case ModelCalled():
-            return WorkPhase("thinking", last.at_ms)
+            return WorkActivity("thinking", last.at_ms)
         case ModelFailed() as failed if failed.wait_ms:
-            return WorkPhase("waiting", last.at_ms, text=failed.text)
+            return WorkActivity("retrying", last.at_ms, text=failed.text)
         case ToolStarted() as started:
-            return WorkPhase("tool", last.at_ms, tool=started.name)
+            return WorkActivity("tool", last.at_ms, tool=started.name)
         case AdvanceIntended():
-            return WorkPhase("advancing", last.at_ms)
+            return WorkActivity("submitting", last.at_ms)
         case _:
-            return WorkPhase("starting", last.at_ms)
+            return WorkActivity("starting", last.at_ms)

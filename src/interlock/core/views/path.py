@@ -47,11 +47,9 @@ StepResult = Literal[
     "done",
     "pending",
     "blocked",
-    "asks_you",
-    "waits_for_approval",
-    "waits_for_you",
-    "complete",
-    "complete_with_gaps",
+    "waiting",
+    "completed",
+    "completed with gaps",
     "abandoned",
 ]
 
@@ -272,15 +270,13 @@ def result_at_tip(run: RunHead, kind: NodeKind, step_id: str | None) -> StepResu
     """The result of the last step of a run, whose tip is a node of this kind."""
     if run.status == "abandoned":
         return "abandoned"
-    if kind == "approval":
-        return "waits_for_approval"
-    if step_id is None:
-        return "complete_with_gaps" if run.status == "complete_with_gaps" else "complete"
-    if run.is_waiting:
-        return "waits_for_you"
+    if step_id is None and kind != "approval":
+        return "completed with gaps" if run.status == "complete_with_gaps" else "completed"
+    if kind == "approval" or run.is_waiting:
+        return "waiting"
     if kind == "blocked":
         return "blocked"
-    return "asks_you" if run.asks_user else "pending"
+    return "waiting" if run.asks_user else "pending"
 
 
 def _latest_notes(arrival_list: Sequence[Arrival]) -> str:

@@ -1,153 +1,321 @@
-"""The status of a run or session in one word, from what is recorded and never from the time.
+"""The status of a run, a session and unattended work: one vocabulary for every surface.
 
-Whether an agent is working right now is not known here: it holds a token and may come back with it
-or not. So a run whose step is pending is `open`, for a second or for a year.
+A status is one word, and a reason that is true for as long as the word is. What is recorded decides
+first. Only what the log cannot know comes from outside (`Surroundings`): whether the client and the
+driver run, and how long nothing has happened. Silence never hides why a run does not continue.
 """
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from interlock.core.session.head import Head
 from interlock.core.session.run_head import BLOCKED_IN_ROW_MAX, RunHead
+from interlock.core.unattended.order import ParkReason, UnattendedState
 from interlock.core.views.counting import pluralise
 
-StatusCode = Literal[
-    "open",
+Word = Literal[
+    "running",
+    "waiting",
     "blocked",
-    "asks_you",
-    "waits_for_approval",
-    "waits_for_you",
-    "done",
-    "done_with_gaps",
-    "abandoned",
     "paused",
+    "completed",
+    "completed with gaps",
+    "abandoned",
+    "active",
+    "idle",
+    "disconnected",
     "ended",
-    "archived",
-    "attended",
-    "quiet",
-    "empty",
+    "queued",
+    "parked",
+    "cancelled",
+    "failed",
 ]
-Icon = Literal[
-    "dot", "cross", "question", "gate", "hand", "check", "gap", "pause", "stop", "box", "eye"
-]
+WaitsFor = Literal["", "approval", "question", "limit"]
+ClientState = Literal["connected", "gone", "unknown"]
 
-
-class Status(msgspec.Struct, frozen=True, rename="camel"):
-    code: StatusCode
-    word: str
-    """The status as it is shown."""
-    meaning: str
-    icon: Icon
-    needs_you: bool = False
-    """Whether nothing goes on until the user does something."""
-
-
-OPEN = Status("open", "open", "A step is pending: it is the agent's turn.", "dot")
-ASKS_YOU = Status(
-    "asks_you",
-    "asks you",
-    "The agent was told to ask you before it hands in the pending step.",
-    "question",
-    needs_you=True,
+IDLE_AFTER_MS = 15 * 60_000
+DISCONNECTED_AFTER_MS = 12 * 3_600_000
+"""A session whose client cannot be seen counts as disconnected after this much silence."""
+FINISHED: tuple[Word, ...] = (
+    "completed",
+    "completed with gaps",
+    "abandoned",
+    "ended",
+    "cancelled",
+    "failed",
 )
-WAITS_FOR_APPROVAL = Status(
-    "waits_for_approval",
-    "waits for approval",
-    "A step is done; the run goes on once you have granted or denied it.",
-    "gate",
-    needs_you=True,
-)
-WAITS_FOR_YOU = Status(
-    "waits_for_you",
-    "waits for you",
-    f"{BLOCKED_IN_ROW_MAX} attempts in a row were not accepted; you can let the run go on.",
-    "hand",
-    needs_you=True,
-)
-ABANDONED = Status(
-    "abandoned", "abandoned", "It was abandoned or cancelled. No agent continues it.", "stop"
-)
-PAUSED = Status("paused", "paused", "The session was put aside.", "pause")
-ENDED = Status("ended", "ended", "Somebody has ended it.", "stop")
-CLIENT_GONE = Status(
-    "ended", "ended", "Its client has ended; it goes on with its conversation.", "stop"
-)
-QUIET = Status("quiet", "quiet", "Nobody has ended it, and nobody seems to work in it.", "pause")
-ARCHIVED = Status("archived", "archived", "It is left out of lists and of resuming.", "box")
-ATTENDED = Status("attended", "attended", "A gate watches over it; no run was started.", "eye")
-EMPTY = Status("empty", "empty", "Nothing was started in it.", "dot")
 
 
-def run_status(run: RunHead) -> Status:
+class Look(NamedTuple):
+    tone: str
+    icon: str
+
+
+LOOKS: Mapping[Word, Look] = {
+    "running": Look("busy", "work"),
+    "waiting": Look("warn", "hand"),
+    "blocked": Look("bad", "blocked"),
+    "paused": Look("soft", "pause"),
+    "completed": Look("good", "check"),
+    "completed with gaps": Look("warn", "gap"),
+    "abandoned": Look("soft", "stop"),
+    "active": Look("good", "pulse"),
+    "idle": Look("soft", "moon"),
+    "disconnected": Look("soft", "unplugged"),
+    "ended": Look("soft", "flag"),
+    "queued": Look("soft", "list"),
+    "parked": Look("warn", "parked"),
+    "cancelled": Look("soft", "cancelled"),
+    "failed": Look("bad", "alert"),
+}
+"""How pages show each word."""
+
+STANDSTILLS: Mapping[ParkReason, tuple[str, str]] = {
+    "approval": ("It needs your approval", "Answer in the inbox; the work then continues."),
+    "question": ("A step asks you a question", "Send the model your answer; it then continues."),
+    "limit": ("It has reached a limit", "Raise the limit; the work then continues."),
+    "credentials": (
+        "The model cannot be used",
+        "Fix the cause (the key, or the packages of the provider), then resume the work.",
+    ),
+    "provider": ("The provider does not answer", "Resume the work when the provider answers."),
+    "stuck": ("The model goes in circles", "Tell it what to do differently, then resume the work."),
+    "sandbox": (
+        "Its tools cannot be confined",
+        "`interlock sandbox check` shows what this machine can enforce.",
+    ),
+    "workspace": (
+        "Its worktree cannot be used",
+        "Repair the worktree (`interlock worktrees list` shows its path), then resume the work.",
+    ),
+    "storage": ("A file could not be written", "Free disk space, then resume the work."),
+    "failed": ("It stopped with an error", "Read its last turns, then resume or cancel the work."),
+}
+"""Why unattended work is parked, and what the user can do about it."""
+
+
+class Status(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    word: Word
+    reason: str
+    waits_for: WaitsFor = ""
+    """What a waiting run needs from the user."""
+
+    @property
+    def tone(self) -> str:
+        return LOOKS[self.word].tone
+
+    @property
+    def icon(self) -> str:
+        return LOOKS[self.word].icon
+
+    @property
+    def needs_user(self) -> bool:
+        """Whether nothing continues until the user acts."""
+        return self.word in ("waiting", "parked")
+
+    @property
+    def is_finished(self) -> bool:
+        return self.word in FINISHED
+
+
+class Surroundings(msgspec.Struct, frozen=True):
+    """The facts about a session that its log cannot know."""
+
+    client: ClientState = "unknown"
+    silent_ms: int = 0
+    """How long its agent has done nothing that was recorded."""
+    has_driver: bool = True
+    """Whether a driver runs on the machine of its unattended work."""
+    waits_because: str = ""
+    """Why queued work has not begun."""
+
+
+class SessionStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The status that lists show for a session, and what they show beside it."""
+
+    main: Status
+    beside: Status | None = None
+    """That of its run where the client is gone, or that of the session where its run says more."""
+
+
+def status_of(head: Head, run: RunHead | None, around: Surroundings) -> SessionStatus:
+    """Return the status of a session and of the run that counts, usually the newest, if any."""
+    session = session_status(head, around)
+    if is_unattended(head, run):
+        return SessionStatus(run_status(run, head, around))
+    if run is None:
+        return SessionStatus(session)
+    status = run_status(run, head, around)
+    if status.is_finished or session.word == "active":
+        return SessionStatus(status)
+    if session.word == "ended":
+        return SessionStatus(session)
+    if session.word == "disconnected":
+        return SessionStatus(session, status)
+    return SessionStatus(status, session)
+
+
+def run_status(run: RunHead | None, head: Head, around: Surroundings | None = None) -> Status:
+    """Return the status of a run of a session. None: the run of unattended work has not begun."""
+    state, around = head.unattended, around or Surroundings()
+    if state and is_unattended(head, run) and (found := _work_status(state, run, around)):
+        return found
+    assert run is not None, "only unattended work is without a run"
     match run.status:
         case "complete":
-            return _done_status(run)
+            return Status("completed", _done_text(run))
         case "complete_with_gaps":
-            gaps = _gap_count_text(run.gaps_critical, "critical ")
-            meaning = f"{_end_text(run)}; {gaps} left open."
-            return Status("done_with_gaps", f"{_end_word(run)} with gaps", meaning, "gap")
+            gaps = _count(run.gaps_critical, "critical gap")
+            return Status("completed with gaps", f"{_end_text(run)}; {gaps} left open.")
         case "abandoned":
-            return ABANDONED
-        case "waiting":
-            return WAITS_FOR_YOU if run.is_waiting else WAITS_FOR_APPROVAL
-        case "open":
-            return (
-                _blocked_status(run) if run.blocked_in_row else ASKS_YOU if run.asks_user else OPEN
-            )
-
-
-def session_status(head: Head, run: RunHead | None = None) -> Status:
-    """Return a session's status. `run` is the run that counts, usually the newest, if any."""
-    if head.is_archived:
-        return ARCHIVED
-    if run and run.status in ("complete", "complete_with_gaps", "abandoned"):
-        return run_status(run)
-    match head.attended.status if head.attended else None:
-        case "paused":
-            return PAUSED
-        case "ended" if run is None:
-            return CLIENT_GONE if head.attended and head.attended.is_departed else ENDED
+            return Status("abandoned", "It was abandoned; no agent can continue it.")
         case _:
-            pass  # a run is open, whoever goes on with it
-    if run:
-        return run_status(run)
-    if head.unattended and head.unattended.outcome not in (None, "success"):
-        return ABANDONED
-    return ATTENDED if head.attended else EMPTY
+            return _unfinished_status(run, head)
 
 
-def _done_status(run: RunHead) -> Status:
-    open_gaps = (
-        f" {_gap_count_text(run.gaps_open, '')} left open, none of them critical."
-        if run.gaps_open
-        else ""
-    )
-    return Status("done", _end_word(run), f"{_end_text(run)}.{open_gaps}", "check")
+def session_status(head: Head, around: Surroundings) -> Status:
+    """Return whether an agent works in a session, whatever became of its runs."""
+    attended, present = head.attended, presence_status(around)
+    if head.is_over:
+        return Status("ended", "The session was ended; its open approvals cannot be answered.")
+    if attended and attended.is_departed and around.client != "connected":
+        present = Status(
+            "disconnected", "Its client has exited; its conversation can continue the session."
+        )
+    elif attended and attended.status == "paused":
+        word = "idle" if present.word == "active" else present.word
+        text = "The session is paused; `interlock session resume` continues it."
+        present = Status(word, text)
+    if head.waiting_count:
+        return Status(present.word, f"{present.reason} An approval waits for you.")
+    return present
 
 
-def _end_word(run: RunHead) -> str:
-    return "complete" if run.steps_skipped else "done"
+def presence_status(around: Surroundings) -> Status:
+    """Return the status of an agent of which only its client and its silence are known."""
+    minutes, hours = IDLE_AFTER_MS // 60_000, DISCONNECTED_AFTER_MS // 3_600_000
+    is_silent = around.silent_ms > IDLE_AFTER_MS
+    unseen = "whether its client runs cannot be seen from here"
+    match around.client:
+        case "gone":
+            return Status("disconnected", "Its client has exited.")
+        case "connected" if is_silent:
+            text = f"Its client is connected; nothing was recorded for more than {minutes} minutes."
+            return Status("idle", text)
+        case "connected":
+            return Status("active", "Its client is connected.")
+        case _ if around.silent_ms > DISCONNECTED_AFTER_MS:
+            text = f"Nothing was recorded for more than {hours} hours, and no client is known."
+            return Status("disconnected", text)
+        case _ if is_silent:
+            text = f"Nothing was recorded for more than {minutes} minutes; {unseen}."
+            return Status("idle", text)
+        case _:
+            text = f"Something was recorded in the last {minutes} minutes; {unseen}."
+            return Status("active", text)
 
 
-def _end_text(run: RunHead) -> str:
-    if not run.steps_skipped:
-        return "Every step is done"
-    return f"Complete: {pluralise(run.steps_done, 'step')} done, {run.steps_skipped} skipped"
+def is_unattended(head: Head, run: RunHead | None) -> bool:
+    """Whether its work is unattended. After the end of that, an agent may have continued."""
+    state = head.unattended
+    if state is None:
+        return False
+    return not (state.is_over and run and run.updated_ms > state.since_ms)
 
 
-def _blocked_status(run: RunHead) -> Status:
-    count = run.blocked_in_row
-    attempts = "The last attempt was" if count == 1 else f"The last {count} attempts were"
-    meaning = f"{attempts} not accepted; it is the agent's turn to try again."
-    return Status("blocked", f"blocked ({count})", meaning, "cross")
-
-
-def _gap_count_text(count: int, adjective: str) -> str:
-    return f"1 {adjective}gap is" if count == 1 else f"{count} {adjective}gaps are"
+def standstill_text(state: UnattendedState) -> str:
+    """Return why unattended work is parked, in one sentence."""
+    why, _ = STANDSTILLS[state.reason or "failed"]
+    return f"{why}: {state.detail}" if state.detail else why
 
 
 def self_attested_text(commands: tuple[str, ...]) -> str:
     """Return the mark of commands that no hook has seen to pass; empty if there are none."""
     names = ", ".join(f"`{command}`" for command in commands)
     return f"Self-attested: only the agent says that this passed: {names}" if names else ""
+
+
+def _unfinished_status(run: RunHead, head: Head) -> Status:
+    if head.is_over:
+        text = "Its session was ended before the run was completed; an agent can resume it."
+        return Status("paused", text)
+    if head.is_archived:
+        return Status("paused", "Its session is archived, so no agent is offered it.")
+    if head.attended and head.attended.status == "paused":
+        return Status("paused", "The session is paused; `interlock session resume` continues it.")
+    step = f"`{run.pending_title}`" if run.pending_title else "the pending step"
+    if run.is_waiting:
+        attempts = f"{BLOCKED_IN_ROW_MAX} attempts in a row were not accepted"
+        text = f"{attempts} at {step}; you can allow more."
+        return Status("waiting", text, "limit")
+    if run.status == "waiting":
+        return Status("waiting", "The submitted step needs your approval.", "approval")
+    if run.blocked_in_row:
+        count = run.blocked_in_row
+        attempts = "The last attempt was" if count == 1 else f"The last {count} attempts were"
+        return Status("blocked", f"{attempts} not accepted; the agent must fix its submission.")
+    if run.asks_user:
+        text = f"The agent was told to ask you before it submits {step}."
+        return Status("waiting", text, "question")
+    if head.waiting_count:
+        return Status("waiting", "A request of the agent needs your approval.", "approval")
+    return Status("running", f"The agent's next step is {step}.")
+
+
+def _work_status(
+    state: UnattendedState, run: RunHead | None, around: Surroundings
+) -> Status | None:
+    """Return the status of unattended work, or None where its run knows it."""
+    no_driver = "No driver runs; `interlock up` starts one, which continues the work."
+    match state.status, state.outcome:
+        case "done", "cancelled":
+            text = state.detail or "It was cancelled. Its changes are still in its worktree."
+            return Status("cancelled", text)
+        case "done", "success":
+            is_complete = run and run.status in ("complete", "complete_with_gaps")
+            return None if is_complete else Status("completed", "The work is done.")
+        case "done", _:
+            return Status("failed", state.detail or "The work could not be finished.")
+        case "queued", _:
+            why = around.waits_because
+            text = f"It waits: {why}." if why else "It waits for its turn."
+            return Status("queued", text if around.has_driver or why else no_driver)
+        case "working", _ if not around.has_driver:
+            is_cancelled = state.wish == "cancel"
+            text = "No driver runs; `interlock up` starts one, which cancels the work."
+            return Status("queued", text if is_cancelled else no_driver)
+        case "working", _ if run and run.status == "open" and run.blocked_in_row:
+            return None
+        case "working", _:
+            text = {
+                "run": "A driver works on it.",
+                "pause": "It pauses after the current turn.",
+                "pause_now": "It is being paused.",
+                "cancel": "It is being cancelled: what runs is ended first.",
+            }[state.wish]
+            return Status("running", text)
+        case "parked", _:
+            advice = STANDSTILLS[state.reason or "failed"][1]
+            text = f"{standstill_text(state).rstrip('.')}. {advice}"
+            if state.reason in ("approval", "question", "limit"):
+                return Status("waiting", text, state.reason)
+            return Status("parked", text)
+        case _:
+            return Status("paused", "You paused it; it continues when you resume it.")
+
+
+def _done_text(run: RunHead) -> str:
+    gaps = f" {_count(run.gaps_open, 'gap')} left open, none critical." if run.gaps_open else ""
+    return f"{_end_text(run)}.{gaps}"
+
+
+def _end_text(run: RunHead) -> str:
+    if not run.steps_skipped:
+        return "Every step is done"
+    return f"{pluralise(run.steps_done, 'step')} done, {run.steps_skipped} skipped"
+
+
+def _count(count: int, noun: str) -> str:
+    return f"1 {noun} is" if count == 1 else f"{count} {noun}s are"

@@ -22,6 +22,7 @@ from interlock.app.runs.start import GOAL_CHARS_MAX, StartRequest, start
 from interlock.app.runs.waiting import WaitingForUser, list_waiting
 from interlock.app.sessions import event_pages
 from interlock.app.sessions.lookup import find_session, load_run_graph
+from interlock.app.sessions.statuses import Observer
 from interlock.core.canonical import Json
 from interlock.core.explanation import Explanation
 from interlock.core.ids import GapId, RunId, SessionId, WorkflowId
@@ -32,6 +33,7 @@ from interlock.core.session.approve import REASON_CHARS_MAX
 from interlock.core.session.events import GapRecorded
 from interlock.core.session.run_head import RunHead
 from interlock.core.views.graph import RunGraph
+from interlock.core.views.status import Status
 from interlock.server.api.operation import (
     Body,
     NoParameters,
@@ -63,6 +65,7 @@ class RunParameters(Parameters, frozen=True):
 
 class RunDetail(msgspec.Struct, frozen=True):
     session: SessionId
+    status: Status
     head: RunHead
     graph: RunGraph
 
@@ -186,8 +189,12 @@ def _show_run(app: App, at: RunParameters) -> RunDetail | NoSuchRun | UnhealthyS
     if isinstance(outcome, NoSuchRun):
         return outcome
     head, stream = outcome
+    assert stream.head is not None, "a stored stream has a head"
     graph = event_pages.read_if_sound(app, stream.session, lambda: load_run_graph(app, head.run))
-    return graph if isinstance(graph, UnhealthySession) else RunDetail(stream.session, head, graph)
+    if isinstance(graph, UnhealthySession):
+        return graph
+    status = Observer(app).run_status(stream.session, stream.head, head)
+    return RunDetail(stream.session, status, head, graph)
 
 
 def _set_preferences(app: App, at: RunParameters, wish: Wish) -> Preferences | NoSuchRun:

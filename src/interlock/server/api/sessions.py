@@ -14,16 +14,17 @@ from interlock.app.runs import user_actions
 from interlock.app.sessions import bundle, event_pages, session_views
 from interlock.app.sessions.event_pages import EventPage
 from interlock.app.sessions.lookup import (
+    ListedSession,
     SessionFilter,
-    SessionPage,
     check_stream,
     find_session,
     session_page,
 )
 from interlock.app.sessions.session_views import ViewedSession
+from interlock.app.sessions.statuses import Observer
 from interlock.core.canonical import INT_MAX
 from interlock.core.gate.state import LOOSE_MODES, Mode
-from interlock.core.ids import SessionId
+from interlock.core.ids import RunId, SessionId
 from interlock.core.refusal import Refusal
 from interlock.core.session.chain import Health
 from interlock.core.session.events import SessionEvent
@@ -31,6 +32,7 @@ from interlock.core.session.head import Head
 from interlock.core.session.run_head import RunHead, RunStatus
 from interlock.core.session.state import SessionState
 from interlock.core.views.node_panel import NodePanel
+from interlock.core.views.status import SessionStatus, Status
 from interlock.server.api.operation import (
     Body,
     FileAnswer,
@@ -64,7 +66,10 @@ class SessionListParameters(Parameters, frozen=True):
         str,
         Meta(description="Words in the goal, the workflow or the newest notes.", max_length=500),
     ] = ""
-    status: Annotated[RunStatus | UnsetType, Meta(description="Of the newest run.")] = UNSET
+    status: Annotated[
+        RunStatus | Literal["ended"] | UnsetType,
+        Meta(description="Of the newest run, as it is recorded; `ended`: of the session."),
+    ] = UNSET
     workflow: Annotated[str, Meta(description="The id of the newest run's workflow.")] = ""
     workspace: Annotated[str, Meta(description="The directory of the session.")] = ""
     archived: Annotated[bool, Meta(description="The archived ones instead of the others.")] = False
@@ -100,10 +105,23 @@ class EventListParameters(SessionParameters, frozen=True):
     kind: Annotated[Kind | UnsetType, Meta(description="Only events of this kind.")] = UNSET
 
 
-class SessionDetail(msgspec.Struct, frozen=True):
+class SessionInList(ListedSession, frozen=True, rename="camel"):
+    status: SessionStatus
+    client: Annotated[str, Meta(description="Its client; empty if that is not known.")]
+
+
+class SessionInListPage(msgspec.Struct, frozen=True):
+    sessions: tuple[SessionInList, ...]
+    next: Annotated[str, Meta(description="The cursor of the next page; empty on the last one.")]
+
+
+class SessionDetail(msgspec.Struct, frozen=True, rename="camel"):
     session: SessionId
+    status: SessionStatus
+    client: Annotated[str, Meta(description="Its client; empty if that is not known.")]
     head: Head
     runs: tuple[RunHead, ...]
+    run_statuses: Annotated[dict[RunId, Status], Meta(description="The status of each run.")]
     health: Health
 
 
@@ -148,7 +166,7 @@ def with_session(
     return operation
 
 
-def _list_sessions(app: App, at: SessionListParameters) -> SessionPage:
+def _list_sessions(app: App, at: SessionListParameters) -> SessionInListPage:
     session_filter = SessionFilter(
         words=tuple(at.q.split())[:WORDS_MAX],
         statuses=(at.status,) if at.status else (),
@@ -156,15 +174,36 @@ def _list_sessions(app: App, at: SessionListParameters) -> SessionPage:
         workspace=at.workspace,
         is_archived=at.archived,
     )
-    return session_page(app, session_filter, after=at.after or "", limit=at.limit)
+    page = session_page(app, session_filter, after=at.after or "", limit=at.limit)
+    observer = Observer(app)
+    sessions = tuple(
+        SessionInList(
+            session=one.session,
+            head=one.head,
+            latest_run=one.latest_run,
+            waiting_runs=one.waiting_runs,
+            status=observer.status(one.session, one.head, one.latest_run),
+            client=observer.client_name(one.session, one.head),
+        )
+        for one in page.sessions
+    )
+    return SessionInListPage(sessions, page.next)
 
 
 def _show_session(app: App, session: SessionId, _: SessionParameters) -> SessionDetail:
     stream = app.reader.stream(session)
     assert stream is not None, "it was found in the same moment"
     assert stream.head is not None, "a stored stream has a head"
-    runs = tuple(app.reader.runs(session))
-    return SessionDetail(session, stream.head, runs, check_stream(app.reader, session))
+    head, runs, observer = stream.head, tuple(app.reader.runs(session)), Observer(app)
+    return SessionDetail(
+        session=session,
+        status=observer.status(session, head, runs[-1] if runs else None),
+        client=observer.client_name(session, head),
+        head=head,
+        runs=runs,
+        run_statuses={run.run: observer.run_status(session, head, run) for run in runs},
+        health=check_stream(app.reader, session),
+    )
 
 
 def _list_events(
@@ -237,12 +276,12 @@ OPERATIONS = (
         "List sessions, newest first",
         _list_sessions,
         parameters=SessionListParameters,
-        answer=SessionPage,
+        answer=SessionInListPage,
     ),
     read_operation(
         "/sessions/{session}",
         "showSession",
-        "Show where a session stands, and whether what is recorded of it is sound",
+        "Show the status of a session, its runs, and whether its record is sound",
         with_session(_show_session),
         parameters=SessionParameters,
         answer=SessionDetail,

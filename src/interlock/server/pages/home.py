@@ -1,4 +1,4 @@
-"""Now, the home page: what needs a person, who works, who has gone quiet, and who has finished."""
+"""Now, the home page: what needs a person, and which sessions run, are idle and have finished."""
 
 from starlette.routing import Route
 
@@ -6,7 +6,8 @@ from interlock.app.runs.agent_activity import list_agents_now
 from interlock.app.runs.inbox import list_cards
 from interlock.app.unattended.journal_views import unattended_lines
 from interlock.app.unattended.status import driver_status
-from interlock.core.views.activity import QUIET_AFTER_MS, QUIET_AT_MOST_MS
+from interlock.core.views.activity import IDLE_AT_MOST_MS
+from interlock.core.views.status import IDLE_AFTER_MS
 from interlock.server.console import Console, Page, PageRequest
 
 CARDS_MAX = 5
@@ -26,7 +27,7 @@ def home(request: PageRequest) -> Page:
         "driver": driver,
         "driven": statuses.count("working"),
         "queued": statuses.count("queued"),
-        "quiet_minutes": QUIET_AFTER_MS // 60_000,
-        "quiet_days": QUIET_AT_MOST_MS // 86_400_000,
+        "idle_minutes": IDLE_AFTER_MS // 60_000,
+        "idle_days": IDLE_AT_MOST_MS // 86_400_000,
     }
     return Page("now.html", "Now", facts, live="", follows_work=True)

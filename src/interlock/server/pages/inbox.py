@@ -11,7 +11,7 @@ from interlock.app.runs.inbox import list_cards, list_past_answers
 from interlock.app.runs.waiting import ParkedWork
 from interlock.core.explanation import Explanation
 from interlock.core.session.approve import REASON_CHARS_MAX
-from interlock.core.views.activity import STANDSTILLS
+from interlock.core.views.status import STANDSTILLS
 from interlock.server.console import Console, Page, PageRedirect, PageRequest
 from interlock.server.pages.session_place import INBOX
 from interlock.server.pages.work_view import view_work

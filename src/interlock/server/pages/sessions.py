@@ -1,6 +1,6 @@
 """Sessions: the list of all of them, to filter, to search, and to put aside several at once."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from urllib.parse import urlencode
 
 import msgspec
@@ -17,12 +17,10 @@ from interlock.app.sessions.lookup import (
     title_of,
 )
 from interlock.app.sessions.search import SearchHit, SearchResult, search
-from interlock.app.unattended.driver_desk import is_driver_alive
+from interlock.app.sessions.statuses import Observer
 from interlock.core.ids import SessionId
 from interlock.core.session.head import Head
 from interlock.core.session.run_head import RunHead
-from interlock.core.unattended.phases import WorkPhase, phase_of
-from interlock.core.views.activity import is_unattended
 from interlock.server.console import Console, Page, PageRedirect, PageRequest
 
 PER_PAGE = 50
@@ -32,14 +30,15 @@ PICKED = "pick-"
 """The fields of the form that name selected sessions begin with it."""
 STATUSES = {
     "": ("all", SessionFilter()),
-    "open": ("open", SessionFilter(statuses=("open", "waiting"), needs_user=False)),
+    "open": ("not finished", SessionFilter(statuses=("open", "waiting"), needs_user=False)),
     "waiting": ("waiting for you", SessionFilter(needs_user=True)),
-    "complete": ("done", SessionFilter(statuses=("complete",))),
-    "complete_with_gaps": ("done with gaps", SessionFilter(statuses=("complete_with_gaps",))),
-    "abandoned": ("abandoned", SessionFilter(statuses=("abandoned",))),
+    "complete": ("completed", SessionFilter(statuses=("complete",))),
+    "complete_with_gaps": ("completed with gaps", SessionFilter(statuses=("complete_with_gaps",))),
+    "abandoned": ("given up", SessionFilter(statuses=("abandoned",))),
+    "ended": ("ended", SessionFilter(statuses=("ended",))),
     "archived": ("archived", SessionFilter(is_archived=True)),
 }
-"""The words and the conditions of the filters by status."""
+"""The filters: each stands for one status or several, by what the store can look for."""
 _FILTERS = {"q", "status", "workflow", "project"}
 
 
@@ -53,9 +52,7 @@ class SessionListRow(msgspec.Struct, frozen=True):
     """The number of runs besides the newest."""
     wait: SessionWait
     notes: tuple[SearchHit, ...]
-    """The handed-in notes that the search has found in it."""
-    phase: WorkPhase | None
-    """That of unattended work, unless its run was finished."""
+    """The submitted notes that the search has found in it."""
 
 
 class FilterChip(msgspec.Struct, frozen=True):
@@ -104,11 +101,9 @@ def sessions(request: PageRequest) -> Page:
     page = session_page(
         app, wanted, after=request.word("after"), limit=HITS_MAX if query else PER_PAGE
     )
-    works = [one.head.unattended for one in page.sessions]
-    machines = {state.order.machine for state in works if state}
-    driven = {machine for machine in machines if is_driver_alive(app, machine)}
+    observer = Observer(app)
     rows = [
-        _row(listed, ranks[listed.session] if ranks else (), driven) for listed in page.sessions
+        _row(listed, ranks[listed.session] if ranks else (), observer) for listed in page.sessions
     ]
     if ranks:
         order = list(ranks)
@@ -207,19 +202,14 @@ def _by_project(rows: Sequence[SessionListRow]) -> list[RowGroup]:
     return [RowGroup(workspace, tuple(members)) for workspace, members in grouped.items()]
 
 
-def _row(listed: ListedSession, notes: tuple[SearchHit, ...], driven: Set[str]) -> SessionListRow:
-    """The row of a session. `driven`: the machines on which a driver runs."""
+def _row(listed: ListedSession, notes: tuple[SearchHit, ...], observer: Observer) -> SessionListRow:
     head, run = listed.head, listed.latest_run
-    state, phase = head.unattended, None
-    if state and state.outcome != "success" and is_unattended(head, run):
-        phase = phase_of(state, (), is_driver_alive=state.order.machine in driven)
     return SessionListRow(
-        listed.session,
-        head,
-        run,
-        title_of(run, head),
-        max(0, head.run_count - 1),
-        wait_in_session(listed),
-        notes,
-        phase,
+        session=listed.session,
+        head=head,
+        run=run,
+        title=title_of(run, head),
+        more=max(0, head.run_count - 1),
+        wait=wait_in_session(listed, observer.status(listed.session, head, run)),
+        notes=notes,
     )

@@ -1,4 +1,4 @@
-"""Unattended work as pages show it: how it stands, its limits, and what can be done about it."""
+"""Unattended work as pages show it: its status, its limits, and what can be done about it."""
 
 import msgspec
 
@@ -17,11 +17,10 @@ from interlock.core.unattended.order import (
     dollars,
     limit_shares,
 )
-from interlock.core.unattended.phases import WorkPhase
-from interlock.core.views.activity import STANDSTILLS, standstill_text
+from interlock.core.unattended.phases import WorkActivity
+from interlock.core.views.status import Status
 
 BAR_UNITS = 1_000
-_PHASES_AT_WORK = ("starting", "thinking", "waiting", "tool", "advancing")
 
 
 class LimitBar(msgspec.Struct, frozen=True):
@@ -51,26 +50,21 @@ class WaitingSteer(msgspec.Struct, frozen=True):
 class WorkView(msgspec.Struct, frozen=True):
     session: SessionId
     state: UnattendedState
-    phase: WorkPhase
-    waits_because: str
+    status: Status
+    activity: WorkActivity | None
     bars: tuple[LimitBar, ...]
     steers: tuple[WaitingSteer, ...]
     controls: frozenset[str]
-    """What can be asked for as it stands; the page has a button for each."""
-
-    @property
-    def meaning(self) -> str:
-        """How it stands and what comes next, in a sentence or two."""
-        return _meaning(self.state, self.phase, self.waits_because)
+    """What can be asked for in this state; the page has a button for each."""
 
     @property
     def delivery(self) -> str:
         """When a message reaches the model."""
-        if self.phase.phase in _PHASES_AT_WORK:
+        if self.activity:
             return "The model gets it before its next turn."
-        if self.phase.phase == "orphaned":
+        if self.state.status == "working":
             return "The model gets it once a driver runs again."
-        return "The model gets it when the work goes on."
+        return "The model gets it when the work continues."
 
 
 def view_work(app: App, session: SessionId, state: UnattendedState) -> WorkView:
@@ -83,13 +77,13 @@ def view_work(app: App, session: SessionId, state: UnattendedState) -> WorkView:
         if (one := said.get(key)) and isinstance(one.event, UnattendedSteered)
     )
     return WorkView(
-        session,
-        state,
-        live.phase,
-        live.waits_because,
-        limit_bars(state.limits, spent_so_far(app, session, state)),
-        steers,
-        frozenset(_controls(state)),
+        session=session,
+        state=state,
+        status=live.status,
+        activity=live.activity,
+        bars=limit_bars(state.limits, spent_so_far(app, session, state)),
+        steers=steers,
+        controls=frozenset(_controls(state)),
     )
 
 
@@ -146,40 +140,3 @@ def _controls(state: UnattendedState) -> tuple[str, ...]:
             return ("resume", "cancel")
         case "done":
             return ()
-
-
-def _meaning(state: UnattendedState, phase: WorkPhase, waits_because: str) -> str:
-    match phase.phase:
-        case "queued":
-            return f"It waits: {waits_because}." if waits_because else "It waits for its turn."
-        case "parked":
-            return (
-                f"{standstill_text(state).rstrip('.')}. {STANDSTILLS[state.reason or 'failed'][1]}"
-            )
-        case "paused":
-            return "Somebody has paused it. It goes on where it stands when it is resumed."
-        case "done":
-            return state.detail or _END_WORDS[state.outcome or "failed"]
-        case "cancelling":
-            waits = f" That waits: {phase.text}." if phase.text else ""
-            return f"It is being cancelled: what runs is ended first.{waits}"
-        case "orphaned":
-            return (
-                "Its driver has gone, and nobody works on it. `interlock up` starts a driver, which"
-                " goes on where it stands; nothing that was recorded is lost."
-            )
-        case _:
-            return _WISHES[state.wish]
-
-
-_END_WORDS = {
-    "success": "Every step is done.",
-    "cancelled": "Somebody has cancelled it. What it had changed is still in its worktree.",
-    "failed": "It could not be finished.",
-    "gave_up": "It was given up.",
-}
-_WISHES = {
-    "run": "A driver works on it.",
-    "pause": "It pauses after the turn that goes on.",
-    "pause_now": "It is being paused.",
-}

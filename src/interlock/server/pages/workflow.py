@@ -20,11 +20,12 @@ from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.refusals import NoSuchWorkflow
 from interlock.app.sessions.known_workspaces import known_workspaces
 from interlock.app.sessions.lookup import SessionFilter, session_page
+from interlock.app.sessions.statuses import Observer
 from interlock.core.explanation import Explanation
 from interlock.core.ids import WorkflowHash, WorkflowId
 from interlock.core.preferences import Preferences
 from interlock.core.session.run_head import RunHead
-from interlock.core.views.status import Status, run_status
+from interlock.core.views.status import Status
 from interlock.core.workflow import builtins, json_locations, outline, packs
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow, PinnedWorkflow
 from interlock.core.workflow.compiler import Compilation
@@ -301,8 +302,15 @@ def _usage_facts(request: PageRequest, file: WorkflowFile) -> Facts:
     is_archived = request.word("status") == "archived"
     wanted = SessionFilter(workflow=file.workflow, is_archived=is_archived)
     page = session_page(request.app, wanted, after=request.word("after"), limit=PER_PAGE)
+    observer = Observer(request.app)
     rows = [
-        WorkflowRunRow(one.session, one.head.workspace, one.head.updated_ms, run, run_status(run))
+        WorkflowRunRow(
+            session=one.session,
+            workspace=one.head.workspace,
+            updated_ms=one.head.updated_ms,
+            run=run,
+            status=observer.run_status(one.session, one.head, run),
+        )
         for one in page.sessions
         for run in reversed(request.app.reader.runs(one.session))
         if run.workflow_id == file.workflow

@@ -1,5 +1,8 @@
 """The conversations that processes of agent clients hold: a small file for each.
 
+A client without hooks has no conversation that we know. Its MCP server records the session that it
+works in instead, with what the client calls itself (`CONNECTIONS`).
+
 It is for this machine only, and needs no lock: nobody writes the file of another process.
 """
 
@@ -16,6 +19,9 @@ from interlock.workspace.machine import processes
 from interlock.workspace.machine.processes import Process
 
 DIRECTORY = "clients"
+CONNECTIONS = "connections"
+_BY_ITSELF = "mcp"
+NAME_CHARS_MAX = 60
 _BYTES_MAX = 64 * 1024
 RETENTION_MS = 7 * 86_400_000  # a process that cannot be seen from here may run in a container
 
@@ -31,6 +37,8 @@ class Client(msgspec.Struct, frozen=True, rename="camel"):
     """Where its pid means something: a machine, and the container on it."""
     at_ms: int = 0
     """When it was recorded: at the latest beginning of the conversation."""
+    name: str = ""
+    """What the client calls itself, with its version; empty if a hook named it."""
 
 
 Key: TypeAlias = tuple[str, str]
@@ -43,6 +51,8 @@ class Presence(NamedTuple):
     unseen: frozenset[Key]
     """Those whose processes ran on another machine, or in a container, and may run still."""
     gone: frozenset[Key]
+    names: Mapping[Key, str] = {}
+    """What the newest client of each calls itself."""
 
 
 def remember(
@@ -70,6 +80,40 @@ def remember(
     _forget_old(directory, oldest_ms=now_ms - RETENTION_MS)
 
 
+def connection_key(session: str) -> Key:
+    """Return what stands for a conversation in the record of a connection."""
+    return _BY_ITSELF, session
+
+
+def remember_connection(
+    home: Path, process: Process | None, session: str, name: str, *, now_ms: int
+) -> None:
+    """Record that a client works in a session through an MCP server.
+
+    `process`: the server that this client started; None if the server has other clients too, and
+    nothing tells whether this one still runs.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    directory = home / CONNECTIONS
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    known = process or Process(0, "", "")
+    machine = processes.machine() if process else ""
+    client = Client(
+        pid=known.pid,
+        started=known.started,
+        host=_BY_ITSELF,
+        conversation=session,
+        machine=machine,
+        at_ms=now_ms,
+        name=name[:NAME_CHARS_MAX],
+    )
+    path = directory / f"{_start_of_name(known)}{_digest(session)}.json"
+    write_private_file(path, msgspec.json.encode(client))
+    _forget_old(directory, oldest_ms=now_ms - RETENTION_MS)
+
+
 def recall(home: Path, process: Process) -> list[Client]:
     """Return the conversations that the process holds, as far as recorded, the newest first."""
     paths = (home / DIRECTORY).glob(f"{_start_of_name(process)}*.json")
@@ -77,14 +121,14 @@ def recall(home: Path, process: Process) -> list[Client]:
     return sorted(found, key=lambda client: client.at_ms, reverse=True)
 
 
-def all_clients(home: Path) -> list[Client]:
+def all_clients(home: Path, directory: str = DIRECTORY) -> list[Client]:
     """Return every process of a client that was recorded, whether it runs or not."""
-    return [client for path in _files(home / DIRECTORY) if (client := _read(path))]
+    return [client for path in _files(home / directory) if (client := _read(path))]
 
 
-def look_for_clients(home: Path) -> Presence:
+def look_for_clients(home: Path, directory: str = DIRECTORY) -> Presence:
     """Return the conversations that were recorded here, by what became of their processes."""
-    known = all_clients(home)
+    known = sorted(all_clients(home, directory), key=lambda client: client.at_ms)
     running = {(client.pid, client.started) for client in _filter_running(known)}
     held: dict[Key, int] = {}
     unseen: set[Key] = set()
@@ -95,7 +139,8 @@ def look_for_clients(home: Path) -> Presence:
         elif not client.machine or client.machine != processes.machine():
             unseen.add(key)
     gone = {(client.host, client.conversation) for client in known} - held.keys() - unseen
-    return Presence(held, frozenset(unseen), frozenset(gone))
+    names = {(client.host, client.conversation): client.name for client in known if client.name}
+    return Presence(held, frozenset(unseen), frozenset(gone), names)
 
 
 def forget(home: Path, host: str, conversation: str) -> None:
