@@ -132,18 +132,22 @@ def _hand_in(call: Callable[..., None], token: str, number: int) -> Callable[[],
 def starting(base: Path) -> list[Row]:
     bare = Row("bare `python -I -S`")
     listed = Row("spawn to tools/list", against=bare)
+    called = Row("spawn to the answer of a first call", against=bare)
     version = Row("`interlock --version`", against=bare)
 
-    def serve() -> None:
+    def serve(*, calls: bool) -> None:
         client = StdioClient(base / "home")
         client.initialize()
         client.request("tools/list")
+        if calls:
+            client.call("list_workflows")
         client.server.kill()
         client.server.wait()
 
     for _ in range(20):
         bare.time(lambda: subprocess.run([sys.executable, "-I", "-S", "-c", "pass"], check=True))
-        listed.time(serve)
+        listed.time(lambda: serve(calls=False))
+        called.time(lambda: serve(calls=True))
         version.time(
             lambda: subprocess.run(
                 [sys.executable, "-m", "interlock", "--version"],
@@ -151,7 +155,7 @@ def starting(base: Path) -> list[Row]:
                 stdout=subprocess.DEVNULL,
             )
         )
-    return [bare, listed, version]
+    return [bare, listed, called, version]
 
 
 def main() -> None:

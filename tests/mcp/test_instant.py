@@ -254,8 +254,31 @@ def test_calls_that_come_at_once_are_answered_in_their_order(home: Path) -> None
     assert home.exists()
 
 
+def test_the_real_server_reads_the_handshake_that_was_answered(home: Path) -> None:
+    program = (
+        "import sys; sys.argv = ['interlock', 'mcp']\n"
+        "from interlock.cli.main import main\n"
+        "from interlock.mcp.protocol import McpProtocol\n"
+        "initialize = McpProtocol._initialize\n"
+        "def noted(self, params):\n"
+        "    sys.stderr.write(params['clientInfo']['name'])\n"
+        "    return initialize(self, params)\n"
+        "McpProtocol._initialize = noted\n"
+        "main()\n"
+    )
+    about = {"protocolVersion": "2025-06-18", "clientInfo": {"name": "a-client"}}
+    sent = lines({"id": 0, "method": "initialize", "params": about}, *OPENING[1:], CALL)
+
+    ended = subprocess.run(
+        [sys.executable, "-c", program], input=sent, capture_output=True, timeout=60, check=True
+    )
+
+    assert ended.stderr == b"a-client"
+    assert [json.loads(line)["id"] for line in ended.stdout.splitlines()] == [0, "list", 3]
+    assert home.exists()
+
+
 def test_a_silent_client_is_answered_by_the_real_server(home: Path) -> None:
-    """The handshake reaches it, too: it knows that this client can ask its user."""
     client = StdioClient(home)
     client.initialize()
     status = Path(f"/proc/{client.server.pid}/maps")
