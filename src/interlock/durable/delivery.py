@@ -17,7 +17,7 @@ from interlock.core.session import delivery_control
 from interlock.core.session.delivery_plan import PlannedDelivery, ending_of
 from interlock.core.unattended.delivery import DeliveryRecord
 from interlock.durable.job import Job, JobContext, JobStep, StepResult
-from interlock.workspace.outside.forges.forge import ForgeFailed
+from interlock.workspace.outside.forges.rest_calls import ForgeFailed
 
 WAIT_SECONDS_MAX = 60
 Work: TypeAlias = Callable[[App, JobContext], StepResult]

@@ -17,7 +17,8 @@ from interlock.app.unattended.forge_settings import find_forge, open_forge
 from interlock.core.triggers.admission import admit_event
 from interlock.core.triggers.forge_event import ForgeEvent
 from interlock.store.trigger_log import PollCursor, TriggerLog
-from interlock.workspace.outside.forges.forge import ForgeFailed, ForgeRequest
+from interlock.workspace.outside.forges.forge import ForgeRequest
+from interlock.workspace.outside.forges.rest_calls import ForgeFailed
 
 MINUTE_MS = 60_000
 

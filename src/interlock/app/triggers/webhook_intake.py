@@ -31,7 +31,7 @@ from interlock.core.triggers.forge_event import ForgeEvent
 from interlock.core.triggers.forge_payloads import read_github_event, read_gitlab_event
 from interlock.core.triggers.trigger import ANYBODY, Trigger
 from interlock.store.trigger_log import Firing, TriggerLog
-from interlock.workspace.outside.forges.forge import ForgeFailed
+from interlock.workspace.outside.forges.rest_calls import ForgeFailed
 
 BODY_BYTES_MAX = 1024 * 1024
 AUTHOR_SECONDS = 5.0

@@ -55,7 +55,7 @@ from interlock.core.views.graph import graph_of
 from interlock.workspace.git.pushes import CommittedChanges, committed_changes, remote_names
 from interlock.workspace.git.worktrees import filtered_files, head_commit
 from interlock.workspace.machine.user_name import user_name
-from interlock.workspace.outside.forges.forge import ForgeFailed
+from interlock.workspace.outside.forges.rest_calls import ForgeFailed
 
 CLOSED = "it was closed meanwhile"
 NOT_SEEN = "there is no such request, or the token does not let us see it"

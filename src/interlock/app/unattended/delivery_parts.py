@@ -15,7 +15,8 @@ from interlock.core.session.delivery_plan import PlannedDelivery
 from interlock.core.session.delivery_texts import marker_of
 from interlock.core.unattended.delivery import DeliveryRecord, PartOutcome, RecordedPart
 from interlock.workspace.git.pushes import push_commit, remote_commit
-from interlock.workspace.outside.forges.forge import ForgeFailed, ForgeRequest
+from interlock.workspace.outside.forges.forge import ForgeRequest
+from interlock.workspace.outside.forges.rest_calls import ForgeFailed
 
 
 class RequestOutcome(msgspec.Struct, frozen=True, rename="camel"):

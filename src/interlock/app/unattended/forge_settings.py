@@ -12,8 +12,9 @@ import msgspec
 from interlock.app.failures import SettingsBroken
 from interlock.core.unattended.order import UnattendedOrder
 from interlock.workspace.files.regular_file import read_regular_file
-from interlock.workspace.outside.forges.forge import Forge, ForgeFailed
+from interlock.workspace.outside.forges.forge import Forge
 from interlock.workspace.outside.forges.registry import FORGE_SECONDS, forge_of
+from interlock.workspace.outside.forges.rest_calls import ForgeFailed
 from interlock.workspace.projects.settings import section_in
 
 SECRET_BYTES_MAX = 8 * 1024

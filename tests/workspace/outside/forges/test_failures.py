@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from interlock.workspace.outside.forges.forge import Forge, ForgeFailed
+from interlock.workspace.outside.forges.forge import Forge
 from interlock.workspace.outside.forges.registry import ForgeKind, forge_of
-from interlock.workspace.outside.forges.rest_calls import wait_seconds
+from interlock.workspace.outside.forges.rest_calls import ForgeFailed, wait_seconds
 from tests.forge_stub import RESET_AFTER, Fault, StubForge
 
 REPOSITORY = "team/shop"

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from interlock.workspace.outside.forges import rest_calls
-from interlock.workspace.outside.forges.forge import Forge, ForgeFailed, ForgeRequest
+from interlock.workspace.outside.forges.forge import Forge, ForgeRequest
+from interlock.workspace.outside.forges.rest_calls import ForgeFailed
 from tests.forge_stub import StubForge, StubRequest
 
 REPOSITORY = "team/shop"

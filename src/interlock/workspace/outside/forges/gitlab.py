@@ -1,26 +1,21 @@
 """GitLab, with version 4 of its REST API."""
 
 import re
+from typing import ClassVar
 from urllib.parse import quote_plus
 
 import msgspec
 
 from interlock.workspace.outside.forges.forge import (
-    ForgeFailed,
+    Forge,
     ForgeRequest,
-    RequestPage,
     RequestState,
-)
-from interlock.workspace.outside.forges.listings import (
-    collect_changes,
     find_first,
-    find_request,
     path_parts,
 )
 from interlock.workspace.outside.forges.rest_calls import RestApi
 
 GITLAB_URL = "https://gitlab.com"
-_ALREADY_THERE = 409
 _DRAFT = "Draft: "
 _STATES: dict[str, RequestState] = {"closed": "closed", "merged": "merged"}
 _QUICK_ACTION = re.compile(r"^(\s*)/(?=[A-Za-z])", re.MULTILINE)
@@ -29,11 +24,6 @@ _QUICK_ACTION = re.compile(r"^(\s*)/(?=[A-Za-z])", re.MULTILINE)
 class _Member(msgspec.Struct, frozen=True):
     id: int
     username: str
-
-
-class _HostedProject(msgspec.Struct, frozen=True):
-    default_branch: str | None = None
-    """None as long as nothing was pushed."""
 
 
 class _MergeRequest(msgspec.Struct, frozen=True):
@@ -86,68 +76,28 @@ class _Note(msgspec.Struct, frozen=True):
         return self.author is not None and self.author.id == user_id and not self.system
 
 
-class GitLabForge:
+class GitLabForge(Forge):
     """With an access token of a person, a project or a group."""
+
+    _shape = _MergeRequest
+    _already_there = 409
+    _changes_query: ClassVar = {
+        "state": "opened",
+        "scope": "all",
+        "order_by": "updated_at",
+        "sort": "desc",
+    }
 
     def __init__(self, base_url: str, token: str, seconds: float) -> None:
         headers = {"Accept": "application/json"}
         if token:
             headers["PRIVATE-TOKEN"] = token
         address = f"{(base_url or GITLAB_URL).rstrip('/')}/api/v4"
-        self._api = RestApi("GitLab", address, headers, token=token, seconds=seconds)
-
-    def request(self, repository: str, number: int) -> ForgeRequest | None:
-        with self._api.calls() as calls:
-            found = calls.find(_request_path(repository, number), _MergeRequest)
-        return found.as_request() if found else None
-
-    def changed_requests(self, repository: str, *, since: str, etag: str) -> RequestPage:
-        query = {"state": "opened", "scope": "all", "order_by": "updated_at", "sort": "desc"}
-        with self._api.calls() as calls:
-            pages = calls.pages(f"{_path(repository)}/merge_requests", _MergeRequest, query, etag)
-            return collect_changes(pages, since)
-
-    def find_request(
-        self, repository: str, source_branch: str, open_into: str = ""
-    ) -> ForgeRequest | None:
-        """Return the newest request from a branch, or the one that is open into another."""
-        query = {"state": "all", "scope": "all", "source_branch": source_branch}
-        query |= {"order_by": "created_at", "sort": "desc"}
-        with self._api.calls() as calls:
-            pages = calls.pages(f"{_path(repository)}/merge_requests", _MergeRequest, query)
-            return find_request(pages, source_branch, open_into)
-
-    def open_request(
-        self,
-        repository: str,
-        *,
-        source_branch: str,
-        target_branch: str,
-        title: str,
-        body: str,
-        is_draft: bool,
-    ) -> ForgeRequest:
-        content = {
-            "source_branch": source_branch,
-            "target_branch": target_branch,
-            "title": f"{_DRAFT}{title}" if is_draft else title,
-            "description": _without_quick_actions(body),
-        }
-        path = f"{_path(repository)}/merge_requests"
-        try:
-            with self._api.calls() as calls:
-                return calls.post(path, _MergeRequest, content).as_request()
-        except ForgeFailed as failure:
-            present = None
-            if failure.status == _ALREADY_THERE:
-                present = self.find_request(repository, source_branch, target_branch)
-            if present is None:
-                raise
-            return present
+        super().__init__(RestApi("GitLab", address, headers, token=token, seconds=seconds))
 
     def find_comment(self, repository: str, number: int, marker: str) -> str:
         assert marker, "every comment contains an empty marker"
-        path = _request_path(repository, number)
+        path = f"{self._requests_path(repository)}/{number:d}"
         with self._api.calls() as calls:
             own = calls.get("/user", _Member).id
             pages = calls.pages(f"{path}/notes", _Note, {})
@@ -155,15 +105,33 @@ class GitLabForge:
             return f"{calls.get(path, _MergeRequest).web_url}#note_{note.id}" if note else ""
 
     def comment(self, repository: str, number: int, text: str) -> str:
-        path, content = _request_path(repository, number), {"body": _without_quick_actions(text)}
+        path = f"{self._requests_path(repository)}/{number:d}"
+        content = {"body": _without_quick_actions(text)}
         with self._api.calls() as calls:
             # First: what fails after the comment was written would have it written once more.
             url = calls.get(path, _MergeRequest).web_url
             return f"{url}#note_{calls.post(f'{path}/notes', _Note, content).id}"
 
-    def default_branch(self, repository: str) -> str:
-        with self._api.calls() as calls:
-            return calls.get(_path(repository), _HostedProject).default_branch or ""
+    def _path(self, repository: str) -> str:
+        path_parts(repository)
+        return f"/projects/{quote_plus(repository)}"
+
+    def _requests_path(self, repository: str) -> str:
+        return f"{self._path(repository)}/merge_requests"
+
+    def _branch_query(self, repository: str, source_branch: str) -> dict[str, str]:  # noqa: ARG002
+        query = {"state": "all", "scope": "all", "source_branch": source_branch}
+        return query | {"order_by": "created_at", "sort": "desc"}
+
+    def _new_request(
+        self, source_branch: str, target_branch: str, title: str, body: str, *, is_draft: bool
+    ) -> dict[str, str]:
+        return {
+            "source_branch": source_branch,
+            "target_branch": target_branch,
+            "title": f"{_DRAFT}{title}" if is_draft else title,
+            "description": _without_quick_actions(body),
+        }
 
 
 def _without_quick_actions(text: str) -> str:
@@ -172,12 +140,3 @@ def _without_quick_actions(text: str) -> str:
     It was written by an agent, and `/merge` at the beginning of a line would merge.
     """
     return _QUICK_ACTION.sub(r"\1\\/", text)
-
-
-def _path(repository: str) -> str:
-    path_parts(repository)
-    return f"/projects/{quote_plus(repository)}"
-
-
-def _request_path(repository: str, number: int) -> str:
-    return f"{_path(repository)}/merge_requests/{number:d}"

@@ -14,7 +14,6 @@ from interlock.workspace.outside.deadline_http import (
     ServerDown,
     status_text,
 )
-from interlock.workspace.outside.forges.forge import ForgeFailed
 from interlock.workspace.outside.private_address import is_private_address
 from interlock.workspace.outside.quotation import quote
 
@@ -26,6 +25,24 @@ _OK, _REDIRECT, _UNCHANGED, _SERVER_ERROR = 200, 300, 304, 500
 _FORBIDDEN, _NOT_FOUND, _TOO_SLOW, _TOO_MANY = 403, 404, 408, 429
 
 T = TypeVar("T")
+
+
+class ForgeFailed(OSError):
+    """A forge did not do what it was asked for. It is tried again, unless `is_final`.
+
+    If it was asked to change something, it may have done it all the same. The message is a sentence
+    and never holds the token.
+    """
+
+    def __init__(
+        self, message: str, *, is_final: bool = False, wait_seconds: int = 0, status: int = 0
+    ) -> None:
+        super().__init__(message)
+        self.is_final = is_final
+        self.wait_seconds = wait_seconds
+        """How long the forge wants to be left alone."""
+        self.status = status
+        """Of its answer; 0 if there was none."""
 
 
 class ListPage(msgspec.Struct, Generic[T], frozen=True):
