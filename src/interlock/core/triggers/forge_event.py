@@ -2,7 +2,6 @@
 
 from typing import Annotated, Final, Literal, TypeAlias
 
-import msgspec
 from msgspec import Meta, Struct
 
 EventKind: TypeAlias = Literal["request", "issue", "push", "other"]
@@ -21,29 +20,29 @@ _ACTIONS: Final = {
 _BRANCHES: Final = "refs/heads/"
 
 
-class ForgeEvent(Struct, frozen=True):
+class ForgeEvent(Struct, frozen=True, kw_only=True):
     """Something that has happened on a forge. A *request* is a merge request or a pull request."""
 
     kind: EventKind
-    action: str
+    action: str = ""
     """`opened`, `updated`, `closed`, `merged`, `reopened`, `labeled` and others; empty if none."""
     repository: str
     """Its path on the forge; empty if the event is about none. Of a request, where it leads to."""
-    number: int
-    is_open: bool
-    author: str
+    number: int = 0
+    is_open: bool = False
+    author: str = ""
     """Who wrote the request or issue; empty where the payload does not say: GitLab has only a
     number for it, and names those who caused the event or are to do something about it."""
     sender: str
     """Who caused the event."""
-    labels: tuple[str, ...]
-    assignees: tuple[str, ...]
-    head: str
+    labels: tuple[str, ...] = ()
+    assignees: tuple[str, ...] = ()
+    head: str = ""
     """The commit of a request or a push; empty if there is none, as after a branch was deleted."""
-    title: str
-    url: str
-    is_draft: bool
-    changes_code: bool
+    title: str = ""
+    url: str = ""
+    is_draft: bool = False
+    changes_code: bool = False
     """False for a mere change of labels or words."""
     is_fork: bool = False
     """Whether the code of a request is in another repository, or in none any more."""
@@ -56,35 +55,16 @@ def common_action(word: str) -> str:
     return _ACTIONS.get(word, word)
 
 
-def other_event(action: str, repository: str, sender: str) -> ForgeEvent:
-    return ForgeEvent(
-        kind="other",
-        action=common_action(action),
-        repository=repository,
-        number=0,
-        is_open=False,
-        author="",
-        sender=sender,
-        labels=(),
-        assignees=(),
-        head="",
-        title="",
-        url="",
-        is_draft=False,
-        changes_code=False,
-    )
-
-
 def push_event(*, repository: str, sender: str, ref: str, commit: str, url: str) -> ForgeEvent:
     """Return the push to a branch; one of a tag is of no kind that we know."""
-    event = other_event("", repository, sender)
     if not ref.startswith(_BRANCHES):
-        return event
+        return ForgeEvent(kind="other", repository=repository, sender=sender)
     head = commit if commit.strip("0") else ""
-    return msgspec.structs.replace(
-        event,
+    return ForgeEvent(
         kind="push",
+        repository=repository,
         author=sender,
+        sender=sender,
         head=head,
         url=url,
         changes_code=bool(head),
