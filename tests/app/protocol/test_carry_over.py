@@ -95,14 +95,17 @@ def test_an_approval_that_waits_is_named_until_it_is_answered(app: App, root: Pa
     wish = SessionApprovalWish("request", "May I drop the cache?", "It is stale.", "d1")
     asked = session_approvals.request_approval(app, session, wish)
     assert isinstance(asked, session_approvals.RequestStatus)
-    gated_sessions.change_status(app, session, "ended", "for the test")
 
     told = left_open(app, root, "two")
     assert f"{session}: the user has not answered {asked.approval}: May I drop the cache?" in told
+    gated_sessions.change_status(app, session, "ended", "for the test")
+    told = left_open(app, root, "three")
+    assert f"{session} ended before the user answered “May I drop the cache?”." in told
+    assert asked.approval not in told, "nobody can answer it any more"
     session_approvals.record_answer(
         app, session, asked.approval, user_answer("denied", "", place="x")
     )
-    assert asked.approval not in left_open(app, root, "three")
+    assert "drop the cache" not in left_open(app, root, "four")
 
 
 def test_a_handoff_file_has_the_delegations_of_a_session(app: App, root: Path) -> None:

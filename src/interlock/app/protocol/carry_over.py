@@ -12,8 +12,8 @@ from interlock.app.context import App
 from interlock.app.protocol.left_handoffs import left_handoffs
 from interlock.app.runs.approvals import list_pending
 from interlock.app.sessions.logbook_file import load_session_log
+from interlock.app.sessions.session_approvals import unanswered_requests
 from interlock.app.sessions.workspace_snapshot import observe_workspace
-from interlock.core.ids import SessionId
 from interlock.core.session.state import SessionState
 from interlock.core.views.delegated_work import handoff_line, left_open_lines, review_line
 from interlock.core.views.logbook_page import done_items
@@ -64,13 +64,20 @@ def _session_before(app: App, state: SessionState, earlier: list[ListedSession])
         attended = one.head.attended
         if attended is None or attended.status != "ended":
             continue
-        log = load_session_log(app.reader, SessionId(one.session))
-        if log is None or (branch and log.last_branch not in ("", branch)):
+        log = load_session_log(app.reader, one.session)
+        if branch and log.last_branch not in ("", branch):
             continue
         if done := "; ".join(done_items(log.state, log.envelopes)):
             yield clip(f"{one.session} ended: {done}", LINE_CHARS_MAX)
         for line in left_open_lines(log.state.orchestrator_workflow):
             yield f"{one.session}: {line}"
+        for left in unanswered_requests(app.reader, one.session, one.head):
+            if one.head.is_over:  # else it still waits, and is named below
+                title = clip(one_line(left.request.title), LINE_CHARS_MAX)
+                yield (
+                    f"{one.session} ended before the user answered “{title}”. Request it again if"
+                    " you need it."
+                )
         return
 
 

@@ -137,8 +137,13 @@ def open_requests(reader: LogReader) -> Iterator[OpenRequest]:
 
 
 def requests_in(reader: LogReader, session: SessionId, head: Head) -> Iterator[OpenRequest]:
-    waiting = head.approvals if head.waiting_count else ()
-    keys = [approval_key(one.approval) for one in waiting if not one.is_granted]
+    """The requests of a session that wait; none once it is over."""
+    if head.waiting_count:
+        yield from unanswered_requests(reader, session, head)
+
+
+def unanswered_requests(reader: LogReader, session: SessionId, head: Head) -> Iterator[OpenRequest]:
+    keys = [approval_key(one.approval) for one in head.approvals if not one.is_granted]
     for requested in reader.events_with_keys(session, keys).values() if keys else ():
         yield _open_request(requested)
 
