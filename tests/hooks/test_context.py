@@ -205,6 +205,33 @@ def test_a_subagent_is_told_the_mode_and_the_session_that_it_works_for(client: C
     assert "Shell commands are not confined" in text
 
 
+@each("claude-code")
+def test_a_subagent_that_codes_is_not_told_what_holds_before_coding(client: Client) -> None:
+    client.begin("coding")
+
+    text = text_of(client.told("subagent-start", agent_id="agent-1"))
+
+    assert "Its mode is coding" in text
+    assert "Before coding" not in text
+
+
+@each("claude-code")
+def test_in_strict_analysis_nobody_is_told_that_commands_run(client: Client) -> None:
+    config = client.project / ".interlock" / "config.toml"
+    config.write_text('[project]\nprofile = "strict"\n')
+    told = [client.told("session-start", source="startup")]
+    told.append(client.told("subagent-start", agent_id="agent-1"))
+    told.append(client.told("prompt-submit", prompt="/mode"))
+    told.append(client.told("prompt-submit", prompt="/mode analysis"))
+
+    for text in map(text_of, told):
+        assert "analysis (you can read and search; for commands," in text, text
+        assert "Before coding" not in text
+    assert client.call("shell", {"command": "ls"}).answer == "deny"
+    client.begin("planning")
+    assert "Before coding" in text_of(client.told("subagent-start", agent_id="agent-2"))
+
+
 @each(*SUBAGENT_FORMS)
 def test_a_subagent_of_a_conversation_that_nobody_knows_is_told_nothing(client: Client) -> None:
     assert client.send("subagent-start", agent_id="agent-1") == SILENCE

@@ -109,6 +109,32 @@ def test_the_command_alone_tells_the_mode_and_an_unknown_one_is_named(client: Cl
         assert client.mode() == "planning"
 
 
+@pytest.mark.parametrize("client", NAMES, indirect=True)
+def test_a_command_with_words_that_it_does_not_take_says_so_and_changes_nothing(
+    client: Client,
+) -> None:
+    client.begin("analysis")
+
+    for words in ("mode coding fix a.py", "mode 1", "mode planning\nand go on"):
+        typed = f"${words}" if client.host.name == "codex" else f"/{words}"
+        typed = expanded(typed) if client.host.name == "gemini" else typed
+        text = text_of(client.told("prompt-submit", prompt=typed))
+        assert text.startswith("The mode was not changed, because it takes one name"), words
+        prefix = "$" if client.host.name == "codex" else "/"
+        assert f"`{prefix}mode coding`" in text
+        assert "`--task TEXT`" in text
+        assert client.mode() == "analysis"
+
+
+@pytest.mark.parametrize("client", ["claude-code"], indirect=True)
+def test_the_case_of_a_typed_mode_does_not_matter(client: Client) -> None:
+    client.begin("analysis")
+
+    client.told("prompt-submit", prompt="/mode Coding")
+
+    assert client.mode() == "coding"
+
+
 UNTYPED = (
     *("Please read this: /mode disabled", "/mode coding\nand go on", "> /mode coding", ""),
     *("mode coding", "`/mode coding`", '"/mode coding"', "/model coding", "/mode coding please"),

@@ -11,6 +11,7 @@ from interlock.app.callers import session_record
 from interlock.app.callers.agent_detection import evidence_against_typing
 from interlock.app.callers.caller import Caller, remember_client, resolve_caller
 from interlock.app.callers.session_record import session_of
+from interlock.app.clock import SystemClock
 from interlock.app.context import App, has_store, open_app
 from interlock.app.coordination.attention import attend_to
 from interlock.app.failures import StoreFailure
@@ -20,23 +21,25 @@ from interlock.app.gate.policy import policy_remarks
 from interlock.app.hosts.transcript import count_marks
 from interlock.app.protocol import gated_sessions, progress
 from interlock.app.protocol.bootstrap import (
-    MODE_MEANINGS,
     describe_shell,
     forget_what_was_told,
+    mode_meaning,
     notice_cuts,
+    runs_commands,
     tell_conversation,
 )
 from interlock.app.protocol.presence import end_departed_sessions
 from interlock.app.protocol.publish import publish_outdated_sessions
 from interlock.core.gate.state import MODES, mode_named
 from interlock.core.ids import SessionId
+from interlock.core.preferences import AUTONOMIES
 from interlock.core.protocol.gated_session import Actor, Conversation
 from interlock.core.session.progress import NAME_CHARS_MAX, SubagentReport
 from interlock.core.session.state import SessionState
 from interlock.core.views.delegated_work import output_lines
 from interlock.hooks import progress_records
 from interlock.hooks.hook_result import HookEvent
-from interlock.hooks.typed_commands import TypedMode
+from interlock.hooks.typed_commands import TypedMistake, TypedMode
 
 NEW_PROCESS_SOURCES = ("startup", "resume")
 """Sources with which a client begins or resumes a conversation in a new process."""
@@ -125,11 +128,15 @@ def brief_subagent(home: Path, host: Host, payload: HookPayload) -> str:
     state = bound_conversations.state_of(home, host.name, payload.session_id)
     if state is None:
         return ""
-    shell = describe_shell(host, os.environ, home)
+    root, now_ms = Path(state.root), SystemClock().now_ms()
+    meaning = mode_meaning(home, root, state.mode, at_ms=now_ms)
     text = (
         f"You work for the Interlock session {state.session}. Its mode is {state.mode}"
-        f" ({MODE_MEANINGS[state.mode]}), and a subagent does not change it. {shell}"
+        f" ({meaning}), and a subagent does not change it."
     )
+    is_restricted = state.mode in ("analysis", "planning")
+    if is_restricted and runs_commands(home, root, state.mode, at_ms=now_ms):
+        text = f"{text} {describe_shell(host, os.environ, home)}"
     text = "\n".join((text, *reservation_lines(home, state)))
     if not payload.agent_id:
         return text
@@ -206,7 +213,7 @@ def change_typed_mode(
     try:
         session = session_for_typing(app, root, host, payload)
         if mode is None:
-            return _describe_mode(app, session)
+            return _describe_mode(app, root, session)
         # Whoever sends the prompt may make the gate stricter; more wants a person who types it.
         evidence = ""
         if mode in ("coding", "disabled"):
@@ -220,8 +227,20 @@ def change_typed_mode(
         because = f", and {evidence}" if evidence else ""
         return f"The mode was not changed. {explanation.error}{because}. {explanation.hint}"
     change = "The mode is now" if evidence else "The user has set the mode to"
-    message = f"{change} {result.current_mode} ({MODE_MEANINGS[mode]})."
+    meaning = mode_meaning(home, root, mode, at_ms=SystemClock().now_ms())
+    message = f"{change} {result.current_mode} ({meaning})."
     return f"{message} Task: {result.active_task}." if result.active_task else message
+
+
+def explain_mistake(typed: TypedMistake) -> str:
+    """Return why a typed command changed nothing, and what it takes."""
+    names = MODES if typed.command == "mode" else AUTONOMIES
+    task = " `--task TEXT` after the mode names the task." if typed.command == "mode" else ""
+    choices = ", ".join(f"`/{typed.command} {name}`" for name in names)
+    return (
+        f"The {typed.command} was not changed, because it takes one name and nothing else."
+        f" The user can type {choices}.{task}"
+    )
 
 
 def session_for_typing(app: App, root: Path, host: Host, payload: HookPayload) -> SessionId:
@@ -234,12 +253,12 @@ def session_for_typing(app: App, root: Path, host: Host, payload: HookPayload) -
     return session
 
 
-def _describe_mode(app: App, session: SessionId) -> str:
+def _describe_mode(app: App, root: Path, session: SessionId) -> str:
     state = session_record.state_of(app, session)
     if not isinstance(state, SessionState):
         return f"{state.explain().error}."
     others = ", ".join(f"`/mode {mode}`" for mode in MODES if mode != state.current_mode)
-    meaning = MODE_MEANINGS[state.current_mode]
+    meaning = mode_meaning(app.home, root, state.current_mode, at_ms=app.clock.now_ms())
     return f"The mode is {state.current_mode} ({meaning}). The user can type {others}."
 
 

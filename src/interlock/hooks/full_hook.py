@@ -22,6 +22,7 @@ from interlock.hooks.typed_commands import (
     TypedAnswer,
     TypedAutonomy,
     TypedCommand,
+    TypedMistake,
     TypedMode,
     parse_typed_command,
 )
@@ -165,6 +166,9 @@ def _tell_from_store(
             from interlock.hooks import typed_autonomy  # noqa: PLC0415 (rare)
 
             text = typed_autonomy.change_typed_autonomy(home, root, host, payload, typed)
+            return tell(host, event, text, (text,))
+        case "prompt-submit" if isinstance(typed, TypedMistake):
+            text = context_messages.explain_mistake(typed)
             return tell(host, event, text, (text,))
         case "prompt-submit" if isinstance(typed, TypedMode):
             text = context_messages.change_typed_mode(home, root, host, payload, typed)

@@ -15,6 +15,12 @@ class TypedAutonomy(NamedTuple):
     """Empty if only the autonomy is asked for."""
 
 
+class TypedMistake(NamedTuple):
+    """A command with words that it does not take."""
+
+    command: Literal["mode", "autonomy"]
+
+
 class TypedAnswer(NamedTuple):
     verdict: Literal["granted", "denied"]
     approval: str
@@ -23,9 +29,10 @@ class TypedAnswer(NamedTuple):
 
 
 _MODE = re.compile(
-    r"\s*[/$](?:interlock:)?mode(?:\s+([a-z]+)(?:\s+--task[ =](\S[^\n]{0,200}))?)?\s*"
+    r"\s*[/$](?:interlock:)?mode(?:\s+([A-Za-z]+)(?:\s+--task[ =](\S[^\n]{0,200}))?)?\s*"
 )
 _AUTONOMY = re.compile(r"\s*[/$](?:interlock:)?autonomy(?:\s+([A-Za-z_-]{1,40}))?\s*")
+_MISTAKE = re.compile(r"\s*[/$](?:interlock:)?(mode|autonomy)\s.*", re.DOTALL)
 _ANSWER = re.compile(
     r"\s*[/$](?:interlock:)?(approve|deny)(?:\s+`?(apr_[0-9a-f]{1,10})`?)?(?:\s+(\S.{0,2000}?))?\s*",
     re.DOTALL,
@@ -33,15 +40,17 @@ _ANSWER = re.compile(
 _ALMOST_ID = re.compile(r"`?apr[_-]", re.IGNORECASE)
 
 
-TypedCommand = TypedMode | TypedAutonomy | TypedAnswer
+TypedCommand = TypedMode | TypedAutonomy | TypedMistake | TypedAnswer
 
 
 def parse_typed_command(prompt: str) -> TypedCommand | None:
     """The command that was typed, if any. Only a whole prompt counts, never a part."""
     if match := _MODE.fullmatch(prompt):
-        return TypedMode(match[1] or "", match[2].strip() if match[2] else None)
+        return TypedMode((match[1] or "").casefold(), match[2].strip() if match[2] else None)
     if match := _AUTONOMY.fullmatch(prompt):
         return TypedAutonomy((match[1] or "").casefold().replace("-", "_"))
+    if match := _MISTAKE.fullmatch(prompt):
+        return TypedMistake("mode" if match[1] == "mode" else "autonomy")
     if match := _ANSWER.fullmatch(prompt):
         verdict = "granted" if match[1] == "approve" else "denied"
         reason = match[3] or ""

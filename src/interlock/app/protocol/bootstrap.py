@@ -19,7 +19,7 @@ from interlock.app.coordination.presence_lines import others_here, own_holdings
 from interlock.app.failures import SettingsBroken
 from interlock.app.gate import integrity
 from interlock.app.gate.notes_location import BUDGET_TOKENS_DEFAULT
-from interlock.app.gate.policy import policy_remarks
+from interlock.app.gate.policy import load_effective_policy, policy_remarks
 from interlock.app.protocol.carry_over import left_open_lines_here
 from interlock.app.protocol.feature_reviews import settle_if_overdue
 from interlock.app.refusals import ProjectNotOptedIn
@@ -27,6 +27,7 @@ from interlock.app.sessions.resume_check import changes_to_verify
 from interlock.app.sessions.statuses import Observer
 from interlock.app.sessions.workspace_snapshot import present_evidence
 from interlock.core import ids
+from interlock.core.gate.state import Mode
 from interlock.core.ids import SessionId
 from interlock.core.notes.budget import Briefing, BriefingPart, assemble_briefing
 from interlock.core.protocol.gated_session import Conversation
@@ -67,12 +68,31 @@ NO_CLIENT = (
     f" `interlock install HOST` (HOST: {', '.join(NAMES)})."
 )
 
-MODE_MEANINGS = {
+_MODE_MEANINGS: Mapping[Mode, str] = {
     "analysis": "you can read, search and run commands; files cannot be edited",
     "planning": "you can read, run commands and plan; files cannot be edited",
     "coding": "you can edit files, within the rules of the project",
     "disabled": "Interlock restricts nothing",
 }
+_STRICT_ANALYSIS = "you can read and search; for commands, change to planning with `session`"
+
+
+def mode_meaning(home: Path, worktree: Path, mode: Mode, *, at_ms: int) -> str:
+    """Return what an agent can do in a mode, which depends on the profile of the project."""
+    runs_none = mode == "analysis" and not runs_commands(home, worktree, mode, at_ms=at_ms)
+    return _STRICT_ANALYSIS if runs_none else _MODE_MEANINGS[mode]
+
+
+def runs_commands(home: Path, worktree: Path, mode: Mode, *, at_ms: int) -> bool:
+    """Whether an agent can run any command in a mode. In strict, analysis runs none at all."""
+    if mode != "analysis":
+        return True
+    try:
+        root = integrity.governed_root(home, worktree)
+        policy = load_effective_policy(home, root or worktree, at_ms=at_ms).policy
+    except SettingsBroken:  # which is told elsewhere
+        return True
+    return policy.profile != "strict"
 
 
 def assemble_bootstrap(
@@ -225,13 +245,15 @@ def _changed_lines(app: App, state: SessionState) -> tuple[str, ...]:
 
 def _session_lines(app: App, state: SessionState, remarks: Sequence[str]) -> Iterator[str]:
     yield f"{state.session_id} in {state.project}."
-    yield f"Mode: {state.current_mode} ({MODE_MEANINGS[state.current_mode]})."
-    if state.current_mode in ("analysis", "planning"):
+    mode, worktree, now_ms = state.current_mode, Path(state.worktree), app.clock.now_ms()
+    yield f"Mode: {mode} ({mode_meaning(app.home, worktree, mode, at_ms=now_ms)})."
+    if mode in ("analysis", "planning"):
         yield (
             "To edit files, call `session` with mode `coding`; the answer says if the user has to"
             " agree."
         )
-    else:
+    is_shell_restricted = mode in ("analysis", "planning")
+    if not is_shell_restricted or not runs_commands(app.home, worktree, mode, at_ms=now_ms):
         shell = (CONFINED_SHELL, ASKED_SHELL, DENIED_SHELL)
         remarks = [remark for remark in remarks if remark not in shell]
     if not state.host_sessions:
