@@ -41,6 +41,7 @@ ARGUMENTS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("preferences", "set"): ("run_1", "--autonomy", "full_auto_never_stop"),
     ("run", "abandon"): ("run_1",),
     ("run", "unblock"): ("run_1",),
+    ("session", "waive"): ("qaValidation", "--reason", "because"),
     ("sources", "add"): ("/nowhere",),
     ("sources", "remove"): ("theirs",),
     ("sources", "sync"): (),
@@ -64,6 +65,7 @@ PERSONS = {
     ("keys", "revoke"),
     ("preferences", "set"),
     ("run", "unblock"),
+    ("session", "waive"),
     ("trigger", "run"),
     ("trust",),
 }

@@ -9,7 +9,8 @@ from typing import get_args
 import msgspec
 import pytest
 
-from interlock.agents.hosts import codex
+from interlock.agents.hosts import claude_code, codex
+from interlock.agents.hosts.host import Host
 from interlock.app.context import App
 from interlock.app.protocol.end_request import SessionEnding, end_session
 from interlock.app.unattended import orders
@@ -23,7 +24,10 @@ from interlock.core.views.events import event_summary
 from interlock.core.workflow.definition import Verification
 from interlock.core.workflow.passthrough import Assessment, Dimension, UserOnly
 from interlock.hooks.full_hook import run_hook
+from interlock.hooks.hook_result import HookEvent
 from tests.blanks import fill
+from tests.hooks.clients import attend
+from tests.hooks.recordings import recorded
 from tests.mcp.agent import Agent
 from tests.scenes import install, linear
 
@@ -45,6 +49,17 @@ ARTIFACTS = [
     {"kind": "workflow_divergence", "reason": "efficiency_skip", "summary": "Skipped a part"},
     {"kind": "gap", "severity": "warning", "summary": "No tests yet"},
 ]
+
+
+TASKS_AND_SUBAGENT: dict[str, HookEvent] = {
+    "codex-PostToolUse-update_plan": "post-tool",
+    "codex-SubagentStart-explorer": "subagent-start",
+    "codex-SubagentStop-explorer": "subagent-stop",
+}
+PLAN: dict[str, HookEvent] = {
+    "claude-SessionStart-startup": "session-start",
+    "claude-PostToolUse-ExitPlanMode-approved-auto": "post-tool",
+}
 
 
 def attend_session(app: App, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,9 +88,17 @@ def attend_session(app: App, project: Path, capsys: pytest.CaptureFixture[str]) 
     assert commands.run_cli(["session", "show"]) == 0
     assert "feature “Export” is complete: PASS" in capsys.readouterr().out
     assert commands.run_cli(["note", "write", "Findings", "--content", "Good"]) == 0
+    report(app, project, codex.HOST, TASKS_AND_SUBAGENT)
     waiver = ["session", "waive", "qaValidation", "--reason", "a trial"]
     assert commands.run_cli(waiver) == 0
     assert commands.run_cli(["session", "pause"]) == 0
+
+
+def report(app: App, project: Path, host: Host, payloads: dict[str, HookEvent]) -> None:
+    """Send recorded payloads in one conversation of a client."""
+    for name, event in payloads.items():
+        payload = recorded(name, project, session_id="host-1")
+        run_hook(host, event, app.home, msgspec.json.encode(payload))
 
 
 def hand_over(app: App, project: Path) -> None:
@@ -129,7 +152,11 @@ def order_delivery(app: App, project: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.invariant("every-event-has-an-emitter")
 def test_every_kind_of_event_comes_through_a_surface(
-    agent: Agent, app: App, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    agent: Agent,
+    app: App,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     subprocess.run(["git", "-C", str(tmp_path), "init", "-q", "-b", "main"], check=True)
     asks = msgspec.structs.replace(
@@ -182,6 +209,8 @@ def test_every_kind_of_event_comes_through_a_surface(
     attend_session(app, tmp_path, capsys)
     work_unattended(app, tmp_path, capsys)
     hand_over(app, tmp_path)
+    attend(monkeypatch, claude_code.HOST)
+    report(app, tmp_path, claude_code.HOST, PLAN)
 
     links = [link for one in app.reader.all_sessions() for link in app.reader.links(one)]
     events = [decode_envelope(link.body).event for link in links]

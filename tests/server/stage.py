@@ -80,11 +80,10 @@ def tool_call(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 class Stage:
-    """An agent at work in one project."""
+    """Agents at work in one project: each run is started over a connection of its own."""
 
     def __init__(self, app: App, project: Path) -> None:
         self.app, self.project = app, project
-        self._protocol = McpProtocol(app, TOOLS)
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         message = msgspec.json.encode(tool_call(tool, arguments))
@@ -94,6 +93,7 @@ class Stage:
         return result["structuredContent"]
 
     def start(self, workflow: str, goal: str, **more: Any) -> dict[str, Any]:
+        self._protocol = McpProtocol(self.app, TOOLS)
         return self.call(
             "start_workflow",
             workflowId=workflow,

@@ -101,6 +101,7 @@ def test_what_waits_is_the_same_on_the_page_in_the_frame_in_the_list_and_in_rest
         "conflicts": 1,
         "parked": 0,
         "undelivered": 0,
+        "reviews": 0,
     }
     words = {
         "approvals": "waiting",

@@ -66,7 +66,8 @@ def test_only_a_text_for_bash_is_taken_for_one(tool: str, given: object, answer:
 
 
 def test_the_tools_that_count_as_ours_are_those_of_the_server() -> None:
-    assert set(OWN_TOOLS) == {tool.name for tool in TOOLS}
+    names = {name for tool in TOOLS for name in (tool.name, *tool.former_names)}
+    assert set(OWN_TOOLS) == names
 
 
 OTHERS = (
