@@ -22,6 +22,7 @@ from interlock.workspace.files.atomic_file import FileContent, WrittenFile
 from interlock.workspace.projects.notes_folder import NotesFolder
 from tests.app.notes.vault import Coarse, CoarseUnprivileged, Unprivileged, Vault, now_ms
 from tests.effort import scale
+from tests.store.notes.note_rows import dump
 
 EXAMPLES = scale(25)
 NAMES = ["a", "Note One", "笔记"]
@@ -204,7 +205,7 @@ class Edits(RuleBasedStateMachine):
     def compare(self) -> None:
         outcome = self.vault.sync()
         assert (outcome.pending, outcome.unreadable) == (0, ())
-        assert self.vault.index.dump() == self.vault.rebuilt()
+        assert dump(self.vault.index) == self.vault.rebuilt()
 
     def teardown(self) -> None:
         try:

@@ -21,6 +21,7 @@ from interlock.store.notes.rows import NoteFilter
 from interlock.workspace.files.atomic_file import BYTES_MAX, FileConflict, FileContent, WrittenFile
 from interlock.workspace.projects.notes_folder import NotesFolder
 from tests.app.notes.vault import Unprivileged, Vault, now_ms
+from tests.store.notes.note_rows import dump
 
 SPAWN: SpawnContext = multiprocessing.get_context("spawn")
 
@@ -58,7 +59,7 @@ def test_what_changed_is_read_and_the_rest_is_left_alone(vault: Vault) -> None:
     assert vault.sync() == SyncReport(2, 2, 0, ())
     assert vault.paths() == {"a.md", "e.md"}
     assert vault.index.change_mark() != mark
-    assert vault.index.dump() == vault.rebuilt()
+    assert dump(vault.index) == vault.rebuilt()
 
 
 def test_a_file_that_was_only_touched_is_not_read_into_the_index_again(vault: Vault) -> None:
@@ -68,7 +69,7 @@ def test_a_file_that_was_only_touched_is_not_read_into_the_index_again(vault: Va
 
     assert vault.sync() == SyncReport(0, 0, 0, ())
     assert vault.index.newest_notes(NoteFilter(), limit=1)[0].modified_ms == 5_000
-    assert vault.index.dump() == vault.rebuilt()
+    assert dump(vault.index) == vault.rebuilt()
 
 
 def test_a_new_file_is_read_once_more_and_then_relied_on(vault: Vault) -> None:
@@ -102,10 +103,10 @@ def test_what_is_no_text_or_too_large_has_a_problem_and_no_words(vault: Vault) -
     assert [hit.row.path for hit in vault.index.search('"kestrel"', NoteFilter(), limit=9)] == [
         "latin.md"
     ]
-    assert vault.index.dump() == vault.rebuilt()
+    assert dump(vault.index) == vault.rebuilt()
     vault.put("large.md", "kestrel")
     vault.sync()
-    assert vault.index.dump() == vault.rebuilt()
+    assert dump(vault.index) == vault.rebuilt()
 
 
 @pytest.mark.invariant("notes-scan-takes-nothing")
@@ -116,7 +117,7 @@ def test_a_directory_that_cannot_be_looked_into_takes_nothing_from_the_index(
     for path in ("a/one.md", "b/two.md", "b/c/three.md", "d.md"):
         public.put(path, path)
     public.sync()
-    before = public.index.dump()
+    before = dump(public.index)
     (public.root / "b").chmod(bits)
     public.folder = Unprivileged(public.root)
 
@@ -124,23 +125,23 @@ def test_a_directory_that_cannot_be_looked_into_takes_nothing_from_the_index(
 
     assert outcome.removed == 0
     assert outcome.unreadable
-    assert public.index.dump() == before
+    assert dump(public.index) == before
     (public.root / "b").chmod(0o755)
     (public.root / "b" / "two.md").unlink()
     assert public.sync().removed == 1
-    assert public.index.dump() == public.rebuilt()
+    assert dump(public.index) == public.rebuilt()
 
 
 def test_a_file_that_cannot_be_read_keeps_its_row(public: Vault) -> None:
     public.put("a.md", "first")
     public.sync()
-    before = public.index.dump()
+    before = dump(public.index)
     public.put("a.md", "another")
     (public.root / "a.md").chmod(0)
     public.folder = Unprivileged(public.root)
 
     assert public.sync() == SyncReport(0, 0, 0, ("a.md",))
-    assert public.index.dump() == before
+    assert dump(public.index) == before
     (public.root / "a.md").chmod(0o644)
     assert public.sync() == SyncReport(1, 0, 0, ())
 
@@ -178,7 +179,7 @@ def test_a_deadline_ends_it_early_and_the_next_call_goes_on(vault: Vault) -> Non
 
     assert (second.changed, second.pending) == (count - 1, 0)
     assert seen == [(BATCH_SIZE, count), (2 * BATCH_SIZE, count), (count, count)]
-    assert vault.index.dump() == vault.rebuilt()
+    assert dump(vault.index) == vault.rebuilt()
 
 
 def test_a_note_that_changes_while_it_is_read_is_left_for_the_next_time(vault: Vault) -> None:
@@ -193,7 +194,7 @@ def test_a_note_that_changes_while_it_is_read_is_left_for_the_next_time(vault: V
     assert vault.sync() == SyncReport(0, 0, 1, ())
     vault.folder = NotesFolder(vault.root)
     assert vault.sync() == SyncReport(1, 0, 0, ())
-    assert vault.index.dump() == vault.rebuilt()
+    assert dump(vault.index) == vault.rebuilt()
 
 
 def test_a_damaged_index_is_made_anew(vault: Vault) -> None:
@@ -208,7 +209,7 @@ def test_a_damaged_index_is_made_anew(vault: Vault) -> None:
     vault.index = NoteIndex(path, vault.lock)
 
     assert vault.sync().changed == 300
-    assert vault.index.dump() == vault.rebuilt()
+    assert dump(vault.index) == vault.rebuilt()
 
 
 def test_an_index_that_was_deleted_under_a_running_process_is_made_anew(vault: Vault) -> None:
@@ -275,4 +276,4 @@ def test_processes_that_write_and_sync_at_once_lose_and_double_nothing(vault: Va
     }
     lines = vault.index.observations(NoteFilter(prefix="shared"), limit=999)
     assert len(lines) == len({line.text for line in lines}) == 45
-    assert vault.index.dump() == vault.rebuilt()
+    assert dump(vault.index) == vault.rebuilt()

@@ -13,6 +13,7 @@ from interlock.store.lock import WriteLock
 from interlock.store.notes.index import NoteIndex
 from interlock.workspace.files.atomic_file import FileContent, WrittenFile
 from interlock.workspace.projects.notes_folder import FolderScan, NotesFolder
+from tests.store.notes.note_rows import dump
 from tests.unprivileged import nobody
 
 
@@ -44,10 +45,10 @@ class Vault:
             lock = WriteLock(Path(directory) / "k.lock")
             fresh = NoteIndex(Path(directory) / "k.db", lock)
             sync(self.folder, fresh, lock, now_ms=now_ms())
-            dump = fresh.dump()
+            contents = dump(fresh)
             fresh.close()
             lock.close()
-        return dump
+        return contents
 
     def paths(self) -> set[str]:
         return set(self.index.indexed_files())

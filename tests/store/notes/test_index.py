@@ -8,7 +8,7 @@ from interlock.core.notes.note import Frontmatter, Note, NoteLink, Observation
 from interlock.core.notes.stamp import FileStamp
 from interlock.store.notes.index import NoteIndex
 from interlock.store.notes.rows import IndexedFile, NoteFilter
-from tests.store.notes.note_rows import SPEC, paths_of, put
+from tests.store.notes.note_rows import SPEC, dump, paths_of, put
 
 EVERY = NoteFilter()
 
@@ -132,11 +132,11 @@ def test_what_a_note_said_before_is_found_no_more(index: NoteIndex) -> None:
     assert found(index, "sqlite") == []
     assert found(index, "kestrel") == ["n.md"]
     assert (index.counts().notes, index.counts().observations, index.counts().tags) == (1, 0, 0)
-    fresh = index.dump()
+    fresh = dump(index)
     index.remove(["n.md"])
-    assert not any(index.dump().values())
+    assert not any(dump(index).values())
     put(index, "n.md", "kestrel")
-    assert index.dump() == fresh
+    assert dump(index) == fresh
 
 
 def test_bytes_that_are_no_characters_do_not_stop_a_note(index: NoteIndex) -> None:

@@ -11,7 +11,7 @@ from interlock.store.failures import StoreDamaged
 from interlock.store.lock import WriteLock
 from interlock.store.notes.index import NoteIndex
 from interlock.store.notes.rows import NoteChangeRequest
-from tests.store.notes.note_rows import opened, put
+from tests.store.notes.note_rows import dump, opened, put
 from tests.store.processes import run_together
 
 
@@ -39,7 +39,7 @@ def test_the_mark_moves_with_every_change_that_shows_whoever_makes_it(
 
 def test_a_transaction_that_fails_leaves_nothing(index: NoteIndex) -> None:
     put(index, "n.md", "text")
-    before, mark = index.dump(), index.change_mark()
+    before, mark = dump(index), index.change_mark()
 
     def fail() -> None:
         with index.transaction():
@@ -50,7 +50,7 @@ def test_a_transaction_that_fails_leaves_nothing(index: NoteIndex) -> None:
     with pytest.raises(ZeroDivisionError):
         fail()
 
-    assert (index.dump(), index.change_mark()) == (before, mark)
+    assert (dump(index), index.change_mark()) == (before, mark)
 
 
 def test_what_is_erased_is_in_no_file_any_more(index: NoteIndex, tmp_path: Path) -> None:
@@ -155,5 +155,5 @@ def test_processes_that_begin_at_once_share_one_index(tmp_path: Path) -> None:
     index = opened(tmp_path)
     assert index.counts().notes == 81
     assert index.counts().observations == 1
-    assert index.dump()["stray"] == []
+    assert dump(index)["stray"] == []
     index.close()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from interlock.store.notes.index import NoteIndex
 from interlock.store.notes.reader import NoteReader
 from interlock.store.sqlite.database import SqliteDatabase
-from tests.store.notes.note_rows import SPEC, opened, paths_of, put
+from tests.store.notes.note_rows import SPEC, dump, opened, paths_of, put
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_links_lead_where_the_index_as_a_whole_says(
     for name, (permalink, targets) in notes.items():
         front = f"---\npermalink: {permalink}\n---\n" if permalink else ""
         put(index, f"{name}.md", front + "".join(f"[[{to}]]\n" for to in targets))
-    links = sorted(index.dump()["link"], key=lambda link: (link[0], link[6]))
+    links = sorted(dump(index)["link"], key=lambda link: (link[0], link[6]))
 
     for name in notes:
         path = f"{name}.md"

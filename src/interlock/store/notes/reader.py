@@ -9,8 +9,6 @@ import msgspec
 from interlock.core.notes.keys import fold_name, key_of
 from interlock.core.notes.stamp import FileStamp
 from interlock.store.notes.links import (
-    LINK_COLUMNS,
-    LINK_TARGET_SQL,
     LinkReader,
     directory_of,
     placeholders,
@@ -165,34 +163,6 @@ class NoteReader(LinkReader):
             (key,),
         )
         return NoteChangeRequest(*row[:-1], is_done=bool(row[-1])) if row else None
-
-    def dump(self) -> dict[str, Any]:
-        """Return all that the files say, in an order that does not depend on how it came here."""
-        self._db.run(
-            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.instance"
-            " USING fts5vocab ('main', 'words', 'instance')"
-        )
-        target_sql = LINK_TARGET_SQL.format(key="l.key", directory="n.directory")
-        queries = {
-            "note": "SELECT path, directory, place, title, type, status, permalink, permalink_key,"
-            " front, tags, problem, digest, size, modified_ms FROM note n",
-            "observation": "SELECT n.path, o.nr, o.line, o.category, o.text, o.tags, o.context"
-            " FROM observation o JOIN note n ON n.id = o.note",
-            "link": f"SELECT {LINK_COLUMNS}, ({target_sql}), l.nr, l.key FROM link l"
-            " JOIN note n ON n.id = l.note",
-            "tag": "SELECT n.path, t.tag FROM tag t JOIN note n ON n.id = t.note",
-            "key": "SELECT n.path, k.key, k.rank FROM key k JOIN note n ON n.id = k.note",
-            "words": "SELECT n.path, i.col, i.offset, i.term FROM temp.instance i"
-            " JOIN note n ON n.id = i.doc",
-            # Rows that belong to no note; there must be none.
-            "stray": "SELECT 'observation', note FROM observation UNION SELECT 'link', note"
-            " FROM link UNION SELECT 'tag', note FROM tag UNION SELECT 'key', note FROM key"
-            " UNION SELECT 'words', doc FROM temp.instance"
-            " EXCEPT SELECT t.column1, n.id FROM note n, (VALUES ('observation'), ('link'),"
-            " ('tag'), ('key'), ('words')) t",
-        }
-        with self.snapshot():
-            return {name: sorted(self._rows(query)) for name, query in queries.items()}
 
     def _observations(
         self, conditions: str, values: Sequence[Value], limit: int
