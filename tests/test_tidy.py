@@ -259,7 +259,7 @@ def test_broad_excepts_are_at_the_edges_only() -> None:
         "src/interlock/mcp/protocol.py",
         "src/interlock/sandbox/command.py",
         "src/interlock/sandbox/call_broker.py",
-        "src/interlock/server/trigger_watch.py",
+        "src/interlock/app/triggers/watch.py",
         "src/interlock/server/worker.py",
     }
 

@@ -16,7 +16,7 @@ from interlock.app.unattended import orders
 from interlock.core.unattended.conversation import Usage
 from interlock.core.unattended.journal import JournalNote, StepBegun
 from interlock.core.unattended.order import Limits, Spent
-from interlock.driver.spawning import _limits_left
+from interlock.driver.model_loop import _limits_left
 from tests.child_process import processes_of, unique_seconds
 from tests.driver.stage import (
     COMMIT,

@@ -12,10 +12,10 @@ from interlock.app.context import App
 from interlock.app.jobs.executor_role import own_machine
 from interlock.core.ids import SessionId
 from interlock.core.session.announcements import Announcement
+from interlock.durable.catalogue import JOB_DAYS, RETENTION, due_retention
 from interlock.durable.executor import Executor
 from interlock.durable.job import Job, JobContext, JobStep, StepResult
 from interlock.durable.job_records import list_jobs
-from interlock.durable.retention import JOB_DAYS, RETENTION, due_retention
 from tests.durable.traced_executor import NAME, announce
 from tests.scenes import SettableClock
 

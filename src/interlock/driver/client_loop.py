@@ -23,7 +23,7 @@ from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.hosts.install import write_scripts
 from interlock.app.hosts.install_changes import InstallFailed
 from interlock.app.hosts.program import find_program
-from interlock.app.unattended.client_gate import let_gate_know, withdraw_conversations
+from interlock.app.unattended.tool_gate import let_gate_know, withdraw_conversations
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.answer import Answer
 from interlock.core.unattended.conversation import ToolReply

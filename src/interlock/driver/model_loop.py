@@ -6,18 +6,29 @@ came of it; a driver that was killed at any point goes on with the same journal 
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
 import msgspec
 
-from interlock.agents.models.failures import ModelUnavailable
-from interlock.agents.models.model_port import FailureKind, ModelFailure, ModelPort
+from interlock.agents.models.model_port import (
+    FailureKind,
+    ModelFailure,
+    ModelPort,
+    ModelUnavailable,
+)
 from interlock.agents.models.retrying import answer_with_retries
-from interlock.app.unattended.driver_desk import CHILD_DEPTH_MAX
+from interlock.app.unattended.driver_desk import (
+    CHILD_DEPTH_MAX,
+    CHILDREN_MAX,
+    ChildRequest,
+    WorkSheet,
+)
 from interlock.core.canonical import Json, blob_ref
 from interlock.core.counting import pluralise
+from interlock.core.ids import WorkflowId
 from interlock.core.session.secrets import redact_secrets
+from interlock.core.session.unattended_events import UnattendedMoved
 from interlock.core.unattended.conversation import (
     ModelAnswer,
     ModelMessage,
@@ -43,12 +54,12 @@ from interlock.core.unattended.journal import (
     ToolStarted,
     next_action,
 )
-from interlock.core.unattended.order import ParkReason
+from interlock.core.unattended.order import Limits, Outcome, ParkReason, Spent
 from interlock.core.unattended.stuck import ADVISORY, find_sign
 from interlock.driver import prompts
 from interlock.driver.permission import find_objection, record_shell_command, withheld_tools
+from interlock.driver.server_client import CallRefused
 from interlock.driver.session_context import SessionContext, Standstill
-from interlock.driver.spawning import RunSession, run_child
 from interlock.driver.step_tools import (
     REPORT_ISSUE,
     SPAWN_AGENT,
@@ -78,6 +89,7 @@ _PARK_REASONS: dict[FailureKind, ParkReason] = {
     "network": "provider",
     "timeout": "provider",
 }
+RunSession = Callable[[SessionContext], Awaitable[Outcome | None]]
 
 
 class ModelLoop:
@@ -319,3 +331,58 @@ def _blocked_text(answer: dict[str, Any]) -> str:
 
 def _ms_since(started: float) -> int:
     return int((time.monotonic() - started) * 1_000)
+
+
+async def run_child(
+    context: SessionContext, call: ToolRequest, wanted: SpawnAgent, run_session: RunSession
+) -> None:
+    """Have another model work through a workflow in the worktree of the one that asks for it.
+
+    The child works inside its parent's turn and slot, so it can neither deadlock the queue nor
+    clobber its parent. It is named after the tool call: begun twice, it is the same child.
+    """
+    if context.record.progress.started != call.id:
+        if context.record.spawned >= CHILDREN_MAX:
+            text = f"No more than {CHILDREN_MAX} agents are spawned by one. Do it yourself."
+            context.append(ToolEnded(ToolReply(call.id, call.name, text, is_error=True)))
+            return
+        context.append(ToolStarted(call.id, call.name))
+    request = ChildRequest(
+        WorkflowId(wanted.workflow),
+        wanted.goal,
+        context.name_call(call.id),
+        _limits_left(context.sheet.state.limits, context.spent),
+        str(context.worktree),
+        context.branch,
+        context.step_workplace.level == "read-only",
+    )
+    client = context.resources.client
+    try:
+        child = await client.spawn(context.session, request)
+        state = await client.report(child, UnattendedMoved("working", Spent()))
+    except CallRefused as refused:
+        text = f"No agent was spawned: {refused}"
+        context.append(ToolEnded(ToolReply(call.id, call.name, text, is_error=True)))
+        return
+    spawned = SessionContext(context.resources, WorkSheet(child, state, ()), context)
+    outcome = await run_session(spawned)
+    if outcome is None:
+        context.require_no_shutdown()  # it is set aside, too, and goes on with its parent
+    text = (
+        f"The agent has ended ({outcome or 'stopped'}). Its notes:\n\n{spawned.record.handed.notes}"
+    )
+    result = ToolReply(call.id, call.name, text, outcome != "success")
+    context.append(ToolEnded(result, spent=spawned.spent))
+
+
+def _limits_left(limits: Limits, spent: Spent) -> Limits:
+    """The limits of a child: all that its parent has left."""
+    cost = limits.cost_micros
+    if cost is not None and spent.usage.cost_micros is not None:
+        cost = max(0, cost - spent.usage.cost_micros)
+    return Limits(
+        max(1, limits.turns - spent.turns),
+        max(1, limits.minutes - spent.work_ms // 60_000),
+        max(1, limits.tokens - spent.usage.tokens),
+        cost,
+    )

@@ -7,8 +7,7 @@ from pathlib import Path
 import msgspec
 
 from interlock.agents.models.credentials import KEY_VARIABLES, ApiKey, Credentials
-from interlock.agents.models.failures import ModelUnavailable
-from interlock.agents.models.model_port import ModelPort
+from interlock.agents.models.model_port import ModelPort, ModelUnavailable
 from interlock.agents.models.providers import open_model
 from interlock.agents.models.retrying import ProviderPause
 from interlock.app.unattended.driver_settings import DriverSettings

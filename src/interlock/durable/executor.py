@@ -28,8 +28,8 @@ from interlock.app.runs import approvals
 from interlock.core.ids import job_id
 from interlock.core.session.announcements import Announcement
 from interlock.durable import catalogue
+from interlock.durable.catalogue import due_retention
 from interlock.durable.job import Job
-from interlock.durable.retention import due_retention
 
 if TYPE_CHECKING:
     from interlock.durable.runtime import JobRuntime

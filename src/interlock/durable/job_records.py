@@ -16,8 +16,7 @@ from interlock.core.explanation import Explanation
 from interlock.core.refusal import Refusal, TextRefusal
 from interlock.core.session.announcements import Announcement
 from interlock.durable import catalogue
-from interlock.durable.job import JobContext
-from interlock.durable.job_question import ask_about_jobs
+from interlock.durable.job import JobContext, ask_about_jobs
 
 if TYPE_CHECKING:
     from dbos import DBOSClient, WorkflowStatus

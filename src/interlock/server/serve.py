@@ -24,9 +24,9 @@ from interlock.app.admin.server_process import (
     become_server,
 )
 from interlock.app.clock import SystemClock
+from interlock.app.triggers.watch import TriggerWatch
 from interlock.app.unattended.driver_process import DriverSupervisor
 from interlock.server.site import Site, build_site
-from interlock.server.trigger_watch import TriggerWatch
 
 HOST_NAMES = ("127.0.0.1", "localhost", "[::1]")
 SHUTDOWN_SECONDS = 3

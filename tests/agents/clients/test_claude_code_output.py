@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from interlock.agents.clients.claude_code_output import ClaudeCodeOutput
+from interlock.agents.clients.claude_code_headless import ClaudeCodeOutput
 from interlock.agents.clients.headless import (
     LINE_BYTES_MAX,
     ClientEnded,

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from interlock.agents.models.extras import Installation, current_installation, extra_hint
+from interlock.agents.models.providers import Installation, current_installation, extra_hint
 
 ROOT = Path(__file__).parents[3]
 PYTHON = "/opt/my tools/bin/python"
@@ -96,7 +96,7 @@ PROGRAM = """
 import sys
 sys.modules["pydantic_ai"] = None
 from interlock.agents.models.credentials import ApiKey, Credentials
-from interlock.agents.models.failures import ModelUnavailable
+from interlock.agents.models.model_port import ModelUnavailable
 from interlock.agents.models.providers import open_model
 try:
     open_model("anthropic:claude", credentials=Credentials({"anthropic": ApiKey("k")}))

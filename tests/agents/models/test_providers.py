@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from interlock.agents.models.credentials import ApiKey, Credentials
-from interlock.agents.models.failures import ModelUnavailable
+from interlock.agents.models.model_port import ModelUnavailable
 from interlock.agents.models.providers import open_model
 
 KEY = "sk-test-0123456789abcdef"

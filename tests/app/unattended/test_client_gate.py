@@ -9,7 +9,7 @@ from interlock.app.callers.command_records import commands_of
 from interlock.app.gate import gate_journal, tool_calls
 from interlock.app.gate.bound_conversations import state_of
 from interlock.app.hosts.install import write_scripts
-from interlock.app.unattended.client_gate import let_gate_know, withdraw_conversations
+from interlock.app.unattended.tool_gate import let_gate_know, withdraw_conversations
 from interlock.core.gate.tool_call import parse_tool_call
 from interlock.core.ids import SessionId, WorkflowId
 from interlock.core.protocol.gated_session import Conversation

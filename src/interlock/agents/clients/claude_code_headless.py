@@ -11,8 +11,18 @@ from typing import Any, cast
 
 import msgspec
 
-from interlock.agents.clients.claude_code_output import ClaudeCodeOutput
-from interlock.agents.clients.headless import ClientCommand, ClientEvent, ClientStart
+from interlock.agents.clients.headless import (
+    LINE_BYTES_MAX,
+    ClientCommand,
+    ClientEnded,
+    ClientEvent,
+    ClientReady,
+    ClientRetry,
+    ClientStart,
+    ClientToolResults,
+    ClientTurn,
+    EndReason,
+)
 from interlock.agents.hosts.claude_code import HOST
 from interlock.agents.hosts.claude_code_shell import (
     BRANCH_VARIABLE,
@@ -22,6 +32,16 @@ from interlock.agents.hosts.claude_code_shell import (
 )
 from interlock.agents.hosts.host import SERVER, JsonPart
 from interlock.agents.hosts.mcp_config import SECRET_VARIABLE
+from interlock.core.unattended.conversation import (
+    AnswerPart,
+    ModelMessage,
+    SpokenPart,
+    ThinkingPart,
+    ToolMessage,
+    ToolReply,
+    ToolRequest,
+    Usage,
+)
 
 TOOLS = ("Bash", "Read", "Edit", "Write", "Glob", "Grep")
 """The most that it gets. Nothing works in the background, and there is neither agent nor web."""
@@ -129,3 +149,212 @@ def _variables(start: ClientStart, environment: Mapping[str, str]) -> dict[str, 
 
 def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()
+
+
+DELTA_MARK = b'"content_block_delta"'
+"""In most lines, and in their first bytes: a piece of a part that comes as a whole, too."""
+_MARK_BYTES = 200
+_REASONS: dict[str, EndReason] = {"error_max_turns": "turns", "error_max_budget_usd": "money"}
+_MICROS, _DOLLARS_MAX = 1_000_000, 1_000_000
+
+
+class ClaudeCodeOutput:
+    """Puts the lines of its output together to turns.
+
+    A message of the model comes as events of its stream: a beginning, a line for each whole part,
+    the final count of its tokens, an end. All lines of a message carry its id and a usage, which
+    would be counted several times if it were added up; and tools may have answered before the
+    message has ended, so results are held back until it has. What the client says by itself (an
+    error of the provider's, say) is a line without a stream around it.
+    """
+
+    def __init__(self, spent_micros: int = 0) -> None:
+        self._spent_micros = spent_micros
+        self._total = Usage()
+        self._open: str | None = None
+        """The id of the message that is streamed."""
+        self._parts: list[AnswerPart] = []
+        self._counts: dict[str, Any] = {}
+        """Its usage, in the client's words."""
+        self._last = ""
+        """The id of the last message whose usage was counted."""
+        self._held: list[ClientToolResults] = []
+        self._names: dict[str, str] = {}
+        """The tools of the calls that have no result yet."""
+
+    def read_line(self, line: bytes) -> tuple[ClientEvent, ...]:
+        """Return the events of a line; none if it is not known, or no JSON."""
+        if len(line) > LINE_BYTES_MAX or DELTA_MARK in line[:_MARK_BYTES]:
+            return ()
+        try:
+            value = _object(msgspec.json.decode(line))
+        except (msgspec.DecodeError, RecursionError):
+            return ()
+        if value.get("parent_tool_use_id"):
+            return ()  # of an agent of its own; what that costs is in the end's cost
+        match value.get("type"):
+            case "stream_event":
+                return self._read_stream(_object(value.get("event")))
+            case "assistant":
+                return self._read_message(_object(value.get("message")))
+            case "user":
+                return self._read_results(_object(value.get("message")))
+            case "system":
+                return _read_notice(value)
+            case "result":
+                return (*self._close_message(), self._read_end(value))
+            case _:
+                return ()
+
+    def _read_stream(self, event: dict[str, Any]) -> tuple[ClientEvent, ...]:
+        match event.get("type"):
+            case "message_start":
+                before = self._close_message()
+                message = _object(event.get("message"))
+                self._open = _text(message.get("id"))
+                self._counts = _object(message.get("usage"))
+                return before
+            case "message_delta":
+                self._counts = {**self._counts, **_object(event.get("usage"))}
+            case "message_stop":
+                return self._close_message()
+            case _:
+                pass
+        return ()
+
+    def _close_message(self) -> tuple[ClientEvent, ...]:
+        """End the message that is streamed, if there is one. One without parts was broken off."""
+        turns: tuple[ClientEvent, ...] = ()
+        if self._open is not None:
+            turns = self._make_turn(self._open, self._parts, self._counts)
+        held, self._held = self._held, []
+        self._open, self._parts = None, []
+        return (*turns, *held)
+
+    def _make_turn(
+        self, message: str, parts: list[AnswerPart], counts: dict[str, Any]
+    ) -> tuple[ClientEvent, ...]:
+        usage = _usage(counts) if message != self._last else Usage()
+        self._total += usage
+        if not parts:
+            return ()
+        self._last = message
+        cost = None if usage.tokens else 0
+        usage = msgspec.structs.replace(usage, cost_micros=cost)
+        return (ClientTurn(ModelMessage(tuple(parts)), usage),)
+
+    def _read_message(self, message: dict[str, Any]) -> tuple[ClientEvent, ...]:
+        parts = _answer_parts(message.get("content"))
+        self._names |= {part.id: part.name for part in parts if isinstance(part, ToolRequest)}
+        name = _text(message.get("id"))
+        if name == self._open:
+            self._parts += parts
+            return ()
+        return self._make_turn(name, parts, _object(message.get("usage")))
+
+    def _read_results(self, message: dict[str, Any]) -> tuple[ClientEvent, ...]:
+        results = tuple(
+            ToolReply(
+                call := _text(block.get("tool_use_id")),
+                self._names.pop(call, ""),
+                _content_text(block.get("content")),
+                block.get("is_error") is True,
+            )
+            for block in _objects(message.get("content"))
+            if block.get("type") == "tool_result"
+        )
+        if not results:
+            return ()
+        event = ClientToolResults(ToolMessage(results))
+        if self._open is None:
+            return (event,)
+        self._held.append(event)
+        return ()
+
+    def _read_end(self, value: dict[str, Any]) -> ClientEnded:
+        spent_micros, cost = self._spent_micros, None
+        dollars: Any = value.get("total_cost_usd")
+        if isinstance(dollars, int | float) and 0 <= dollars <= _DOLLARS_MAX:
+            spent_micros = round(dollars * _MICROS)
+            cost = max(spent_micros - self._spent_micros, 0)
+        subtype, is_error = _text(value.get("subtype")), value.get("is_error") is not False
+        reason: EndReason = _REASONS.get(subtype, "failed") if is_error else "done"
+        if _text(value.get("terminal_reason")).startswith("aborted"):
+            reason = "interrupted"
+        errors = [error for error in _list(value.get("errors")) if isinstance(error, str)]
+        if reason == "interrupted":
+            errors = []  # remarks for those who make the client
+        return ClientEnded(
+            reason,
+            _text(value.get("result")) or "\n".join(errors),
+            msgspec.structs.replace(self._total, cost_micros=cost),
+            spent_micros,
+            _count(value.get("api_error_status")),
+        )
+
+
+def _read_notice(value: dict[str, Any]) -> tuple[ClientEvent, ...]:
+    match value.get("subtype"):
+        case "init":
+            servers = _objects(value.get("mcp_servers"))
+            own = [server.get("status") for server in servers if server.get("name") == SERVER]
+            return (ClientReady(own == ["connected"]),)
+        case "api_retry":
+            status, wait_ms = value.get("error_status"), value.get("retry_delay_ms")
+            return (ClientRetry(_count(status), _count(wait_ms)),)
+        case _:
+            return ()
+
+
+def _answer_parts(content: Any) -> list[AnswerPart]:
+    parts: list[AnswerPart] = []
+    for block in _objects(content):
+        match block.get("type"):
+            case "text" if text := _text(block.get("text")):
+                parts.append(SpokenPart(text))
+            case "thinking":
+                signature = _text(block.get("signature"))
+                parts.append(ThinkingPart(_text(block.get("thinking")), signature))
+            case "tool_use":
+                arguments = msgspec.json.encode(block.get("input")).decode()
+                name = _text(block.get("name"))
+                parts.append(ToolRequest(_text(block.get("id")), name, arguments))
+            case _:
+                pass
+    return parts
+
+
+def _content_text(content: Any) -> str:
+    """The text of a result: it is a text, or a list of blocks, some of which are pictures."""
+    if isinstance(content, str):
+        return content
+    blocks = _objects(content)
+    return "\n".join(_text(x.get("text")) or f"[{_text(x.get('type'))}]" for x in blocks)
+
+
+def _usage(counts: dict[str, Any]) -> Usage:
+    read, write = (
+        _count(counts.get(f"cache_{which}_input_tokens")) for which in ("read", "creation")
+    )
+    fresh = _count(counts.get("input_tokens"))
+    return Usage(fresh + read + write, _count(counts.get("output_tokens")), read, write)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [_object(each) for each in _list(value)]
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and value > 0 else 0

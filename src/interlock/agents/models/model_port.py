@@ -42,3 +42,11 @@ class ModelPort(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+class ModelUnavailable(Exception):
+    """There is no such model here. `hint` says what a person can do about it."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint

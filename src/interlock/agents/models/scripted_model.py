@@ -40,8 +40,7 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.agents.models.failures import ModelUnavailable
-from interlock.agents.models.model_port import FailureKind, ModelFailure
+from interlock.agents.models.model_port import FailureKind, ModelFailure, ModelUnavailable
 from interlock.core.canonical import Json, short_digest
 from interlock.core.unattended.conversation import (
     AnswerPart,

@@ -29,7 +29,7 @@ from interlock.store.failures import StoreFailure
 from interlock.store.records import SessionFilter
 from interlock.workspace.failures import FolderFailure
 from interlock.workspace.files.atomic_file import FileContent
-from interlock.workspace.machine.old_files import old_files, remove_old_files
+from interlock.workspace.machine.spool import old_files, remove_old_files
 from interlock.workspace.projects.notes_folder import NotesFolder
 from interlock.workspace.projects.settings import retention_in
 

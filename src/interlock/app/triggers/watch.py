@@ -4,7 +4,12 @@ A time that passed while nothing ran is not caught up with: a run at three in th
 at noon surprises people.
 """
 
-from interlock.app.context import App
+import logging
+import threading
+from pathlib import Path
+
+from interlock.app.context import App, open_app
+from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.triggers.firing import fire, is_under_way, record_firing
 from interlock.app.triggers.polling import MINUTE_MS, poll
 from interlock.app.triggers.schedule import next_time_ms, schedule_fault
@@ -13,9 +18,12 @@ from interlock.core.triggers.admission import admit_time
 from interlock.core.triggers.trigger import Trigger
 from interlock.store.trigger_log import PollCursor, TriggerLog
 
+LOOK_SECONDS = 1.0
+FAILURE_SECONDS = 10.0
 FAULTY_MS = 60_000
 LATE_MS_MAX = 10 * 60_000
 """How late a time may be seen and still counts: a machine may have slept over it."""
+_LOG = logging.getLogger(__name__)
 
 
 def look_once(app: App, book: TriggerBook, log: TriggerLog) -> None:
@@ -66,3 +74,31 @@ def _look_at_clock(
     else:
         fire(app, log, one, admit_time(one.trigger, place=one.place, at_ms=cursor.due_ms))
     return moved
+
+
+class TriggerWatch:
+    """The thread of the server that looks. A data home has one server."""
+
+    def __init__(self, home: Path, book: TriggerBook) -> None:
+        self._home, self._book = home, book
+
+    def serve(self, stop: threading.Event) -> None:
+        """Watch until `stop` is set. What fails is logged and tried again."""
+        app: App | None = None
+        log: TriggerLog | None = None
+        while not stop.wait(LOOK_SECONDS):
+            try:
+                if not self._book.read().triggers:
+                    continue
+                app = app or open_app(self._home)
+                log = log or TriggerLog(self._home)
+                look_once(app, self._book, log)
+            except (StoreFailure, SettingsBroken) as failure:
+                _LOG.warning("Triggers cannot be looked at now: %s", failure)
+                stop.wait(FAILURE_SECONDS)
+            except Exception:  # noqa: BLE001 (one trigger must not stop all the others)
+                _LOG.exception("Triggers: this is a bug in Interlock")
+                stop.wait(FAILURE_SECONDS)
+        for opened in (app, log):
+            if opened is not None:
+                opened.close()

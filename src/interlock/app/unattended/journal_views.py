@@ -9,15 +9,21 @@ import msgspec
 
 from interlock.app.context import App
 from interlock.app.sessions.driver_lease import is_driver_alive
-from interlock.app.unattended.journal_summary import summarise_journal
 from interlock.app.unattended.status import DriverStatus, turns_of
 from interlock.core.ids import SessionId
-from interlock.core.unattended.journal import StepBegun
+from interlock.core.unattended.journal import (
+    JournalEntry,
+    MessageAdded,
+    ModelAnswered,
+    StepBegun,
+    WorkProgress,
+    fold,
+)
 from interlock.core.unattended.order import Spent, UnattendedState
 from interlock.core.views.activity import UnattendedLine
 from interlock.core.views.turns import StepStart, Turn, TurnRow, fold_turns
 from interlock.store import trigger_log
-from interlock.store.driver_journal import JOURNAL_FILE
+from interlock.store.driver_journal import JOURNAL_FILE, read_journal
 
 
 class TurnPage(msgspec.Struct, frozen=True):
@@ -94,3 +100,47 @@ def _file_mark(path: Path) -> str:
         return ""
     # One without anything in it is made by whoever only reads.
     return f"{stat.st_mtime_ns}:{stat.st_size}" if stat.st_size else ""
+
+
+SESSIONS_MAX = 64
+
+
+class JournalSummary(msgspec.Struct, frozen=True):
+    """All that the journal of a session adds up to, and where in it to look."""
+
+    last: JournalEntry | None = None
+    progress: WorkProgress = WorkProgress()
+    answers: tuple[int, ...] = ()
+    """The numbers of the model's answers."""
+    steps: tuple[int, ...] = ()
+    """The numbers of the entries with which steps begin."""
+    told: frozenset[str] = frozenset()
+    """The messages of people that the model has got."""
+
+
+def summarise_journal(app: App, session: SessionId) -> JournalSummary:
+    """Return what is in the journal by now. The sessions looked at last are remembered."""
+    known: JournalSummary = app.journals.pop(session, JournalSummary())
+    if known.last:
+        # Its last entry is read again: a journal that was lost begins anew.
+        read = read_journal(app.home, session, first=known.last.seq)
+        known = _go_on(known, read[1:]) if read[:1] == [known.last] else JournalSummary()
+    if known.last is None:
+        known = _go_on(known, read_journal(app.home, session))
+    app.journals[session] = known
+    if len(app.journals) > SESSIONS_MAX:
+        del app.journals[next(iter(app.journals))]
+    return known
+
+
+def _go_on(known: JournalSummary, news: list[JournalEntry]) -> JournalSummary:
+    if not news:
+        return known
+    steers = {one.entry.steer for one in news if isinstance(one.entry, MessageAdded)}
+    return JournalSummary(
+        news[-1],
+        fold((one.entry for one in news), known.progress),
+        (*known.answers, *(one.seq for one in news if isinstance(one.entry, ModelAnswered))),
+        (*known.steps, *(one.seq for one in news if isinstance(one.entry, StepBegun))),
+        known.told | steers,
+    )

@@ -3,8 +3,7 @@
 import msgspec
 
 from interlock.app.context import App
-from interlock.app.unattended.journal_summary import summarise_journal
-from interlock.app.unattended.journal_views import spent_so_far
+from interlock.app.unattended.journal_views import spent_so_far, summarise_journal
 from interlock.app.unattended.status import LiveWork, driver_status, live_work
 from interlock.core.ids import SessionId
 from interlock.core.session.unattended_events import UnattendedSteered, steer_key

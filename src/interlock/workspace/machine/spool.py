@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -165,3 +166,29 @@ def _decode_lines(contents: Iterable[bytes]) -> Iterator[JournalLine]:
             yield msgspec.json.decode(content, type=JournalLine)
         except msgspec.MsgspecError:
             continue
+
+
+_PATTERNS = ("logs/crash-*.txt", "spool/*.jsonl.[0-9]*", "spool/stop-*")
+
+
+def old_files(home: Path, *, before_ms: int) -> Iterator[Path]:
+    """Yield the files that nobody has written since then, by name.
+
+    A journal that is still written is not among them (`begin_new_journals`).
+    """
+    for path in sorted(path for pattern in _PATTERNS for path in home.glob(pattern)):
+        with suppress(OSError):
+            status = os.lstat(path)
+            if status.st_mtime_ns // 1_000_000 < before_ms:
+                yield path
+
+
+def remove_old_files(home: Path, *, before_ms: int) -> list[Path]:
+    """Remove them and return those that are gone; what cannot be removed is tried another day."""
+    begin_new_journals(home, before_ms=before_ms)
+    removed: list[Path] = []
+    for path in old_files(home, before_ms=before_ms):
+        with suppress(OSError):
+            path.unlink()
+            removed.append(path)
+    return removed
