@@ -74,7 +74,7 @@ def test_a_file_that_makes_no_sense_is_no_client(home: Path) -> None:
     path.write_text("{")
 
     assert clients.recall(home, itself()) == []
-    assert clients.look_for_clients(home) == ({}, frozenset(), frozenset())
+    assert clients.look_for_clients(home) == ({}, frozenset(), frozenset(), {})
 
 
 def test_those_that_have_gone_are_forgotten_after_a_while(home: Path) -> None:
