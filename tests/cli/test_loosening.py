@@ -16,7 +16,6 @@ from interlock.app.gate.opt_in import opt_in
 from interlock.core.gate.state import Mode
 from interlock.core.ids import SessionId
 from interlock.core.protocol.gated_session import Conversation
-from interlock.core.session.state import SessionState
 from tests.person import run_as_person
 from tests.sessions import begin_recorded
 
@@ -164,7 +163,6 @@ def test_whoever_may_loosen_can_and_nobody_else(
 def modes_of(app: App, session: SessionId) -> set[Mode]:
     """The modes that the session was ever in."""
     state = session_record.state_of(app, session)
-    assert isinstance(state, SessionState)
     return {entry.mode for entry in state.mode_history}
 
 

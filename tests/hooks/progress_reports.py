@@ -4,7 +4,6 @@ from typing import Any
 
 from interlock.app.callers.session_record import state_of
 from interlock.core.session.progress import AgentProgress
-from interlock.core.session.state import SessionState
 from interlock.hooks.hook_result import HookEvent
 from tests.hooks.clients import Client, text_of
 from tests.hooks.recordings import payload_names, recorded
@@ -25,7 +24,6 @@ def progress_of(client: Client) -> AgentProgress:
     session = client.app.reader.session_of_conversation(client.host.name, client.conversation)
     assert session
     state = state_of(client.app, session)
-    assert isinstance(state, SessionState)
     return state.progress or AgentProgress()
 
 

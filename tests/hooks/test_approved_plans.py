@@ -9,7 +9,6 @@ import pytest
 from interlock.app.callers.session_record import state_of
 from interlock.app.context import App
 from interlock.app.protocol.bootstrap import assemble_bootstrap
-from interlock.core.session.state import SessionState
 from interlock.hooks.hook_result import HookEvent
 from tests.hooks.clients import Client, attend, text_of
 from tests.hooks.progress_reports import progress_of, send, told_after_a_break
@@ -66,7 +65,6 @@ def test_what_the_briefing_cuts_is_counted_and_shown_whole_by_the_call_it_names(
     session = client.app.reader.session_of_conversation(client.host.name, client.conversation)
     assert session
     state = state_of(client.app, session)
-    assert isinstance(state, SessionState)
     whole = assemble_bootstrap(client.app, state).text
     assert "119. step 119" in whole
     assert "Plan that the user" not in whole.partition("Left out")[2]

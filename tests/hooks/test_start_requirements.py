@@ -68,9 +68,7 @@ class StrictScene(Scene):
 
     @property
     def state(self) -> SessionState:
-        state = state_of(self.app, self.session)
-        assert isinstance(state, SessionState)
-        return state
+        return state_of(self.app, self.session)
 
 
 @pytest.fixture

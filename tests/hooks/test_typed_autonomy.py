@@ -20,7 +20,6 @@ from interlock.app.sessions.bundle import SessionExport
 from interlock.core.ids import SessionId, WorkflowId
 from interlock.core.preferences import Autonomy, Wish
 from interlock.core.session.answer import RenderedAnswer
-from interlock.core.session.state import SessionState
 from tests.hooks.clients import Client, attend, text_of
 from tests.scenes import install, linear
 
@@ -174,7 +173,6 @@ def test_the_briefing_names_it_while_a_run_is_open(client: Client) -> None:
 
     def summary() -> str:
         state = state_of(client.app, session)
-        assert isinstance(state, SessionState)
         return session_summary(client.app, state)
 
     assert "utonomy" not in summary()

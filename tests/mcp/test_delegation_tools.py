@@ -13,7 +13,6 @@ from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
 from interlock.core.ids import SessionId
 from interlock.core.session.orchestration import Orchestration
-from interlock.core.session.state import SessionState
 from interlock.hooks import context_messages
 from interlock.hooks.full_hook import run_hook
 from interlock.hooks.hook_result import HookEvent
@@ -33,7 +32,6 @@ def attended(agent: Agent, tmp_path: Path) -> Agent:
 
 def work_of(app: App, session: str) -> Orchestration:
     state = session_record.state_of(app, SessionId(session))
-    assert isinstance(state, SessionState)
     assert state.orchestrator_workflow is not None
     return state.orchestrator_workflow
 

@@ -192,7 +192,7 @@ def show(session_id: str | None, *, full: bool, as_json: bool) -> None:
     history = delegations.full_history(open_app(data_home()), view.session) if full else []
     if as_json:
         facts = {"delegations": history} if full else {}
-        state = fold(view.events, project="")
+        state = fold(view.events) if view.events else None
         print_json({**structs.asdict(view), "progress": state and state.progress, **facts})
         return
     print_session_view(view)

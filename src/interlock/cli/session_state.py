@@ -128,7 +128,7 @@ def _show_or_change_mode(
     app: App, session: SessionId, mode_name: str | None, task: str | None, *, as_json: bool
 ) -> None:
     if mode_name is None:
-        outcome = session_record.shown_state(app, session)
+        outcome = session_record.state_of(app, session)
     else:
         outcome = _change_mode(app, session, mode_name, task)
     print_state(outcome, as_json=as_json)

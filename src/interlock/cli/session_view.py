@@ -37,8 +37,8 @@ def print_session_view(view: SessionView) -> None:
         print_lines(delivery_line(unattended.delivery))
     for run, status in zip(view.runs, view.run_statuses, strict=True):
         _print_run(run, status, view.events)
-    state = fold(view.events, project="")
-    if state:
+    state = fold(view.events) if view.events else None
+    if state and state.mode_history:
         print_lines(*_requirement_lines(state, recorded_profile(view.events)))
     work = state.orchestrator_workflow if state else None
     print_lines(*(review_line(review) for review in (work.feature_reviews if work else ())))

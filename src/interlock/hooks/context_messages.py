@@ -187,7 +187,7 @@ def accept_plan(home: Path, host: Host, payload: HookPayload) -> str:
             return ""
         progress_records.record(app, session, host, "post-tool", payload)
         state = session_record.state_of(app, session)
-        if isinstance(state, SessionState) and state.current_mode in ("coding", "disabled"):
+        if state.current_mode in ("coding", "disabled"):
             return ""
         result = gated_sessions.change_mode(app, session, "coding", by="agent", is_agreed=True)
     finally:
@@ -255,8 +255,6 @@ def session_for_typing(app: App, root: Path, host: Host, payload: HookPayload) -
 
 def _describe_mode(app: App, root: Path, session: SessionId) -> str:
     state = session_record.state_of(app, session)
-    if not isinstance(state, SessionState):
-        return f"{state.explain().error}."
     others = ", ".join(f"`/mode {mode}`" for mode in MODES if mode != state.current_mode)
     meaning = mode_meaning(app.home, root, state.current_mode, at_ms=app.clock.now_ms())
     return f"The mode is {state.current_mode} ({meaning}). The user can type {others}."

@@ -12,10 +12,7 @@ from interlock.core.explanation import Explanation
 from interlock.core.ids import SessionId
 from interlock.core.protocol.delegation import CompletionRequest, DecisionRequest, DelegationRequest
 from interlock.core.protocol.delegation_refusals import DelegationUnclear
-from interlock.core.protocol.gated_session import (
-    SessionEnded,
-    SessionNotAttended,
-)
+from interlock.core.protocol.gated_session import SessionEnded
 from interlock.core.protocol.specialists import normalise_agent, unknown_agent_warning
 from interlock.core.refusal import Refusal, TextRefusal
 from interlock.core.session.delegation_events import (
@@ -281,7 +278,7 @@ def _refusal_with_call(refusal: Refusal, tool: Tool[Any], arguments: msgspec.Str
             call = tool.corrected_call({**given_arguments(arguments), "delegation": "<its id>"})
         case DelegationUnclear():
             call = DELEGATE.example_call()
-        case SessionEnded() | SessionNotAttended():
+        case SessionEnded():
             call = SESSION_TOOL.corrected_call({"action": "start"})
         case _:
             call = tool.example_call() if tool is not RECORD_DECISION else _DECISION_EXAMPLE

@@ -207,7 +207,6 @@ def _end_session(
             f"The session is being ended by {ending.job}. The same call again says how far it is."
         )
     ended = session_record.state_of(app, session)
-    assert isinstance(ended, SessionState), "it is attended"
     return _session_result(app, ended, session_summary(app, ended, (text,)))
 
 

@@ -74,9 +74,7 @@ def note(root: Path, path: str) -> Note:
 
 def state(app: App, session: str | None) -> SessionState:
     assert session is not None
-    found = session_record.state_of(app, session)  # pyright: ignore[reportArgumentType]
-    assert isinstance(found, SessionState)
-    return found
+    return session_record.state_of(app, session)  # pyright: ignore[reportArgumentType]
 
 
 def test_a_file_becomes_notes_with_names_of_their_types(app: App, root: Path) -> None:
@@ -381,7 +379,6 @@ def test_the_next_session_is_handed_what_the_file_said(app: App, root: Path) -> 
     session = begun(app, root, "next")
 
     state = session_record.state_of(app, session)
-    assert isinstance(state, SessionState)
     told = assemble_bootstrap(app, state).text
 
     assert f"{migrated.session}: Hand-off from hand-off file to orchestrator" in told

@@ -17,7 +17,6 @@ from interlock.core.protocol.delegation import CompletionRequest, DecisionReques
 from interlock.core.protocol.gated_session import WorkUpdate
 from interlock.core.session.orchestration import Orchestration
 from interlock.core.session.plan import Plan
-from interlock.core.session.state import SessionState
 from interlock.core.views.session_note import KEEP_MARKER
 from interlock.store.failures import StreamMoved
 from tests.app.races import at_once
@@ -36,7 +35,6 @@ def session(app: App, tmp_path: Path) -> SessionId:
 
 def work_of(app: App, session: SessionId) -> Orchestration:
     state = session_record.state_of(app, session)
-    assert isinstance(state, SessionState)
     assert state.orchestrator_workflow is not None
     return state.orchestrator_workflow
 

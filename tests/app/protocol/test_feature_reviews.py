@@ -27,6 +27,7 @@ from interlock.core.protocol.feature_completion import (
     FeatureNotNamed,
 )
 from interlock.core.protocol.gated_session import WorkUpdate
+from interlock.core.refusal import Refusal
 from interlock.core.session.announcements import decode_announcement
 from interlock.core.session.delegation_events import VerdictGiven
 from interlock.core.session.events import decode_envelope
@@ -72,9 +73,7 @@ def judge(app: App, session: SessionId, name: str, outcome: VerdictOutcome | Non
 
 
 def state_of(app: App, session: SessionId) -> SessionState:
-    state = settled_state(app, session)
-    assert isinstance(state, SessionState)
-    return state
+    return settled_state(app, session)
 
 
 def reviews_of(app: App, session: SessionId) -> tuple[FeatureReview, ...]:
@@ -212,7 +211,7 @@ def test_open_work_stops_it_and_all_of_it_is_said_at_once(timed: App, session: S
     delegations.delegate(timed, session, DelegationRequest("implementer", "Build it"))
     request = DecisionRequest("technical", "Cache it", "fast", "architect")
     decision = delegations.record_decision(timed, session, request)
-    assert not isinstance(decision, delegations.Refused)
+    assert not isinstance(decision, Refusal)
     delegations.judge_decision(timed, session, decision.id, "qa", is_approved=False)
 
     stopped = complete_feature(timed, session, EXPORT)

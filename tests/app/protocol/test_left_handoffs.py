@@ -32,9 +32,7 @@ def leave(app: App, session: SessionId, to: str = "architect", summary: str = "T
 
 
 def state(app: App, session: SessionId) -> SessionState:
-    found = state_of(app, session)
-    assert isinstance(found, SessionState)
-    return found
+    return state_of(app, session)
 
 
 def pending(app: App, session: SessionId) -> list[str]:

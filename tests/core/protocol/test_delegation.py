@@ -57,8 +57,7 @@ class Session:
 
     @property
     def state(self) -> SessionState:
-        state = fold(self.envelopes, project="work")
-        assert state is not None
+        state = fold(self.envelopes)
         VALID.validate(msgspec.to_builtins(state))
         return state
 

@@ -171,7 +171,6 @@ def record_start(
         refresh_logbook(app, stream.session)
     publish_to_gate(app, stream.session, effective)
     session_state = state_of(app, stream.session)
-    assert isinstance(session_state, SessionState), "it is attended"
     own, recorded = map(recorded_logbook, (evidence, session_state.protocol_start_evidence))
     if own and own != recorded:
         # Another process has recorded the start at the same moment, with a logbook of its own.
@@ -190,7 +189,6 @@ def renew_start(app: App, session: SessionId) -> tuple[CheckedRequirement, ...]:
     head = attended_head(app, session)
     before = state_of(app, session)
     assert head is not None, "only an attended session has a start"
-    assert isinstance(before, SessionState), "it is attended"
     root, old = Path(before.worktree), before.protocol_start_evidence
     conversation = Conversation(*head.hosts[-1]) if head.hosts else None
     effective = effective_policy_in(app, root)
@@ -218,30 +216,17 @@ def _new_session_id(app: App) -> SessionId:
     return ids.session_id(app.entropy(ids.RANDOM_BYTES))
 
 
-def state_of(
-    app: App, session: SessionId, reader: LogReader | None = None
-) -> SessionState | gated_session.SessionNotAttended:
-    """The state of a session, as `reader` sees it if that is given."""
-    reader = reader or app.reader
-    envelopes = (decode_envelope(link.body) for link in reader.links(session))
-    stream = reader.stream(session)
-    assert stream is not None, f"{session} is there"
-    assert stream.head is not None, "a stored stream has a head"
-    root = stream.head.workspace
-    session_state = state.fold(envelopes, project=Path(root).name)
-    return session_state or gated_session.SessionNotAttended(session)
+def state_of(app: App, session: SessionId, reader: LogReader | None = None) -> SessionState:
+    """The state of a session, as `reader` sees it if that is given.
 
-
-def shown_state(app: App, session: SessionId, reader: LogReader | None = None) -> SessionState:
-    """The state of a session; without a recorded mode, with the one that it would begin in."""
-    found = state_of(app, session, reader)
-    if isinstance(found, SessionState):
+    One of which no start is recorded has the mode that it would begin in.
+    """
+    links = (reader or app.reader).links(session)
+    found = state.fold(decode_envelope(link.body) for link in links)
+    if found.mode_history:
         return found
-    envelopes = [decode_envelope(link.body) for link in (reader or app.reader).links(session)]
-    first_mode = effective_policy_of(app, session).policy.first_mode
-    shown = state.fold_any(envelopes, project="")
-    project = Path(shown.worktree).name
-    return msgspec.structs.replace(shown, project=project, current_mode=first_mode)
+    first_mode = effective_policy_at(app, Path(found.worktree)).policy.first_mode
+    return msgspec.structs.replace(found, current_mode=first_mode)
 
 
 def ensure_attended(app: App, session: SessionId) -> None:

@@ -8,7 +8,6 @@ from interlock.app.runs.user_actions import open_gaps
 from interlock.core.handoff.page import handoff_of, merge_handoffs
 from interlock.core.handoff.parse import HandoffContent
 from interlock.core.ids import SessionId
-from interlock.core.session.state import SessionState
 
 
 def session_handoff(app: App, session: SessionId) -> HandoffContent:
@@ -16,13 +15,12 @@ def session_handoff(app: App, session: SessionId) -> HandoffContent:
     stream = app.reader.stream(session)
     assert stream is not None, f"{session} is there"
     assert stream.head is not None, "a stored stream has a head"
-    result = session_record.state_of(app, session)
+    state = session_record.state_of(app, session)
     # Imported here: the notes take longer to import than everything else in this module.
     from interlock.app.handoff.session_notes import handoff_from_notes  # noqa: PLC0415
 
     gaps = [open_gap.gap for open_gap in open_gaps(app, session)]
-    state = result if isinstance(result, SessionState) else None
-    feature = (state.active_feature if state else None) or ""
+    feature = state.active_feature or ""
     from_notes = handoff_from_notes(app, Path(stream.head.workspace), session, feature=feature)
     own = handoff_of(session, stream.head, app.reader.runs(session), state, gaps)
     return merge_handoffs(own, from_notes)

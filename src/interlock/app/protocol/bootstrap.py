@@ -114,8 +114,7 @@ def assemble_bootstrap(
     from interlock.app.notes.project_notes import OpenedNotes, open_notes  # noqa: PLC0415
 
     if settle_if_overdue(app, SessionId(state.session_id)):
-        settled = session_record.state_of(app, SessionId(state.session_id), app.log)
-        state = settled if isinstance(settled, SessionState) else state
+        state = session_record.state_of(app, SessionId(state.session_id), app.log)
     parts, budget = list(_session_parts(app, state, remarks)), BUDGET_TOKENS_DEFAULT
     if goes_on:
         parts.insert(1, BriefingPart("Verify before you go on", _changed_lines(app, state)))

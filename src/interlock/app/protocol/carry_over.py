@@ -42,8 +42,7 @@ def left_open_lines_here(app: App, state: SessionState, *, goes_on: bool) -> Ite
         yield from _uncommitted_lines(state)
     for one in earlier:
         if one.head.attended and one.head.attended.open_reviews:
-            left = session_record.state_of(app, one.session)
-            work = left.orchestrator_workflow if isinstance(left, SessionState) else None
+            work = session_record.state_of(app, one.session).orchestrator_workflow
             reviews = work.feature_reviews if work else ()
             yield from (f"{one.session}: {review_line(each)}" for each in reviews if each.is_open)
     here = {one.session for one in earlier}

@@ -11,7 +11,7 @@ from interlock.core.ids import SessionId
 from interlock.core.protocol import logbook
 from interlock.core.protocol.end_facts import tells_what_was_done
 from interlock.core.protocol.logbook import LogbookRegion
-from interlock.core.session import state as states
+from interlock.core.session.events import ModeChanged
 from interlock.core.session.protocol_events import SessionCompleted
 from interlock.core.views import session_log_rule
 from interlock.core.views.session_log_rule import KnownSession, RuleFinding, check_logbook
@@ -70,9 +70,9 @@ def _known_session(app: App, text: str) -> KnownSession | None:
 
 def _known_facts(log: SessionLog, region: LogbookRegion) -> KnownSession:
     # Nobody can have written a region after fewer events than make an attended session.
-    is_possible = region.version <= len(log.envelopes) and states.fold(
-        log.envelopes[: region.version], project=""
-    )
+    earlier = log.envelopes[: region.version]
+    is_attended = any(isinstance(one.event, ModeChanged) for one in earlier)
+    is_possible = is_attended and region.version <= len(log.envelopes)
     rendered = render_region(log, region.version if is_possible else None)
     ends = [one.event for one in log.envelopes if isinstance(one.event, SessionCompleted)]
     commit = ends[-1].commit if ends else ""

@@ -22,7 +22,6 @@ from interlock.core.ids import DelegationId, SessionId, is_made_by_call
 from interlock.core.protocol import delegation, delegation_plan
 from interlock.core.protocol.delegation import CompletionRequest, DecisionRequest, DelegationRequest
 from interlock.core.protocol.delegation_refusals import DelegationRefusal, RequestIdReused
-from interlock.core.protocol.gated_session import SessionNotAttended
 from interlock.core.refusal import Refusal
 from interlock.core.session.delegation_events import AgentStatus, HistoryCompacted
 from interlock.core.session.events import decode_envelope
@@ -49,13 +48,12 @@ class StartedDelegation(msgspec.Struct, frozen=True):
     """What a specialist handed in the last time; it goes on from there."""
 
 
-Refused = DelegationRefusal | SessionNotAttended
 Refusing = TypeVar("Refusing", bound=Refusal)
 
 
 def delegate(
     app: App, session: SessionId, request: DelegationRequest
-) -> StartedDelegation | Refused:
+) -> StartedDelegation | DelegationRefusal:
     at_ms = app.clock.now_ms()
     before: list[SessionState] = []
     left: list[LeftHandoff] = []
@@ -100,7 +98,7 @@ class CompletedDelegation(msgspec.Struct, frozen=True):
 
 def complete(
     app: App, session: SessionId, request: CompletionRequest
-) -> CompletedDelegation | Refused:
+) -> CompletedDelegation | DelegationRefusal:
     """Record the result of an agent."""
     at_ms = app.clock.now_ms()
     found: list[AgentInvocation] = []
@@ -117,7 +115,9 @@ def complete(
     return CompletedDelegation(found[0].id, found[0].agent, status, work)
 
 
-def record_decision(app: App, session: SessionId, request: DecisionRequest) -> Decision | Refused:
+def record_decision(
+    app: App, session: SessionId, request: DecisionRequest
+) -> Decision | DelegationRefusal:
     at_ms = app.clock.now_ms()
     after = record_change(
         app,
@@ -133,7 +133,7 @@ def record_decision(app: App, session: SessionId, request: DecisionRequest) -> D
 
 def judge_decision(
     app: App, session: SessionId, named: str, agent: str, *, is_approved: bool
-) -> Orchestration | Refused:
+) -> Orchestration | DelegationRefusal:
     at_ms = app.clock.now_ms()
     return _orchestration(
         record_change(
@@ -155,8 +155,7 @@ def full_history(app: App, session: SessionId) -> list[AgentInvocation]:
         if isinstance(envelope.event, HistoryCompacted)
         for delegation in decode_history(app.reader.blob(envelope.event.history)).delegations
     ]
-    state = state_of(app, session)
-    work = state.orchestrator_workflow if isinstance(state, SessionState) else None
+    work = state_of(app, session).orchestrator_workflow
     return sorted((*compacted, *(work.agent_history if work else ())), key=lambda x: x.started_at)
 
 
@@ -164,8 +163,7 @@ def session_stats(app: App, session: SessionId) -> SessionStats:
     """How long each agent of a session worked, and how often in vain."""
     envelopes = [decode_envelope(link.body) for link in app.reader.links(session)]
     agents, compactions = agent_stats(envelopes)
-    state = state_of(app, session)
-    size = len(msgspec.json.encode(state)) if isinstance(state, SessionState) else 0
+    size = len(msgspec.json.encode(state_of(app, session)))
     return SessionStats(session, agents, compactions, size)
 
 
@@ -176,10 +174,7 @@ def start_subagent(
 
     Where the work was delegated by a call, that is the record, and its result comes by a call too.
     """
-    state = state_of(app, session)
-    if not isinstance(state, SessionState):
-        return None
-    work = state.orchestrator_workflow
+    work = state_of(app, session).orchestrator_workflow
     opened = work.open_invocations if work else ()
     if not any(one.agent == agent and is_made_by_call(one.id) for one in opened):
         name = _next_name(work, host_agent)
@@ -192,8 +187,7 @@ def end_subagent(
     app: App, session: SessionId, host_agent: str, outcome: SubagentOutcome, result: str
 ) -> None:
     """Record that a known agent has stopped, if the client started it."""
-    state = state_of(app, session)
-    work = state.orchestrator_workflow if isinstance(state, SessionState) else None
+    work = state_of(app, session).orchestrator_workflow
     opened = work.open_invocations if work else ()
     names = [one.id for one in opened if _is_of(host_agent, one.id)]
     text = clean_text(result, RESULT_CHARS_MAX) or "(it said nothing)"
@@ -213,7 +207,7 @@ def _is_of(host_agent: str, delegation_id: str) -> bool:
     return delegation_id == host_agent or delegation_id.startswith(f"{host_agent}#")
 
 
-def _orchestration(after: SessionState | Refused) -> Orchestration | Refused:
+def _orchestration(after: SessionState | DelegationRefusal) -> Orchestration | DelegationRefusal:
     if not isinstance(after, SessionState):
         return after
     assert after.orchestrator_workflow is not None, "there is what was changed"
@@ -224,21 +218,19 @@ def record_change(
     app: App,
     session: SessionId,
     decide: Callable[[Stream, SessionState], Plan | Refusing | None],
-) -> SessionState | Refusing | SessionNotAttended:
+) -> SessionState | Refusing:
     """Append what `decide` plans, publish the note of the session, and return its new state."""
     ensure_attended(app, session)
 
-    def decide_on_stream() -> Plan | Refusing | SessionNotAttended | None:
+    def decide_on_stream() -> Plan | Refusing | None:
         with app.log.snapshot():
             stream = app.log.stream(session)
             assert stream is not None, f"{session} is there"
             state = state_of(app, session, app.log)
-        return decide(stream, state) if isinstance(state, SessionState) else state
+        return decide(stream, state)
 
     refused = append_plan(app, decide_on_stream)
     if refused is not None:
         return refused
-    state = state_of(app, session, app.log)
-    assert isinstance(state, SessionState), "it is attended"
     publish_note(app, session, effective_policy_of(app, session))
-    return state
+    return state_of(app, session, app.log)

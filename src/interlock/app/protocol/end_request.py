@@ -16,7 +16,7 @@ from interlock.app.protocol.ending import check_end
 from interlock.core.explanation import Explanation
 from interlock.core.ids import SessionId
 from interlock.core.protocol import session_end
-from interlock.core.protocol.gated_session import SessionEnded, SessionNotAttended
+from interlock.core.protocol.gated_session import SessionEnded
 from interlock.core.refusal import Refusal
 from interlock.core.session.plan import Plan
 from interlock.core.session.protocol_events import (
@@ -26,7 +26,6 @@ from interlock.core.session.protocol_events import (
     refusal_key,
 )
 from interlock.core.session.requirements import CheckedRequirement
-from interlock.core.session.state import SessionState
 from interlock.core.visible_text import make_visible
 
 
@@ -61,7 +60,7 @@ class SessionEnding(msgspec.Struct, frozen=True, rename="camel"):
 
 
 SUMMARY_CHARS_MAX = 8_000
-EndRefusal = EndBlocked | SessionNotAttended | SessionEnded
+EndRefusal = EndBlocked | SessionEnded
 
 
 def end_session(app: App, session: SessionId, summary: str = "") -> SessionEnding | EndRefusal:
@@ -78,7 +77,7 @@ def end_session(app: App, session: SessionId, summary: str = "") -> SessionEndin
 
     job = ""
 
-    def decide() -> Plan | SessionNotAttended | SessionEnded | None:
+    def decide() -> Plan | SessionEnded | None:
         nonlocal job
         stream = app.log.stream(session)
         assert stream is not None, f"{session} is there"
@@ -108,11 +107,10 @@ def end_session(app: App, session: SessionId, summary: str = "") -> SessionEndin
 
 def _remarks(app: App, session: SessionId, event: SessionCompleted) -> Iterator[str]:
     ended = state_of(app, session)
-    evidence = ended.protocol_end_evidence if isinstance(ended, SessionState) else {}
-    for key, text in evidence.items():
+    for key, text in ended.protocol_end_evidence.items():
         if text.startswith(("open: ", "skipped: not written")):
             yield f"{key} is {text}"
-    work = ended.orchestrator_workflow if isinstance(ended, SessionState) else None
+    work = ended.orchestrator_workflow
     for review in work.feature_reviews if work else ():
         if review.is_open:
             awaited = ", ".join(one.agent for one in review.awaited_reviewers)

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from interlock.app.append_loop import append_plan
-from interlock.app.callers.session_record import attended_head, shown_state, state_of
+from interlock.app.callers.session_record import attended_head, state_of
 from interlock.app.context import App
 from interlock.app.protocol.delegations import record_change
 from interlock.app.protocol.gated_sessions import effective_policy_of, publish_note
@@ -21,7 +21,6 @@ from interlock.core.protocol.feature_completion import (
     FeatureCompletionRequest,
     FeatureRefusal,
 )
-from interlock.core.protocol.gated_session import SessionNotAttended
 from interlock.core.protocol.specialists import normalise_agent
 from interlock.core.session.feature_review import FeatureReview
 from interlock.core.session.head import Attendance
@@ -40,7 +39,7 @@ class RequestedReview(msgspec.Struct, frozen=True):
 
 def complete_feature(
     app: App, session: SessionId, request: FeatureCompletionRequest
-) -> RequestedReview | FeatureRefusal | SessionNotAttended:
+) -> RequestedReview | FeatureRefusal:
     """Open the review of a feature, unless work on it is open.
 
     Raises:
@@ -73,7 +72,7 @@ def complete_feature(
 def settled_state(app: App, session: SessionId) -> SessionState:
     """The state of a session, in which every overdue review has its outcome."""
     is_settled = settle_if_overdue(app, session)
-    return shown_state(app, session, app.log if is_settled else None)
+    return state_of(app, session, app.log if is_settled else None)
 
 
 def settle_if_overdue(app: App, session: SessionId) -> bool:
@@ -121,7 +120,7 @@ def _settle(app: App, session: SessionId) -> None:
         with app.log.snapshot():
             stream = app.log.stream(session)
             state = state_of(app, session, app.log) if stream else None
-        if stream is None or not isinstance(state, SessionState):
+        if stream is None or state is None:
             return None
         return feature_completion.settle_overdue(stream, state, at_ms=at_ms)
 

@@ -40,7 +40,6 @@ from interlock.app.callers.session_record import (
     publish_to_gate,
     record_start,
     session_of,
-    shown_state,
     state_of,
 )
 from interlock.app.context import App
@@ -86,7 +85,7 @@ def start(
     if root is None:
         known = session_meant(app, caller)
         if isinstance(known, str):
-            return StartedSession(known, is_new=False, state=shown_state(app, known))
+            return StartedSession(known, is_new=False, state=state_of(app, known))
         return ProjectNotOptedIn(str(caller.workspace)) if known == NO_SESSION else known
     _let_gate_know_others(app, root)
     conversation = own_conversation(app, caller)
@@ -325,7 +324,6 @@ def publish_state(
     publish_to_gate(app, session, effective)
     publish_note(app, session, effective)
     session_state = state_of(app, session)
-    assert isinstance(session_state, SessionState), "it is attended"
     if session_state.status == "ended":
         from interlock.app.coordination.participants import end_participation  # noqa: PLC0415 (10 ms)
 

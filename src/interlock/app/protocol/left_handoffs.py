@@ -47,7 +47,7 @@ def left_handoffs(app: App, state: SessionState) -> list[LeftHandoff]:
         if attended is None or is_own or (attended.status != "ended" and attended.hosts):
             continue
         if attended.awaited_agents or state.session_id in attended.passed_to:
-            left = _work_of(app, earlier.session)
+            left = state_of(app, earlier.session, app.log).orchestrator_workflow
             found += [
                 LeftHandoff(earlier.session, handoff)
                 for handoff in _available(left, state.session_id)
@@ -75,7 +75,7 @@ def receive_from_file(app: App, session: SessionId, file_name: str, text: str) -
     def decide() -> Plan | None:
         with app.log.snapshot():
             stream, state = app.log.stream(session), state_of(app, session, app.log)
-        if stream is None or not isinstance(state, SessionState) or state.status == "ended":
+        if stream is None or state.status == "ended":
             return None
         event = HandoffReceived(
             name, FILE_AGENT, FILE_RECEIVER, f"from {name}", context, timestamp(at_ms)
@@ -119,7 +119,7 @@ def _take(app: App, left: LeftHandoff, session: SessionId) -> bool:
         with app.log.snapshot():
             stream = app.log.stream(left.session)
             state = state_of(app, left.session, app.log) if stream else None
-        if stream is None or not isinstance(state, SessionState):
+        if stream is None or state is None:
             return None  # it was deleted just now
         work = state.orchestrator_workflow
         if work is None or left.handoff not in work.pending_handoffs:
@@ -129,12 +129,7 @@ def _take(app: App, left: LeftHandoff, session: SessionId) -> bool:
 
     append_plan(app, decide)
     stream = app.log.stream(left.session)
-    work = _work_of(app, left.session) if stream else None
+    work = state_of(app, left.session, app.log).orchestrator_workflow if stream else None
     return work is not None and any(
         (one.session, one.handoff) == (session, left.handoff) for one in work.passed_handoffs
     )
-
-
-def _work_of(app: App, session: SessionId) -> Orchestration | None:
-    state = state_of(app, session, app.log)
-    return state.orchestrator_workflow if isinstance(state, SessionState) else None

@@ -22,7 +22,6 @@ from interlock.core.session.orchestration import AgentOutput
 from interlock.core.session.plan import Plan, plan
 from interlock.core.session.progress import AgentProgress, SubagentReport, TaskReport
 from interlock.core.session.progress_events import ProgressEvent
-from interlock.core.session.state import SessionState
 from interlock.workspace.files.regular_file import read_regular_file
 from interlock.workspace.machine import asked_subagents
 from interlock.workspace.machine.asked_subagents import AskedSubagent
@@ -106,7 +105,7 @@ def _record(
         with app.log.snapshot():
             stream = app.log.stream(session)
             state = state_of(app, session, app.log) if stream else None
-        if stream is None or not isinstance(state, SessionState) or state.status == "ended":
+        if stream is None or state is None or state.status == "ended":
             return None
         events = changes(state.progress)
         drafts = change_drafts(stream, "progress", events)

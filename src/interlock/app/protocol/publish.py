@@ -69,7 +69,8 @@ def publish_session(app: App, session: SessionId) -> NoteChangeResult | Refusal:
     if not isinstance(notes, OpenedNotes):
         return notes
     envelopes = [decode_envelope(link.body) for link in app.reader.links(session)]
-    session_state = state.fold(envelopes, project=workspace.name)
+    folded = state.fold(envelopes)
+    session_state = folded if folded.mode_history else None
     runs = app.reader.runs(session)
     has_gaps = any(run.gaps_open for run in runs)
     gaps = tuple(entry.gap for entry in open_gaps(app, session)) if has_gaps else ()

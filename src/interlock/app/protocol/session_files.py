@@ -51,12 +51,6 @@ class PeopleText(msgspec.Struct, frozen=True):
     """Lines of ours that stand before it, or in it."""
 
 
-def _session_log(app: App, session: SessionId) -> SessionLog:
-    log = load_session_log(app.reader, session)
-    assert log is not None, "only an attended session ends so"
-    return log
-
-
 def write_logbook(app: App, session: SessionId) -> LogbookFile:
     """Write the region of the logbook from the log, and the sections that people left empty.
 
@@ -66,8 +60,7 @@ def write_logbook(app: App, session: SessionId) -> LogbookFile:
         SettingsBroken: the config of the project cannot be used.
     """
     written = refresh_logbook(app, session)
-    assert written is not None, "only an attended session ends so"
-    log = _session_log(app, session)
+    log = load_session_log(app.reader, session)
     if written.fault or any(
         isinstance(one.event, SessionCompleted) and one.event.commit for one in log.envelopes
     ):
@@ -108,7 +101,7 @@ def write_summary_note(app: App, session: SessionId) -> Fact:
     from interlock.app.notes.results import NoteChangeResult  # noqa: PLC0415
     from interlock.app.protocol.publish import publish_page  # noqa: PLC0415
 
-    log = _session_log(app, session)
+    log = load_session_log(app.reader, session)
     if log.profile == "light":
         return Fact("skipped", _LIGHT)
     page = summary_page(session, log.state, log.envelopes, _written_text(log))
@@ -133,7 +126,7 @@ def _written_text(log: SessionLog) -> str:
 
 def lint_session_files(app: App, session: SessionId) -> Fact:
     """Repair the Markdown that people wrote into the logbook; tell what is left to be done."""
-    log = _session_log(app, session)
+    log = load_session_log(app.reader, session)
     texts = people_texts(app, log)
     fact, repaired = lint_people_text(texts)
     for before, after in zip(texts, repaired, strict=True):
@@ -208,7 +201,7 @@ def commit_session_files(app: App, session: SessionId, job: str) -> CommitOutcom
     Raises:
         SettingsBroken: the config of the project cannot be used.
     """
-    log = _session_log(app, session)
+    log = load_session_log(app.reader, session)
     if not protocol_in(log.root / project.CONFIG).commits:
         return CommitOutcome(
             reason="the project does not ask for it ([protocol] commit)", is_wanted=False

@@ -133,8 +133,7 @@ def _changes_since(reader: LogReader, stream: Stream, row: ResumeRow) -> tuple[s
     work = None
     if head.attended and head.attended.delegation_count:
         envelopes = (decode_envelope(link.body) for link in reader.links(stream.session))
-        session_state = states.fold(envelopes, project="")
-        work = session_state.orchestrator_workflow if session_state else None
+        work = states.fold(envelopes).orchestrator_workflow
     uncommitted = _describe_uncommitted(Path(row.workspace)) if row.git_head else ()
     return (*changes_to_verify(head, work), *uncommitted)
 

@@ -31,7 +31,6 @@ from interlock.core.session.events import GapRecorded
 from interlock.core.session.head import Head
 from interlock.core.session.nodes import node_of
 from interlock.core.session.run_head import RunHead
-from interlock.core.session.state import SessionState
 from interlock.core.unattended.order import UnattendedState
 from interlock.core.views.status import SessionStatus, WaitsFor, run_status
 from interlock.store import queries
@@ -216,8 +215,7 @@ def _ms_of(timestamp: str) -> int:
 def open_reviews(app: App) -> Iterator[OpenReview]:
     """Yield the reviews that wait for verdicts, in sessions that have not ended."""
     for one in _sessions_in_review(app):
-        state = state_of(app, one.session)
-        work = state.orchestrator_workflow if isinstance(state, SessionState) else None
+        work = state_of(app, one.session).orchestrator_workflow
         for review in work.feature_reviews if work else ():
             if review.is_open:
                 yield OpenReview(

@@ -69,11 +69,8 @@ class LogbookFile(msgspec.Struct, frozen=True, rename="camel"):
 
 def load_session_log(reader: LogReader, session: SessionId) -> SessionLog:
     envelopes = tuple(decode_envelope(link.body) for link in reader.links(session))
-    stream = reader.stream(session)
-    assert stream is not None, f"{session} is there"
-    assert stream.head is not None, "a stored stream has a head"
-    root = Path(stream.head.workspace)
-    return SessionLog(session, root, envelopes, states.fold_any(envelopes, project=root.name))
+    state = states.fold(envelopes)
+    return SessionLog(session, Path(state.worktree), envelopes, state)
 
 
 def render_region(log: SessionLog, events: int | None = None) -> str:

@@ -45,16 +45,6 @@ class ChangeNotAllowed(Refusal, frozen=True):
         return Explanation("not_allowed", error, self.remedy)
 
 
-class SessionNotAttended(TextRefusal, frozen=True):
-    """No gate watches over this session."""
-
-    session: str
-
-    code = "unknown_session"
-    error = "No gate watches over session `{session}`"
-    hint = "`interlock session start` begins one that has a gate."
-
-
 class SessionEnded(TextRefusal, frozen=True):
     session: str
 
@@ -63,7 +53,7 @@ class SessionEnded(TextRefusal, frozen=True):
     hint = "`interlock session start` begins another one."
 
 
-AttendanceRefusal: TypeAlias = ChangeNotAllowed | SessionNotAttended | SessionEnded
+AttendanceRefusal: TypeAlias = ChangeNotAllowed | SessionEnded
 
 
 class Conversation(msgspec.Struct, frozen=True):
@@ -194,9 +184,7 @@ def change_status(
     stream: Stream, status: SessionStatus, reason: str, *, at_ms: int
 ) -> Plan | AttendanceRefusal | None:
     """Plan a change of status; None where nothing changes. An ended session is refused."""
-    attended = stream.head.attended if stream.head else None
-    if attended is None:
-        return SessionNotAttended(stream.session)
+    attended = attendance(stream)
     if attended.status == "ended" and status != "ended":
         return SessionEnded(stream.session)
     if attended.status == status:
@@ -211,10 +199,15 @@ def _work_name(requested: str | None, current: str) -> str:
     return "" if is_blank(requested) else requested.strip()
 
 
-def _attended_or_refusal(stream: Stream) -> Attendance | SessionNotAttended | SessionEnded:
-    attended = stream.head.attended if stream.head else None
-    if attended is None:
-        return SessionNotAttended(stream.session)
+def attendance(stream: Stream) -> Attendance:
+    """The attendance of a session of which a start is recorded."""
+    assert stream.head is not None, "a stored stream has a head"
+    assert stream.head.attended is not None, "its start is recorded before a change"
+    return stream.head.attended
+
+
+def _attended_or_refusal(stream: Stream) -> Attendance | SessionEnded:
+    attended = attendance(stream)
     # One that only its client has left goes on with it, and takes changes until then.
     is_over = attended.status == "ended" and not attended.is_departed
     return SessionEnded(stream.session) if is_over else attended

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from interlock.core import ids
-from interlock.core.protocol.gated_session import SessionEnded, SessionNotAttended
+from interlock.core.protocol.gated_session import SessionEnded, attendance
 from interlock.core.session.announcements import message_key
 from interlock.core.session.events import StatusChanged
 from interlock.core.session.plan import EventDraft, Plan, Stream, plan
@@ -22,16 +22,12 @@ GIVEN_UP_MS = 10 * 60_000
 """After that time nobody waits for a job of which nothing was heard: it may be lost."""
 
 
-def request_end(
-    stream: Stream, *, summary: str, at_ms: int
-) -> Plan | SessionNotAttended | SessionEnded | None:
+def request_end(stream: Stream, *, summary: str, at_ms: int) -> Plan | SessionEnded | None:
     """Plan the request; None if it was made before, and its job may still do it, or has done it.
 
     A session that only its client has left can still end; one that the user has ended cannot.
     """
-    attended = stream.head.attended if stream.head else None
-    if attended is None:
-        return SessionNotAttended(stream.session)
+    attended = attendance(stream)
     is_given_up = at_ms - attended.ending_since_ms > GIVEN_UP_MS
     if attended.ending_job and not is_given_up:
         return None
@@ -49,8 +45,8 @@ def job_of(stream: Stream, *, is_new: bool) -> str:
     if is_new:
         seed = message_key("session/protocol.end", stream.session, stream.version)
         return ids.job_id(JOB, seed)
-    attended = stream.head.attended if stream.head else None
-    return (attended.ending_job or attended.ended_by) if attended else ""
+    attended = attendance(stream)
+    return attended.ending_job or attended.ended_by
 
 
 def refuse_end(stream: Stream, job: str, blockers: Sequence[str], *, at_ms: int) -> Plan:

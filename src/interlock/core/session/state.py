@@ -70,14 +70,7 @@ class SessionState(_State, frozen=True):
     active_task: str | None = None
 
 
-def fold(envelopes: Iterable[Envelope], *, project: str) -> SessionState | None:
-    """Return the state after these events; None where no mode was recorded."""
-    known = list(envelopes)
-    state = fold_any(known, project=project) if known else None
-    return state if state and state.mode_history else None
-
-
-def fold_any(envelopes: Iterable[Envelope], *, project: str) -> SessionState:
+def fold(envelopes: Iterable[Envelope]) -> SessionState:
     """Return the state after these events, of which there is at least one."""
     state: SessionState | None = None
     started: ProtocolStarted | None = None
@@ -85,6 +78,7 @@ def fold_any(envelopes: Iterable[Envelope], *, project: str) -> SessionState:
         at = timestamp(envelope.at_ms)
         if isinstance(envelope.event, SessionCreated):
             worktree = envelope.event.workspace
+            project = worktree.rstrip("/").rpartition("/")[2]
             state = SessionState(envelope.session, project, worktree, at, at, 0)
         assert state is not None, "a session begins with its creation"
         started = envelope.event if isinstance(envelope.event, ProtocolStarted) else started

@@ -85,7 +85,7 @@ def logbook_region(
     session: SessionId, envelopes: Sequence[Envelope], added: Sequence[Requirement]
 ) -> str:
     """Return the region after these events. `added` are the requirements of the project."""
-    state = states.fold_any(envelopes, project="")
+    state = states.fold(envelopes)
     fold = _fold(envelopes)
     parts = [
         begin_marker(session, len(envelopes)),

@@ -221,7 +221,7 @@ def _show_node(app: App, session: SessionId, at: NodeParameters) -> NodePanel | 
 
 
 def _show_state(app: App, session: SessionId, _: SessionParameters) -> SessionState:
-    return session_record.shown_state(app, session)
+    return session_record.state_of(app, session)
 
 
 def _export_session(
