@@ -13,8 +13,8 @@ from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
 from tests.mcp.dry_run import DryRun, suggested_calls
 
-TOLD_IN_WORDS = ("nextCall", "kind", "nextIntent")
-"""The parts of a structure that the text says in words of its own."""
+TOLD_IN_WORDS = ("nextCall", "kind", "nextIntent", "introduction")
+"""The parts of a structure that the text says in words of its own, or that only programs use."""
 VALIDATORS: dict[str, Any] = {
     tool.name: jsonschema.Draft202012Validator(answer_schema(tool.name)) for tool in TOOLS
 }

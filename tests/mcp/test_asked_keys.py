@@ -13,6 +13,7 @@ from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
 from tests.core.workflow.workflow_samples import Doc, loop, step, workflow
 from tests.mcp.agent import Agent, prefer
+from tests.mcp.dry_run import next_params
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def test_a_key_that_stays_unset_is_a_gap(agent: Agent) -> None:
 def test_a_blank_of_the_first_step_is_refused_like_any_other(agent: Agent) -> None:
     first = begin(agent, PLAIN)
 
-    params = {**first["nextCall"]["params"], "output": {"notesMarkdown": "n"}}
+    params = {**next_params(first), "output": {"notesMarkdown": "n"}}
     problem = agent.refused("continue_workflow", params)
 
     assert "still says" in problem["message"]

@@ -78,7 +78,7 @@ def test_what_changed_since_is_said(app: App, project: Path) -> None:
 
     assert changes[0].startswith("The commit was ")
     assert changes[1:] == ("1 commits were made since.", "Changed and not committed: file.")
-    assert again.text.startswith("Check before you go on:\n- The commit was ")
+    assert again.text.startswith("Check before you continue:\n- The commit was ")
 
 
 def test_an_advance_records_that_the_commit_has_changed(app: App, project: Path) -> None:

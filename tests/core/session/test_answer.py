@@ -34,7 +34,7 @@ from interlock.core.session.answer import (
 )
 from tests.core.any_struct import some
 
-TOLD_IN_WORDS = ("nextCall", "kind", "nextIntent")
+TOLD_IN_WORDS = ("nextCall", "kind", "nextIntent", "introduction")  # the last is for programs
 words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
 names = st.text(st.characters(exclude_categories=["C"]), min_size=1, max_size=40)
 """Ids and the like, which no control character is in."""
@@ -88,6 +88,7 @@ def test_every_fact_of_the_structure_is_in_the_text(
 ) -> None:
     answered = filled(stored, prompt if stored.answer.pending else "", token)
     facts = msgspec.to_builtins(answered.answer)
+    facts.get("approval", {}).pop("id", None)  # it is in the commands of `how`
 
     visible = answered.text.replace("\0", "\ufffd")
     for fact in leaves({key: item for key, item in facts.items() if key not in TOLD_IN_WORDS}):
@@ -131,8 +132,36 @@ def test_an_ordinary_step_has_a_frame_of_a_few_words() -> None:
     text = answer_text.stored_answer(ORDINARY).text
 
     assert text == (
-        "# Step 1 of 1: A [a]\n\n\0prompt\0\n\n---\nHand in: notes.\ncontinueToken: \0token\0"
+        "# Step 1 of 1: A [a]\n\n\0prompt\0\n\n---\n"
+        "Answer in `output.notesMarkdown`: what you did, found and decided, and what is open.\n"
+        "Submit: notes.\n"
+        "continueToken: \0token\0"
     )
+
+
+def test_both_forms_explain_notes_completely_at_the_start_and_after_a_break() -> None:
+    first = answer_text.stored_answer(msgspec.structs.replace(ORDINARY, is_introduced=False))
+    again = answer_text.stored_answer(ORDINARY)
+    pending = Pending(StepId("a"), "A", 1, 1, "p", Expects(notes=False))
+    without_notes = answer_text.stored_answer(msgspec.structs.replace(ORDINARY, pending=pending))
+
+    for stored in (first, again):
+        assert "`output.notesMarkdown`: what you did" in stored.answer.guidance
+        assert stored.answer.guidance in stored.text
+    assert "if this conversation is lost" in first.answer.guidance
+    assert "if this conversation is lost" not in again.text
+    assert "notesMarkdown" not in without_notes.text
+
+
+def test_the_text_has_no_id_of_the_run_and_the_token_once() -> None:
+    first = answer_text.stored_answer(msgspec.structs.replace(ORDINARY, is_introduced=False))
+    left_out = (LeftOutNotes("a", "A", 9),)
+    again = answer_text.stored_answer(msgspec.structs.replace(ORDINARY, left_out=left_out))
+
+    assert "guided" not in first.text
+    assert "session" not in first.text
+    assert 'step "a"' in again.text
+    assert [stored.text.count("\0token\0") for stored in (first, again)] == [1, 1]
 
 
 ORDINARY = Situation(

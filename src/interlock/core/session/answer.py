@@ -1,8 +1,8 @@
 """The structure of answers to the agent. `answer_text` says the same in words.
 
-An answer is small. Beyond the prompt it says which step this is, what was skipped on the way and
-why, what to hand in, and what is new. Ids, hash and preferences, and how all this works, are told
-where somebody begins: at the start of a run and after a break (`Introduction`).
+An answer is small. Beyond the prompt it names the step, the steps skipped on the way and why, the
+expected output, and what is new. The structure has ids, hash and preferences only at the start of a
+run and after a break (`Introduction`), where the guidance is complete as well.
 """
 
 from typing import Literal
@@ -147,7 +147,7 @@ class BlockedStep(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
 
 
 class Introduction(msgspec.Struct, frozen=True, rename="camel"):
-    """Told where somebody begins: at the start of a run, and after a break."""
+    """Given at the start of a run and after a break."""
 
     session: SessionId
     run: RunId
@@ -162,6 +162,8 @@ class Answer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     is_complete: bool
     next_intent: NextIntent
     next_call: NextCall | None
+    guidance: str = ""
+    """How to submit the step and write its notes: complete with an introduction, else one line."""
     introduction: Introduction | None = None
     progress: Progress | None = None
     """Given at the end of a run and after a break."""

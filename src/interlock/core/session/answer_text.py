@@ -47,6 +47,7 @@ def stored_answer(situation: Situation) -> StoredAnswer:
         is_complete=is_complete,
         next_intent=intent,
         next_call=_next_call(situation, intent),
+        guidance=_guidance(situation, intent),
         introduction=None if situation.is_introduced else situation.introduction,
         progress=situation.progress if is_complete or not situation.is_introduced else None,
         skipped=situation.skipped,
@@ -68,7 +69,7 @@ def notes_answer(
     values: dict[str, Json],
     left_out: tuple[LeftOutNotes, ...],
 ) -> StoredAnswer:
-    """Return the answer that shows what was handed in earlier, and not the pending step."""
+    """Return the answer that shows earlier outputs instead of the pending step."""
     answer = Answer(
         kind="notes",
         pending=None,
@@ -86,8 +87,8 @@ def notes_answer(
             f"- {name}: {msgspec.json.encode(value).decode()}" for name, value in values.items()
         )
         parts.insert(0, "\n".join(("Values of the context:", *lines, "")))
-    text = _without_slots("\n".join(parts)) or "Nothing was handed in there.\n"
-    again = "The pending step is shown again by `continue_workflow` with this token alone."
+    text = _without_slots("\n".join(parts)) or "Nothing was submitted there.\n"
+    again = "To see the pending step again, call `continue_workflow` with this token alone."
     return StoredAnswer(
         answer, f"{text}{_left_out_text(answer)}\n---\n{again}\ncontinueToken: {TOKEN_SLOT}"
     )
@@ -154,27 +155,31 @@ def _next_call(situation: Situation, intent: NextIntent) -> NextCall | None:
     return NextCall("continue_workflow", params)
 
 
-_APPROVAL_INSTRUCTIONS = (
-    "Tell the user, and stop here. Once it is answered, call `continue_workflow` with this token"
-    " and without output: that brings the step at which the run goes on."
+_APPROVAL_GUIDANCE = (
+    "Tell the user, and stop here. Once the approval is answered, call `continue_workflow` with"
+    " this token and without output: it returns the step at which the run continues."
 )
-_WAITING_INSTRUCTIONS = (
-    "Too many attempts were not accepted, so the run waits for the user. Tell the user how; then"
-    " call again with this token and without output."
+_WAITING_GUIDANCE = (
+    "The run used up its attempts and waits for the user. Show the user the command that continues"
+    " it. Then call `continue_workflow` with this token and without output."
 )
-_EXPLANATION = (
-    "Do only this step, then call `continue_workflow` with this token as `continueToken`, your"
-    " notes as `output.notesMarkdown` (what you did, found and decided, and what is open; they are"
-    " all that is left of the step if this conversation is lost), and whatever else is expected."
-    " The answer brings the next step."
+_NOTES_GUIDANCE = (
+    "Answer in `output.notesMarkdown`: what you did, found and decided, and what is open."
 )
+_NOTES_REASON = " Your notes are all that is left of the step if this conversation is lost."
+_FIRST_GUIDANCE = (
+    "Do only this step. Then submit it with `continue_workflow` and this token; the answer is the"
+    " next step."
+)
+_READ_ONLY_GUIDANCE = "This step only reads: change nothing in the workspace."
+_USER_GUIDANCE = "Ask the user what the step says, and wait for the answer."
 
 
 def _text_with_slots(answer: Answer) -> str:
     head = _completion_text(answer)
     if answer.approval:
         head = _approval_text(answer.approval)
-    # Who has just sent it has the step before its eyes; only what is wrong is new.
+    # An agent that has just submitted the step knows it: only the blockers are new.
     is_new = not answer.blocked or answer.introduction is not None
     if answer.pending:
         head = _heading(answer.pending)
@@ -188,8 +193,9 @@ def _text_with_slots(answer: Answer) -> str:
         _without_slots(answer.recap and f"\n{answer.recap}\n"),
         _left_out_text(answer),
         "\n---\n",
-        _instructions(answer),
-        f"\ncontinueToken: {TOKEN_SLOT}",
+        answer.guidance and f"{answer.guidance}\n",
+        f"Submit: {_expected_text(answer.pending.expects)}.\n" if answer.pending else "",
+        f"continueToken: {TOKEN_SLOT}",
         _facts_text(answer),
     )
     return "".join(parts)
@@ -217,15 +223,14 @@ def _completion_text(answer: Answer) -> str:
 
 
 def _branch_line(branch: OtherBranch) -> str:
-    return (
-        f"Another branch is kept: {_without_slots(branch.summary)} ({branch.node}). To go on there:"
-        f' continue_workflow {{"continueToken": "\0{branch.node}\0", "intent": "rehydrate"}}\n'
-    )
+    call = f'continue_workflow {{"continueToken": "\0{branch.node}\0", "intent": "rehydrate"}}'
+    summary = _without_slots(branch.summary)
+    return f"Another branch is kept: {summary} ({branch.node}). To continue there: {call}\n"
 
 
 def _approval_text(approval: AnswerApproval) -> str:
     return _without_slots(
-        f"The step is recorded, and the run waits for an approval ({approval.id}).\n\n"
+        "The step is recorded, and the run waits for an approval.\n\n"
         f"{approval.question}\n\n{approval.how} {approval.on_timeout}\n"
     )
 
@@ -234,19 +239,25 @@ def _skipped_line(part: PassedByStep) -> str:
     return f"{part.title} [{part.step_id}] ({part.reason})"
 
 
-def _instructions(answer: Answer) -> str:
-    if answer.approval:
-        return _APPROVAL_INSTRUCTIONS
-    if answer.pending is None:
-        return "Nothing is left to hand in; this token shows the end of the run again."
-    expected = f"Hand in: {_expected_text(answer.pending.expects)}."
-    if answer.pending.is_read_only:
-        expected = f"This step only reads: change nothing in the workspace. {expected}"
-    if answer.next_intent == "rehydrate_only":
-        return f"{_WAITING_INSTRUCTIONS} {expected}"
-    if answer.next_intent == "await_user_confirmation":
-        expected = f"Ask the user what the step says, and wait. {expected}"
-    return expected if answer.introduction is None else f"{_EXPLANATION} {expected}"
+def _guidance(situation: Situation, intent: NextIntent) -> str:
+    """Return what to do with this answer. The agent knows it if it has just sent the same step."""
+    step, is_introduced = situation.pending, situation.is_introduced
+    if situation.approval:
+        return _APPROVAL_GUIDANCE
+    if step is None:
+        return "Nothing is left to submit."
+    if intent == "rehydrate_only":
+        return _WAITING_GUIDANCE
+    if situation.blocked and is_introduced:
+        return ""
+    notes = _NOTES_GUIDANCE if is_introduced else f"{_NOTES_GUIDANCE}{_NOTES_REASON}"
+    parts = (
+        "" if is_introduced else _FIRST_GUIDANCE,
+        _USER_GUIDANCE if intent == "await_user_confirmation" else "",
+        _READ_ONLY_GUIDANCE if step.is_read_only else "",
+        notes if step.expects.notes else "",
+    )
+    return " ".join(filter(None, parts))
 
 
 def _expected_text(expects: Expects) -> str:
@@ -260,25 +271,25 @@ def _verify_text(answer: Answer) -> str:
     if not answer.verify:
         return ""
     lines = "".join(f"- {_without_slots(line)}\n" for line in answer.verify)
-    return f"Check before you go on:\n{lines}\n"
+    return f"Check before you continue:\n{lines}\n"
 
 
 def _blocked_text(answer: Answer) -> str:
     if answer.blocked is None:
         return ""
     left = pluralise(answer.blocked.attempts_left, "attempt")
-    lines = [f"Not accepted yet; {left} left. The step is the same. What is missing:"]
+    lines = [f"Not accepted; {left} left. The step is the same. To correct:"]
     for blocker in answer.blocked.blockers:
         lines.append(
             f"- {blocker.message} ({blocker.code}, {blocker.pointer}). {blocker.suggestion}"
         )
     if answer.blocked.unblock:
-        lines.append(f"Only the user can continue the run: `{answer.blocked.unblock}`")
+        lines.append(f"Only the user can let the run continue: `{answer.blocked.unblock}`")
     if answer.next_call and "output" in answer.next_call.params:
         form = {
             name: item for name, item in answer.next_call.params.items() if name != "continueToken"
         }
-        lines.append(f"Send it in this form: {msgspec.json.encode(form).decode()}")
+        lines.append(f"Fill in and send: {msgspec.json.encode(form).decode()}")
     lines.append("\n")
     return _without_slots("\n".join(lines))
 
@@ -291,8 +302,7 @@ def _left_out_text(answer: Answer) -> str:
         for notes in answer.left_out
     )
     return (
-        "\nLeft out; read any of them with continue_workflow"
-        f' {{"continueToken": "{TOKEN_SLOT}", "intent": "rehydrate", "step": "<one of these>"}}:\n'
+        "\nLeft out. To read one, call `continue_workflow` with this token and its `step`:\n"
         f"{lines}"
     )
 
@@ -307,11 +317,4 @@ def _facts_text(answer: Answer) -> str:
         *((f"checkpoint: {answer.checkpoint}",) if answer.checkpoint else ()),
         *(f"warning: {warning}" for warning in answer.warnings),
     ]
-    if told := answer.introduction:
-        workflow, preferences = told.workflow, told.preferences
-        lines += [
-            f"session: {told.session}, run: {told.run}",
-            f"workflow: {workflow.id} {workflow.version} {workflow.hash}",
-            f"preferences: {preferences.autonomy}, {preferences.risk_policy}",
-        ]
     return _without_slots("".join(f"\n{line}" for line in lines))
