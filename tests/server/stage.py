@@ -84,6 +84,7 @@ class Stage:
 
     def __init__(self, app: App, project: Path) -> None:
         self.app, self.project = app, project
+        self._protocol = McpProtocol(app, TOOLS)
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         message = msgspec.json.encode(tool_call(tool, arguments))
