@@ -17,8 +17,7 @@ from interlock.app.unattended.status import turns_of
 from interlock.core.ids import SessionId
 from interlock.core.unattended.journal import ModelAnswered, ModelCalled, ToolStarted
 from interlock.driver.tools.catalogue import MalformedCall, check_call
-from interlock.driver.tools.tool import Level, Workplace
-from interlock.driver.workplaces import make_workplace
+from interlock.driver.tools.tool import Level, Workplace, make_workplace
 from tests.driver.stage import Stage, call, git, hand_in
 from tests.scenes import linear
 

@@ -13,7 +13,7 @@ from interlock.app.runs import approvals
 from interlock.core.session.approve import ApprovalVerdict
 from interlock.hooks.typed_commands import TypedAnswer, parse_typed_command
 from interlock.store.open_store import STORE_FILE
-from interlock.workspace.machine.user_name import user_name
+from interlock.workspace.machine.identity import user_name
 from tests.hooks.clients import ASKING, Client, attend, text_of
 
 MUTE = tuple(name for name in NAMES if name not in ASKING)

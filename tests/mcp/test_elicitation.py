@@ -18,7 +18,7 @@ from interlock.core.session.approve import ApprovalVerdict
 from interlock.mcp.protocol import HANDSHAKE_VERSIONS, McpProtocol
 from interlock.mcp.stdio import StdioLink
 from interlock.mcp.tools import TOOLS
-from interlock.workspace.machine.user_name import user_name
+from interlock.workspace.machine.identity import user_name
 from tests.hooks.clients import attend
 from tests.sessions import begin_recorded
 

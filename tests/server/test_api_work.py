@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from interlock.workspace.machine.user_name import user_name
+from interlock.workspace.machine.identity import user_name
 from tests.server.forms import call
 from tests.server.process import Process, refusal
 from tests.server.store import Filled

@@ -17,7 +17,7 @@ from interlock.app.sessions.session_approvals import RequestStatus, permit_call,
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.approve import ApprovalVerdict
 from interlock.core.session.session_approvals import request_wish, tool_call_wish
-from interlock.workspace.machine.user_name import user_name
+from interlock.workspace.machine.identity import user_name
 from tests.server.conftest import Staged
 from tests.server.forms import Form, SignedIn, assert_harmless, call
 from tests.server.process import typed

@@ -10,6 +10,7 @@ from contextlib import suppress
 
 import msgspec
 
+from interlock.agents.clients.claude_code_headless import ClaudeCodeHeadless
 from interlock.agents.clients.headless import (
     ClientEnded,
     ClientEvent,
@@ -17,7 +18,6 @@ from interlock.agents.clients.headless import (
     ClientRetry,
     ClientToolResults,
     ClientTurn,
-    HeadlessClient,
     LineSplitter,
 )
 from interlock.app.admin.server_process import RunningServer, find_server
@@ -51,7 +51,7 @@ class ClientTalk:
     def __init__(
         self,
         context: SessionContext,
-        headless: HeadlessClient,
+        headless: ClaudeCodeHeadless,
         process: PipedProcess,
         conversation: str,
         server: RunningServer,

@@ -33,7 +33,7 @@ from interlock.driver.model_shelf import ModelShelf
 from interlock.driver.server_client import CallRefused, ServerAway, ServerClient
 from interlock.driver.session_context import DriverResources, SessionContext
 from interlock.driver.session_work import run_session
-from interlock.driver.workplaces import choose_level
+from interlock.driver.tools.tool import choose_level
 
 TICK_SECONDS = 0.4
 STALL_TICKS_MAX = 300

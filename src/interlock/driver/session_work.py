@@ -29,14 +29,13 @@ from interlock.driver.client_loop import ClientLoop
 from interlock.driver.model_loop import ModelLoop
 from interlock.driver.server_client import CallRefused
 from interlock.driver.session_context import PauseWanted, SessionContext, Standstill
-from interlock.driver.tools.tool import Workplace
+from interlock.driver.tools.tool import Workplace, choose_level, make_workplace
 from interlock.driver.tools.worktree_commit import (
     BranchEnd,
     CommitFailed,
     commit_changes,
     commit_named_files,
 )
-from interlock.driver.workplaces import choose_level, make_workplace
 
 SHUT_DOWN = "the driver was shut down; the next one goes on"
 SUBJECT_CHARS_MAX = 72

@@ -24,7 +24,7 @@ from interlock.core.notes.note import Note
 from interlock.core.protocol.delegation import DelegationRequest
 from interlock.core.protocol.gated_session import WorkUpdate
 from interlock.core.session.state import SessionState
-from interlock.workspace.projects.handoff_files import BYTES_MAX
+from interlock.workspace.projects.named_files import BYTES_MAX
 from tests.app.callers.conversations import begun
 from tests.unprivileged import nobody, place_of_nobody
 

@@ -16,7 +16,7 @@ from interlock.core.protocol.delegation import CompletionRequest, DelegationRequ
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.requirements import START_IDS
 from interlock.core.session.state import SessionState
-from interlock.workspace.projects.skills import ENTRIES_MAX, count_skills
+from interlock.workspace.projects.named_files import ENTRIES_MAX, count_skills
 from tests.app.callers.conversations import talk
 from tests.sessions import begin_recorded
 

@@ -9,9 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from interlock.driver.tools import bash, files, worktree_commit
-from interlock.driver.tools.bash import BashCall, run_bash
-from interlock.driver.tools.catalogue import TOOLS
+from interlock.driver.tools import catalogue, files, worktree_commit
+from interlock.driver.tools.catalogue import TOOLS, BashCall, run_bash
 from interlock.driver.tools.files import ReadCall, WriteCall
 from interlock.driver.tools.tool import Level, ToolOutcome, Workplace
 from interlock.driver.tools.worktree_commit import BranchEnd, CommitFailed, commit_changes
@@ -228,7 +227,7 @@ def test_the_sandbox_is_named_where_it_may_have_refused_something(
         (1, "no such file", ""),
         (0, "permission denied", ""),
     ):
-        started = answer_with(monkeypatch, bash, code, text.encode())
+        started = answer_with(monkeypatch, catalogue, code, text.encode())
         outcome = asyncio.run(run_bash(place, BashCall("x")))
         assert outcome.text == f"{text}\n[exit code {code}]{more}"
         assert (outcome.is_error, outcome.exit_code) == (code != 0, code)

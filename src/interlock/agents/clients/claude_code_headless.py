@@ -74,13 +74,21 @@ _SETTINGS = {
 
 
 class ClaudeCodeHeadless:
-    """A `HeadlessClient`. `spent_micros` is the last that was said of a resumed conversation."""
+    """The words of one process of the client: it knows what was read.
+
+    `spent_micros` is the last that was said of a resumed conversation.
+    """
 
     def __init__(self, program: str, *, spent_micros: int = 0) -> None:
         self._program = program
         self._output = ClaudeCodeOutput(spent_micros)
 
     def command(self, start: ClientStart, environment: Mapping[str, str]) -> ClientCommand:
+        """Return the command line and the variables for it. `environment` is the user's.
+
+        Raises:
+            OSError: the file of the bearer cannot be read.
+        """
         settings, servers = _entries(start)
         words = [
             *(self._program, "-p", "--input-format=stream-json", "--output-format=stream-json"),
@@ -103,10 +111,12 @@ class ClaudeCodeHeadless:
         return ClientCommand(tuple(words), _variables(start, environment))
 
     def message_line(self, text: str) -> bytes:
+        """Return the line for its stdin that says something to the model, now or while it works."""
         message = {"role": "user", "content": text}
         return _json({"type": "user", "message": message}).encode() + b"\n"
 
     def interrupt_line(self) -> bytes:
+        """Return the line for its stdin that stops it where it is; it then says what it cost."""
         request = {"subtype": "interrupt"}
         line = {"type": "control_request", "request_id": "interrupt", "request": request}
         return _json(line).encode() + b"\n"

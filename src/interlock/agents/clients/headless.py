@@ -7,7 +7,7 @@ here is what they come to. Nothing here starts a process.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -103,30 +103,6 @@ class ClientEnded(msgspec.Struct, frozen=True):
 
 
 ClientEvent: TypeAlias = ClientReady | ClientTurn | ClientToolResults | ClientRetry | ClientEnded
-
-
-class HeadlessClient(Protocol):
-    """The words of one kind of client. There is one for each process: it knows what was read."""
-
-    def command(self, start: ClientStart, environment: Mapping[str, str]) -> ClientCommand:
-        """Return the command line and the variables for it. `environment` is the user's.
-
-        Raises:
-            OSError: the file of the bearer cannot be read.
-        """
-        ...
-
-    def message_line(self, text: str) -> bytes:
-        """Return the line for its stdin that says something to the model, now or while it works."""
-        ...
-
-    def interrupt_line(self) -> bytes:
-        """Return the line for its stdin that stops it where it is; it then says what it cost."""
-        ...
-
-    def read_line(self, line: bytes) -> tuple[ClientEvent, ...]:
-        """Return the events of a line of its stdout; none if the line means nothing to us."""
-        ...
 
 
 class LineSplitter:

@@ -24,8 +24,8 @@ from interlock.store.records import SessionFilter
 from interlock.workspace.failures import FolderFailure
 from interlock.workspace.files.atomic_file import FileContent
 from interlock.workspace.files.bounded_walk import find_files
+from interlock.workspace.projects.named_files import count_skills
 from interlock.workspace.projects.notes_folder import NotesFolder
-from interlock.workspace.projects.skills import count_skills
 
 NOTES_MAX = 2_000  # to look at, which takes some milliseconds
 

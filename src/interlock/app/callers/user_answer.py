@@ -3,7 +3,7 @@
 from typing import Literal
 
 from interlock.core.session.approve import ApprovalVerdict
-from interlock.workspace.machine.user_name import user_name
+from interlock.workspace.machine.identity import user_name
 
 
 def user_answer(

@@ -39,8 +39,7 @@ from interlock.core.project_stream import RowChange
 from interlock.core.refusal import Refusal
 from interlock.store.failures import StoreFailure
 from interlock.workspace.failures import SettingsBroken
-from interlock.workspace.machine.identity import NAME_BYTES, machine_name
-from interlock.workspace.machine.user_name import user_name
+from interlock.workspace.machine.identity import NAME_BYTES, machine_name, user_name
 
 SEEN_EVERY_MS = 60_000
 """An agent that is busy is recorded as seen so often at the most."""

@@ -38,7 +38,8 @@ from interlock.core.refusal import Refusal
 from interlock.core.session.state import SessionState
 from interlock.workspace.failures import FileUnreadable
 from interlock.workspace.files.atomic_file import FileContent
-from interlock.workspace.projects import handoff_files, project
+from interlock.workspace.projects import project
+from interlock.workspace.projects.named_files import read_handoff
 
 NOTE_NAME_PREFIX = "handoff"
 NAMES_MAX = 1_000
@@ -81,7 +82,7 @@ def migrate_handoff(
     A migration that is impossible as a whole is refused before anything is written.
     """
     try:
-        text = handoff_files.read_handoff(path)
+        text = read_handoff(path)
     except FileUnreadable as unreadable:
         return HandoffFileUnusable(str(path), str(unreadable))
     source = _source_name(path, notes.root)

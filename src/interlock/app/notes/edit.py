@@ -17,12 +17,13 @@ from interlock.app.notes.refusals import (
 )
 from interlock.app.notes.results import NoteChangeResult
 from interlock.app.notes.write_and_index import (
+    calling_session,
     diff_of,
+    record_written_note,
     refuse_on_disk_failure,
     shown_permalink,
     write_and_index,
 )
-from interlock.app.notes.written_notes import calling_session, record_written_note
 from interlock.core.notes import edits, frontmatter, frontmatter_values
 from interlock.core.notes.edit_refusals import EditRefusal
 from interlock.core.notes.edits import NoteEdit

@@ -28,13 +28,14 @@ from interlock.app.notes.refusals import (
 )
 from interlock.app.notes.results import ChangeOutcome, NoteChangeResult
 from interlock.app.notes.write_and_index import (
+    calling_session,
     diff_of,
+    record_written_note,
     refuse_on_disk_failure,
     shown_permalink,
     with_leading_blank_line,
     write_and_index,
 )
-from interlock.app.notes.written_notes import calling_session, record_written_note
 from interlock.core.ids import SessionId
 from interlock.core.notes import frontmatter_values
 from interlock.core.notes.address import glob_of

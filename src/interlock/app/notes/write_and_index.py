@@ -4,9 +4,11 @@ import difflib
 import functools
 import re
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import ParamSpec, TypeVar
 
+from interlock.app.append_loop import append_plan
+from interlock.app.callers.caller import Caller, session_meant
 from interlock.app.callers.request_key import RequestKey
 from interlock.app.context import App
 from interlock.app.notes import repeated_calls
@@ -14,11 +16,14 @@ from interlock.app.notes.project_notes import OpenedNotes
 from interlock.app.notes.refusals import BadNoteName, NoteChanged, NoteNotWritten
 from interlock.app.notes.results import ChangeOutcome, NoteChangeResult
 from interlock.app.notes.sync import parse_note_text
+from interlock.core.ids import SessionId
 from interlock.core.notes.fts_query import label
 from interlock.core.notes.naming import permalink_of
 from interlock.core.notes.note import Frontmatter, Note
 from interlock.core.notes.versions import digest_of, version_of
 from interlock.core.refusal import Refusal
+from interlock.core.session.events import NoteWritten
+from interlock.core.session.plan import EventDraft, Plan, plan
 from interlock.store.failures import StoreDamaged, StoreFailure
 from interlock.workspace.failures import FolderFailure
 from interlock.workspace.files.atomic_file import FileConflict, FileContent, WrittenFile
@@ -217,3 +222,36 @@ def _first_lines_of_each(
     shown = [f"- {text}" for text in old[:lines_each]] + [f"+ {text}" for text in new[:lines_each]]
     counts = f"{len(old)} lines ({names[0]}) and {len(new)} lines ({names[1]})"
     return f"From line {line} on, {counts} differ. The first of each:\n{truncate_lines(shown)}"
+
+
+def calling_session(app: App, caller: Caller) -> SessionId | None:
+    """The session in which a note is written; None if it is not known.
+
+    A store that is missing or unusable does not prevent a note from being written: it is a file.
+    """
+    with suppress(StoreFailure):
+        session = session_meant(app, caller)
+        return session if isinstance(session, str) else None
+    return None
+
+
+def record_written_note(
+    app: App, session: SessionId | None, result: NoteChangeResult | Refusal
+) -> None:
+    """Record that an attended session has written or edited a note; of each note once."""
+    if session is None or not isinstance(result, NoteChangeResult) or result.result == "unchanged":
+        return
+    key = f"note-written:{result.permalink}"
+
+    def decide() -> Plan | None:
+        with app.log.snapshot():
+            stream = app.log.stream(session)
+            attended = stream.head.attended if stream and stream.head else None
+            is_open = attended is not None and attended.status != "ended"
+            if stream is None or not is_open or app.log.event_with_key(session, key):
+                return None
+        draft = EventDraft(key, NoteWritten(result.permalink))
+        return plan(stream, [draft], blobs={}, at_ms=app.clock.now_ms())
+
+    with suppress(StoreFailure):  # the note is written, and says itself where it comes from
+        append_plan(app, decide)

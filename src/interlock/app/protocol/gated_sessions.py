@@ -58,7 +58,7 @@ from interlock.core.session.head import Attendance
 from interlock.core.session.plan import Plan, Stream
 from interlock.core.session.state import SessionState
 from interlock.workspace.machine import user_questions
-from interlock.workspace.machine.user_name import user_name
+from interlock.workspace.machine.identity import user_name
 from interlock.workspace.projects import project
 
 RENAMING_SOURCE = "clear"

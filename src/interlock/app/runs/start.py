@@ -55,7 +55,7 @@ from interlock.core.workflow.prompt import ResolvedReference
 from interlock.store import queries
 from interlock.store.records import EarlierRequest
 from interlock.store.sql import Query, both
-from interlock.workspace.projects import references
+from interlock.workspace.projects.named_files import resolve_references
 from interlock.workspace.projects.settings import preferences_in
 
 LATEST_RUNS_MAX = 20  # runs of a session that are searched for them
@@ -102,7 +102,7 @@ def start(app: App, request: StartRequest) -> RenderedAnswer | StartRefusal:
     entry = find_workflow(app, request.workspace, request.workflow)
     if isinstance(entry, NoSuchWorkflow):
         return entry
-    resolved = references.resolve(
+    resolved = resolve_references(
         entry.pinned.workflow.references,
         workspace=request.workspace,
         package=entry.place.path.parent,

@@ -7,8 +7,8 @@ import msgspec
 from interlock.app.context import App
 from interlock.app.failures import SettingsBroken
 from interlock.app.triggers.firing import fire
-from interlock.app.triggers.polling import polled_event
 from interlock.app.triggers.trigger_book import ProjectTrigger
+from interlock.app.triggers.watch import polled_event
 from interlock.app.triggers.webhook_intake import WebhookCall, admit_payload
 from interlock.app.unattended.forge_settings import find_forge, open_forge
 from interlock.core import ids

@@ -54,7 +54,7 @@ from interlock.core.views.arrivals import arrivals
 from interlock.core.views.graph import graph_of
 from interlock.workspace.git.pushes import CommittedChanges, committed_changes, remote_names
 from interlock.workspace.git.worktrees import filtered_files, head_commit
-from interlock.workspace.machine.user_name import user_name
+from interlock.workspace.machine.identity import user_name
 from interlock.workspace.outside.forges.rest_calls import ForgeFailed
 
 CLOSED = "it was closed meanwhile"

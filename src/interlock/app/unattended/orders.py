@@ -44,7 +44,7 @@ from interlock.core.unattended.order import (
 )
 from interlock.workspace.git.state import observe, root_of
 from interlock.workspace.git.worktrees import head_commit
-from interlock.workspace.machine.user_name import user_name
+from interlock.workspace.machine.identity import user_name
 
 UNSETTLED_MAX = 10_000
 STEER_BYTES = 6

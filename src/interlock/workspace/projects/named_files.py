@@ -1,15 +1,20 @@
-"""Resolving the references of a workflow: whether a file is there, and a hash of its content."""
+"""Files that others name: the references of a workflow, skills of a project, a hand-off file."""
 
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 
+from interlock.core.session.start_evidence import SkillCount
 from interlock.core.workflow.passthrough import Reference
 from interlock.core.workflow.prompt import ResolvedReference
+from interlock.workspace.failures import FileUnreadable
+from interlock.workspace.files.bounded_walk import find_files
+from interlock.workspace.files.regular_file import read_regular_file
 
 BYTES_MAX = 64 * 1024 * 1024  # no agent reads a larger file
 
 
-def resolve(
+def resolve_references(
     references: tuple[Reference, ...], *, workspace: Path, package: Path
 ) -> tuple[ResolvedReference, ...]:
     """Return each reference as it is now. Addresses are left alone: nothing is ever fetched.
@@ -40,3 +45,39 @@ def _resolve_one(reference: Reference, root: Path) -> ResolvedReference:
         reason = (isinstance(error, OSError) and error.strerror) or "its path makes no sense"
         return ResolvedReference(reference.id, problem=f"it cannot be read: {reason}")
     return ResolvedReference(reference.id, f"sha256:{digest}")
+
+
+ENTRIES_MAX = 400  # to look at: a session begins meanwhile
+
+
+def count_skills(root: Path, folders: Iterable[str]) -> SkillCount:
+    """Count the skills in these folders of the project."""
+    found = find_files(root, folders, entries_max=ENTRIES_MAX)
+    names = [Path(path).name for path in found.paths]
+    return SkillCount(
+        names.count("SKILL.md"),
+        sum(name.endswith(".sh") for name in names),
+        sum(name.endswith(".ps1") for name in names),
+        found.is_complete,
+    )
+
+
+HANDOFF_BYTES_MAX = 4 * 1024 * 1024  # as much as a note may have
+
+
+def read_handoff(path: Path) -> str:
+    """Return the text of a hand-off file, wherever it is.
+
+    Bytes that are not UTF-8 are lone surrogates, as in a note.
+
+    Raises:
+        FileUnreadable: it is not there, not a file, too large or not text.
+    """
+    try:
+        content = read_regular_file(path, HANDOFF_BYTES_MAX)
+    except (OSError, ValueError) as error:  # a NUL in the name
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise FileUnreadable(reason[:1].lower() + reason[1:]) from error
+    if b"\0" in content:
+        raise FileUnreadable("it is not text")
+    return content.decode("utf-8", "surrogateescape")
