@@ -11,7 +11,6 @@ from interlock.app.runs import approvals
 from interlock.core.session.approve import ApprovalVerdict
 from tests.blanks import fill, options
 from tests.mcp.agent import Agent
-from tests.mcp.dry_run import next_params
 
 Answer: TypeAlias = dict[str, Any]
 Params: TypeAlias = dict[str, Any]
@@ -81,7 +80,7 @@ class Driver:
 
     def output_for(self, answer: Answer) -> Params:
         """The next call, as the answer shows it, with its blanks replaced."""
-        pending, params = answer["pending"], next_params(answer)
+        pending, params = answer["pending"], answer["nextCall"]["params"]
         asked = {**params.get("context", {}), **asked_context(pending["prompt"])}
 
         def choose(key: str, options: tuple[Any, ...]) -> Any:
@@ -104,7 +103,7 @@ class Driver:
         self.granted.append(approval["question"])
         answered = approvals.answer(self._app, approval["id"], ApprovalVerdict("granted", "user"))
         assert isinstance(answered, approvals.ApprovalAnswer)
-        return self.call(next_params(answer))
+        return self.call(answer["nextCall"]["params"])
 
 
 def asked_context(prompt: str) -> Params:

@@ -95,20 +95,10 @@ class DryRun:
         assert {one["code"] for one in blockers} <= set(DECIDED_BY_VALUES), told
 
 
-def next_params(answer: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of the next call of an answer, with its token in the blank."""
-    params = answer["nextCall"]["params"]
-    assert params["continueToken"] == "<the continueToken of this answer>"
-    return {**params, "continueToken": answer["continueToken"]}
-
-
 def suggested_calls(structure: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    if call := structure.get("nextCall"):
-        # A delegation names a call of its own, and has no token.
-        yield {**call, "params": next_params(structure)} if "continueToken" in structure else call
     details = structure.get("details", {})
     candidates = [candidate.get("nextCall") for candidate in structure.get("candidates", ())]
-    for call in (details.get("correctCall"), *candidates):
+    for call in (structure.get("nextCall"), details.get("correctCall"), *candidates):
         if call:
             yield call
     yield from details.get("nextCalls", ())

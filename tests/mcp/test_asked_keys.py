@@ -13,7 +13,6 @@ from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
 from tests.core.workflow.workflow_samples import Doc, loop, step, workflow
 from tests.mcp.agent import Agent, prefer
-from tests.mcp.dry_run import next_params
 
 
 @pytest.fixture
@@ -66,7 +65,7 @@ def test_a_key_that_stays_unset_is_a_gap(agent: Agent) -> None:
 def test_a_blank_of_the_first_step_is_refused_like_any_other(agent: Agent) -> None:
     first = begin(agent, PLAIN)
 
-    params = {**next_params(first), "output": {"notesMarkdown": "n"}}
+    params = {**first["nextCall"]["params"], "output": {"notesMarkdown": "n"}}
     problem = agent.refused("continue_workflow", params)
 
     assert "still says" in problem["message"]

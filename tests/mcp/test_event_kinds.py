@@ -29,7 +29,6 @@ from tests.blanks import fill
 from tests.hooks.clients import attend
 from tests.hooks.recordings import recorded
 from tests.mcp.agent import Agent
-from tests.mcp.dry_run import next_params
 from tests.scenes import install, linear
 
 MISSING_FILE = """
@@ -203,7 +202,7 @@ def test_every_kind_of_event_comes_through_a_surface(
     assert answer["kind"] == "approval"
     assert commands.run_cli(["approvals", "grant", answer["approval"]["id"]]) == 0
     answer = agent.ok("continue_workflow", continueToken=answer["continueToken"])
-    assert agent.ok("continue_workflow", **fill(next_params(answer)))["isComplete"]
+    assert agent.ok("continue_workflow", **fill(answer["nextCall"]["params"]))["isComplete"]
     other = agent.ok("start_workflow", workflowId="everything", goal="Given up", sessionId=session)
     assert commands.run_cli(["run", "abandon", other["introduction"]["run"]]) == 0
     assert commands.run_cli(["session", "archive", session]) == 0

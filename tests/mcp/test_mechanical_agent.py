@@ -21,7 +21,6 @@ from tests.core.workflow.test_foreign_schema import ForeignFile
 from tests.core.workflow.workflow_samples import encoded
 from tests.effort import sample, scale
 from tests.mcp.agent import Agent, prefer
-from tests.mcp.dry_run import next_params
 
 FOREIGN = Path(__file__).parents[1] / "foreign"
 
@@ -59,7 +58,8 @@ def go_through(app: App, agent: Agent, workflow: str) -> tuple[str, dict[str, An
             return run, answer
         if "approval" in answer:
             approvals.answer(app, answer["approval"]["id"], ApprovalVerdict("granted", "user"))
-        answer = agent.ok(answer["nextCall"]["tool"], **fill(next_params(answer)))
+        call = answer["nextCall"]
+        answer = agent.ok(call["tool"], **fill(call["params"]))
     raise AssertionError(f"{workflow} does not come to an end")
 
 

@@ -35,7 +35,7 @@ from interlock.core.explanation import Explanation
 from interlock.core.ids import WorkflowId
 from interlock.core.preferences import Wish
 from interlock.core.refusal import Refusal
-from interlock.core.session.answer import NextCall, RenderedAnswer
+from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.refusals import (
     ContextUnset,
     InputRefused,
@@ -50,8 +50,6 @@ from interlock.mcp.resume_tool import RESUME_SESSION
 from interlock.mcp.session_tool import given_arguments
 from interlock.mcp.tool import Tool
 from interlock.mcp.unknown_caller import refuse_unknown_caller
-
-_TOKEN_BLANK = "<the continueToken of this answer>"
 
 _Context = Annotated[
     dict[str, Json] | None,
@@ -270,12 +268,7 @@ CHECKPOINT_WORKFLOW = Tool(
 
 def _answer_result(caller: Caller, rendered: RenderedAnswer) -> ToolResult:
     caller.connection.remember_work(rendered.session)
-    answer = rendered.answer
-    if call := answer.next_call:
-        # A token costs a model as much as two sentences, so it is in the structure only once.
-        form = NextCall(call.tool, {**call.params, "continueToken": _TOKEN_BLANK})
-        answer = msgspec.structs.replace(answer, next_call=form)
-    return ToolResult(answer, rendered.text)
+    return ToolResult(rendered.answer, rendered.text)
 
 
 def _next_call(app: App, token: str) -> SuggestedCall:
