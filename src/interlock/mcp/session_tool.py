@@ -200,14 +200,10 @@ def _end_session(
         call = {"action": "start"} if is_over else {"action": "end", "summary": "<what was done>"}
         return refusal_result(ending.explain(), SESSION_TOOL.corrected_call(call))
     if ending.is_complete:
-        text = f"The session has ended ({ending.job}); its evidence is recorded."
-        text = " ".join((text, *(f"But {remark}." for remark in ending.remarks)))
+        text = " ".join(("The session has ended.", *(f"Note: {one}." for one in ending.remarks)))
     else:
-        text = (
-            f"The session is being ended by {ending.job}. The same call again says how far it is."
-        )
-    ended = session_record.state_of(app, session)
-    return _session_result(app, ended, session_summary(app, ended, (text,)))
+        text = f"{ending.job} is ending the session. Make the same call again for its progress."
+    return _session_result(app, session_record.state_of(app, session), text)
 
 
 def _complete_feature(app: App, state: SessionState, arguments: SessionArguments) -> ToolResult:

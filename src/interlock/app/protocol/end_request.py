@@ -109,7 +109,8 @@ def _remarks(app: App, session: SessionId, event: SessionCompleted) -> Iterator[
     ended = state_of(app, session)
     for key, text in ended.protocol_end_evidence.items():
         if text.startswith(("open: ", "skipped: not written")):
-            yield f"{key} is {text}"
+            status, _, evidence = text.partition(": ")
+            yield f"{key} was {'not met' if status == 'open' else status} ({evidence})"
     work = ended.orchestrator_workflow
     for review in work.feature_reviews if work else ():
         if review.is_open:
