@@ -38,16 +38,15 @@ class SourceNameTaken(TextRefusal, frozen=True):
     )
 
 
-class NameUnusable(Refusal, frozen=True):
+class NameUnusable(TextRefusal, frozen=True):
     name: str
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "source_name",
-            f"`{_printable(self.name)}` cannot be the name of a source",
-            "Choose one with `--name`: small letters, digits, `.`, `_` and `-`, and not"
-            " `bundled`, `user` or `project`.",
-        )
+    code = "source_name"
+    error = "`{name}` cannot be the name of a source"
+    hint = (
+        "Choose one with `--name`: small letters, digits, `.`, `_` and `-`, and not `bundled`,"
+        " `user` or `project`."
+    )
 
 
 class LocationUnusable(Refusal, frozen=True):
@@ -90,26 +89,20 @@ class LocationUnusable(Refusal, frozen=True):
                 assert_never(self.fault)
 
 
-class RefUnusable(Refusal, frozen=True):
+class RefUnusable(TextRefusal, frozen=True):
     ref: str
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "source_ref",
-            f"`{_printable(self.ref)}` cannot be a ref",
-            "Give a branch, a tag or a whole commit id.",
-        )
+    code = "source_ref"
+    error = "`{ref}` cannot be a ref"
+    hint = "Give a branch, a tag or a whole commit id."
 
 
-class PathUnusable(Refusal, frozen=True):
+class PathUnusable(TextRefusal, frozen=True):
     path: str
 
-    def explain(self) -> Explanation:
-        return Explanation(
-            "source_path",
-            f"`{_printable(self.path)}` is no directory below the location",
-            "Give one from its top, without `..`, and not behind a link that leads out.",
-        )
+    code = "source_path"
+    error = "`{path}` is no directory below the location"
+    hint = "Give one from its top, without `..`, and not behind a link that leads out."
 
 
 class NoSuchSource(Refusal, frozen=True):
@@ -245,15 +238,15 @@ def _requested_source(
     if name is None:
         name = _proposed_name(location)
     if not sources.name_is_sound(name):
-        return NameUnusable(name)
+        return NameUnusable(_printable(name))
     if ref is not None and not is_ref(ref):
-        return RefUnusable(ref)
+        return RefUnusable(_printable(ref))
     if path is not None:
         if not path_is_sound(path):
-            return PathUnusable(path)
+            return PathUnusable(_printable(path))
         path = str(PurePosixPath(path))
         if kind == "directory" and not is_directory_below(Path(location), path):
-            return PathUnusable(path)
+            return PathUnusable(_printable(path))
     return Source(name, kind, location, ref, path)
 
 
