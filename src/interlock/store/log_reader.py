@@ -32,6 +32,16 @@ from interlock.store.session_index import SessionIndex
 from interlock.store.shared_tables import SharedTables, read_shared_tables
 from interlock.store.sql import Contents, Query, Rows, SqlDatabase, Texts
 
+_PROJECT_ROWS = (
+    "SELECT r.kind, r.key, r.seq, r.content FROM project p"
+    " JOIN project_row r ON r.project = p.id WHERE p.name = ? AND r.kind = ANY (?)"
+)
+_WITHOUT_ANSWER = (
+    "FROM project p JOIN project_row r ON r.project = p.id"
+    " WHERE r.kind = ? AND NOT EXISTS (SELECT 1 FROM project_row a"
+    " WHERE a.project = p.id AND a.kind = ? AND a.key = r.key)"
+)
+
 
 class ProjectReader:
     def __init__(self, db: SqlDatabase) -> None:
@@ -52,12 +62,7 @@ class ProjectReader:
         ends, rows = self._database.read_all(
             [
                 ("SELECT version FROM project WHERE name = ?", (project,)),
-                (
-                    "SELECT r.kind, r.key, r.seq, r.content FROM project p"
-                    " JOIN project_row r ON r.project = p.id"
-                    " WHERE p.name = ? AND r.kind = ANY (?) ORDER BY r.kind, r.key",
-                    (project, Texts(kinds)),
-                ),
+                (f"{_PROJECT_ROWS} ORDER BY r.kind, r.key", (project, Texts(kinds))),
             ]
         )
         return ProjectRows(ends[0][0] if ends else 0, tuple(ProjectRow(*row) for row in rows))
@@ -82,23 +87,15 @@ class ProjectReader:
     ) -> list[tuple[ProjectId, ProjectRow]]:
         """The rows of this kind to whose key there is none of the kind `answers`, oldest first."""
         rows = self._database.read(
-            "SELECT p.name, r.kind, r.key, r.seq, r.content FROM project p"
-            " JOIN project_row r ON r.project = p.id"
-            " WHERE r.kind = ? AND NOT EXISTS (SELECT 1 FROM project_row a"
-            " WHERE a.project = p.id AND a.kind = ? AND a.key = r.key)"
-            " ORDER BY p.id, r.seq LIMIT ?",
+            "SELECT p.name, r.kind, r.key, r.seq, r.content"
+            f" {_WITHOUT_ANSWER} ORDER BY p.id, r.seq LIMIT ?",
             (kind, answers, limit),
         )
         return [(ProjectId(name), ProjectRow(*row)) for name, *row in rows]
 
     def count_without_answer(self, kind: str, answers: str) -> int:
         """Return the number of rows that `rows_without_answer` has without a limit."""
-        rows = self._database.read(
-            "SELECT count(*) FROM project p JOIN project_row r ON r.project = p.id"
-            " WHERE r.kind = ? AND NOT EXISTS (SELECT 1 FROM project_row a"
-            " WHERE a.project = p.id AND a.kind = ? AND a.key = r.key)",
-            (kind, answers),
-        )
+        rows = self._database.read(f"SELECT count(*) {_WITHOUT_ANSWER}", (kind, answers))
         return next(iter(rows))[0]
 
     def oldest_rows(
@@ -110,11 +107,9 @@ class ProjectReader:
         limit: int = 1_000_000_000,
     ) -> list[ProjectRow]:
         """Return the oldest rows of these kinds that were written after entry `after`."""
+        clauses = "AND r.seq > ? ORDER BY r.seq LIMIT ?"
         rows = self._database.read(
-            "SELECT r.kind, r.key, r.seq, r.content FROM project p"
-            " JOIN project_row r ON r.project = p.id"
-            " WHERE p.name = ? AND r.kind = ANY (?) AND r.seq > ? ORDER BY r.seq LIMIT ?",
-            (project, Texts(kinds), after, limit),
+            f"{_PROJECT_ROWS} {clauses}", (project, Texts(kinds), after, limit)
         )
         return [ProjectRow(*row) for row in rows]
 
@@ -122,12 +117,8 @@ class ProjectReader:
         self, project: ProjectId, kinds: Sequence[str], *, limit: int
     ) -> list[ProjectRow]:
         """Return the newest rows of these kinds, oldest first."""
-        rows = self._database.read(
-            "SELECT r.kind, r.key, r.seq, r.content FROM project p"
-            " JOIN project_row r ON r.project = p.id"
-            " WHERE p.name = ? AND r.kind = ANY (?) ORDER BY r.seq DESC LIMIT ?",
-            (project, Texts(kinds), limit),
-        )
+        clauses = "ORDER BY r.seq DESC LIMIT ?"
+        rows = self._database.read(f"{_PROJECT_ROWS} {clauses}", (project, Texts(kinds), limit))
         return [ProjectRow(*row) for row in rows][::-1]
 
     def row_kinds(self, project: ProjectId, prefix: str) -> list[str]:
@@ -277,30 +268,23 @@ class LogReader(SessionIndex, ProjectReader):
 
     def links(self, session: SessionId) -> Iterator[ChainLink]:
         """All links of the stream from its start, as stored and unchecked."""
-        rows = self._database.read(
-            "SELECT e.seq, e.body, e.digest FROM stream s JOIN event e ON e.stream = s.id"
-            " WHERE s.session = ? ORDER BY e.seq",
-            (session,),
-        )
-        return (ChainLink(*row) for row in rows)
+        return self._links(session, "ORDER BY e.seq")
 
     def links_before(self, session: SessionId, seq: int, *, limit: int) -> list[ChainLink]:
         """The newest links of the stream that come before `seq`, newest first."""
-        rows = self._database.read(
-            "SELECT e.seq, e.body, e.digest FROM stream s JOIN event e ON e.stream = s.id"
-            " WHERE s.session = ? AND e.seq < ? ORDER BY e.seq DESC LIMIT ?",
-            (session, seq, limit),
-        )
-        return [ChainLink(*row) for row in rows]
+        return [*self._links(session, "AND e.seq < ? ORDER BY e.seq DESC LIMIT ?", seq, limit)]
 
     def links_between(self, session: SessionId, start: int, end: int) -> list[ChainLink]:
         """The links of the stream from `start` to just before `end`."""
+        return [*self._links(session, "AND e.seq >= ? AND e.seq < ? ORDER BY e.seq", start, end)]
+
+    def _links(self, session: SessionId, clauses: str, *values: int) -> Iterator[ChainLink]:
         rows = self._database.read(
             "SELECT e.seq, e.body, e.digest FROM stream s JOIN event e ON e.stream = s.id"
-            " WHERE s.session = ? AND e.seq >= ? AND e.seq < ? ORDER BY e.seq",
-            (session, start, end),
+            f" WHERE s.session = ? {clauses}",
+            (session, *values),
         )
-        return [ChainLink(*row) for row in rows]
+        return (ChainLink(*row) for row in rows)
 
     def change_marker(self) -> int:
         """A number that changes whenever something was written."""

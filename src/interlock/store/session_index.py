@@ -181,28 +181,22 @@ class SessionIndex:
 
     def waiting_sessions(self, *, limit: int) -> list[tuple[SessionId, Head]]:
         """The sessions with approvals of their own that wait, oldest first, archived or not."""
-        rows = self._database.read(
-            "SELECT session, head FROM stream WHERE waiting > 0 ORDER BY id LIMIT ?", (limit,)
-        )
-        return [(SessionId(session), decode_head(head)) for session, head in rows]
+        return self._heads("waiting > 0 ORDER BY id LIMIT ?", limit)
 
     def unattended_sessions(self, *, limit: int) -> list[tuple[SessionId, Head]]:
         """The sessions with unattended work that is not over, or whose result is not delivered.
 
         In the order in which it was asked for.
         """
-        rows = self._database.read(
-            "SELECT session, head FROM stream WHERE unattended > 0 ORDER BY unattended, id LIMIT ?",
-            (limit,),
-        )
-        return [(SessionId(session), decode_head(head)) for session, head in rows]
+        return self._heads("unattended > 0 ORDER BY unattended, id LIMIT ?", limit)
 
     def heads(self, sessions: Sequence[SessionId]) -> dict[SessionId, Head]:
         """The heads of these sessions, as far as they exist."""
-        rows = self._database.read(
-            "SELECT session, head FROM stream WHERE session = ANY (?)", (Texts(sessions),)
-        )
-        return {SessionId(session): decode_head(head) for session, head in rows}
+        return dict(self._heads("session = ANY (?)", Texts(sessions)))
+
+    def _heads(self, condition: str, *values: Value) -> list[tuple[SessionId, Head]]:
+        rows = self._database.read(f"SELECT session, head FROM stream WHERE {condition}", values)
+        return [(SessionId(session), decode_head(head)) for session, head in rows]
 
     def answers_to_approvals(self, prefix: str) -> list[Envelope]:
         """The answers to approvals whose ids begin with `prefix`, at most ten."""
@@ -256,21 +250,19 @@ class SessionIndex:
 
     def attended_sessions(self) -> list[AttendedSession]:
         """All sessions that a gate watches over and that have not ended, in any order."""
-        rows = self._database.read(
-            "SELECT session, version, head FROM stream WHERE attended IN ('active', 'paused')"
-        )
-        return [
-            AttendedSession(SessionId(session), version, decode_head(head))
-            for session, version, head in rows
-        ]
+        return self._sessions_with_gate("")
 
     def attended_sessions_in(self, workspace: str) -> list[AttendedSession]:
         """Sessions in this directory that a gate watches over and that have not ended."""
+        return self._sessions_with_gate(
+            "AND workspace = ? ORDER BY updated_ms DESC LIMIT 20", workspace
+        )
+
+    def _sessions_with_gate(self, clauses: str, *values: Value) -> list[AttendedSession]:
         rows = self._database.read(
             "SELECT session, version, head FROM stream"
-            " WHERE workspace = ? AND attended IN ('active', 'paused')"
-            " ORDER BY updated_ms DESC LIMIT 20",
-            (workspace,),
+            f" WHERE attended IN ('active', 'paused') {clauses}",
+            values,
         )
         return [
             AttendedSession(SessionId(session), version, decode_head(head))
