@@ -13,8 +13,8 @@ from msgspec import structs
 from interlock.app.callers.caller import local_caller
 from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
-from interlock.app.notes.deletion import remove_note
 from interlock.app.notes.edit import EditRequest, NoteChange, apply_note_edit, resolve_edit
+from interlock.app.notes.move_or_delete import remove_note, rename_note
 from interlock.app.notes.project_notes import OpenedNotes, open_notes
 from interlock.app.notes.read import read_note_text
 from interlock.app.notes.refusals import (
@@ -25,7 +25,6 @@ from interlock.app.notes.refusals import (
     SimilarNoteExists,
     VersionRequired,
 )
-from interlock.app.notes.rename import rename_note
 from interlock.app.notes.results import NoteChangeResult
 from interlock.app.notes.write import NoteDraft, write_draft
 from interlock.cli.terminal import (

@@ -15,8 +15,8 @@ from interlock.app.callers.caller import Caller
 from interlock.app.callers.request_key import RequestKey, request_key
 from interlock.app.context import App
 from interlock.app.notes import neighbourhood
-from interlock.app.notes.deletion import remove_note
 from interlock.app.notes.edit import EditRequest, NoteChange, apply_note_edit, resolve_edit
+from interlock.app.notes.move_or_delete import remove_note, rename_note
 from interlock.app.notes.project_notes import OpenedNotes, open_notes
 from interlock.app.notes.read import read_note_text
 from interlock.app.notes.refusals import (
@@ -30,7 +30,6 @@ from interlock.app.notes.refusals import (
     UnexpectedEditArgument,
     VersionRequired,
 )
-from interlock.app.notes.rename import rename_note
 from interlock.app.notes.results import (
     ContextNote,
     NoteChangeResult,

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.app.notes import write, write_and_index
-from interlock.app.notes.deletion import remove_note
 from interlock.app.notes.inspect import NoteInspection, inspect_note
+from interlock.app.notes.move_or_delete import remove_note
 from interlock.app.notes.neighbourhood import (
     EDGES_MAX,
     LINKS_MAX,

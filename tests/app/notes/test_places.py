@@ -6,9 +6,9 @@ import pytest
 
 from interlock.app.context import App
 from interlock.app.gate.trust import trust_checkout
+from interlock.app.notes.move_or_delete import rename_note
 from interlock.app.notes.project_notes import OPEN_NOTES_MAX, open_notes
 from interlock.app.notes.refusals import BadNoteName
-from interlock.app.notes.rename import rename_note
 from interlock.app.notes.results import NoteChangeResult
 from interlock.app.refusals import (
     FolderNotTrusted,

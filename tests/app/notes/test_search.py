@@ -7,9 +7,9 @@ import pytest
 
 from interlock.app.notes.check import check_notes
 from interlock.app.notes.inspect import NoteInspection, inspect_note
+from interlock.app.notes.move_or_delete import rename_note
 from interlock.app.notes.neighbourhood import build_context, note_graph
 from interlock.app.notes.refusals import BadNoteName, NoSuchNote, SeveralNotes
-from interlock.app.notes.rename import rename_note
 from interlock.app.notes.results import (
     NoteContext,
     NoteGraph,

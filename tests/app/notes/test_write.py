@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from interlock.app.context import App
-from interlock.app.notes.deletion import remove_note
+from interlock.app.notes.move_or_delete import remove_note
 from interlock.app.notes.refusals import (
     BadNoteName,
     FrontmatterUnreadable,
