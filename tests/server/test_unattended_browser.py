@@ -133,7 +133,7 @@ def test_a_message_waits_with_its_author_until_the_model_has_it_or_all_is_over(
     expect(waiting).to_contain_text(f"Leave the tests {HOSTILE[:31]}", timeout=SOON_MS)
     expect(waiting).to_contain_text("in the console")
     expect(box).to_have_value("")
-    expect(page.get_by_text("The model gets it when the work goes on.")).to_be_visible()
+    expect(page.get_by_text("The model gets it when the work continues.")).to_be_visible()
     box.fill("Too late")
     page.route("**/turns", lambda route: route.abort())  # this page learns nothing any more
     control_work(crew.driving.app, session, "cancel", place="elsewhere")

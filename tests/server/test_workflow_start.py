@@ -86,7 +86,7 @@ def test_a_run_that_was_started_here_is_taken_up_with_its_token(
         ({"context": "{"}, "The context is not JSON"),
         ({"context": "[]"}, "The context is not an object"),
         ({"context": "[" * 5_000}, "The context is not JSON"),
-        ({}, "context that was not given: other"),
+        ({}, "values that were not given: `other`"),
     ],
 )
 def test_what_cannot_be_taken_comes_back_with_what_was_typed(

@@ -113,7 +113,7 @@ def open_gaps(app: App, session: SessionId) -> Iterator[UnresolvedGap]:
     """The gaps where the runs of a session stand, oldest first; none of abandoned runs."""
     runs = [run for run in app.reader.runs(session) if run.status != "abandoned"]
     still_open = {gap for run in runs for gap in run.open_gaps}
-    for link in app.reader.links(session) if still_open else ():
+    for link in app.reader.links(session):
         envelope = decode_envelope(link.body)
         event = envelope.event
         if isinstance(event, GapRecorded) and event.gap in still_open:
