@@ -79,7 +79,7 @@ FAULTS: dict[str, tuple[Callable[[Scene], object], str]] = {
         lambda s: s.change(s.settings, without("hooks", "PreToolUse", 0, "hooks", 0, "onFailure")),
         "hooks integrity",
     ),
-    "the interpreter cannot be run": (lambda s: s.interpreter.chmod(0o644), "program server pass"),
+    "the interpreter cannot be run": (lambda s: s.interpreter.chmod(0o644), "program server"),
     "another data home": (
         lambda s: s.settings.write_text(s.settings.read_text().replace(str(s.home), f"{s.home}x")),
         "hooks program home pass integrity",

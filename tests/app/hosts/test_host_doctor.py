@@ -92,7 +92,7 @@ FAULTS: dict[str, tuple[Callable[[Scene], object], str]] = {
         lambda scene: scene.launcher.unlink(),
         "hooks program server {pass} integrity",
     ),
-    "the interpreter is gone": (lambda s: s.interpreter.unlink(), "program server pass"),
+    "the interpreter is gone": (lambda s: s.interpreter.unlink(), "program server"),
     "the gate lets all pass": (let_all_pass, "block"),
     "the gate denies all": (deny_all, "pass"),
     "the server is gone": (server_gone, "server"),

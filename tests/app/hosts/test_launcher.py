@@ -19,7 +19,7 @@ from interlock.agents.hosts.claude_code_shell import (
 from interlock.agents.hosts.host import LAUNCHER, cannot_start
 from interlock.agents.hosts.launcher import START
 from interlock.agents.hosts.own_entries import home_in
-from interlock.agents.hosts.registry import NAMES, PLAIN_NAMES
+from interlock.agents.hosts.registry import NAMES
 from interlock.app.clock import SystemClock
 from tests.app.hosts.launching import SILENT, Machine, Outcome, hook_commands
 
@@ -106,20 +106,19 @@ def test_where_something_is_gone_only_a_project_that_has_opted_in_is_guarded(
 
 
 @pytest.mark.parametrize("gone", ["interpreter", "package"])
-@pytest.mark.parametrize("host", PLAIN_NAMES)
+@for_each_host
 def test_where_the_program_was_removed_files_can_still_be_read(
     host: str, gone: str, tmp_path: Path, home: Path
 ) -> None:
     machine = installed(tmp_path, home, host)
     machine.opt_in()
     FAULTS[gone](machine)
+    example = machine.host.example_call("s", "/a", "read")
+    (key,) = example.keys() & {"tool_name", "toolName"}
 
     def call(tool: str, text: str) -> Outcome:
-        payload = {
-            "cwd": "/a",
-            "tool_name": tool,
-            "tool_input": {"text": text, "tool_name": "Read"},
-        }
+        more = {"text": text, "tool_name": "Read", "toolName": "Read"}
+        payload = {"cwd": "/a", key: tool, "tool_input": more}
         return machine.hook("pre-tool", content=json.dumps(payload).encode())
 
     for kind in ("read", "search"):

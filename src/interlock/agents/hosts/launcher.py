@@ -95,7 +95,10 @@ hook) # HOST EVENT
     is_there || {{
         # Whoever has removed Interlock can still have files read, but none with its secrets.
         call=$(head -c {PAYLOAD_BYTES_READ})
-        tool=${{call#*\\"tool_name\\":}}
+        before=${{call%%\\"tool_name\\":*}}
+        before=${{before%%\\"toolName\\":*}}
+        tool=${{call#"$before"}}
+        tool=${{tool#*:}}
         case $call in *[Ss][Ee][Cc][Rr][Ee][Tt]* | *[Kk][Ee][Yy][Rr][Ii][Nn][Gg]*) tool= ;; esac
         case ${{tool# }} in {is_reading}) exit 0 ;; esac
     }}
