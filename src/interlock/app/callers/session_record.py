@@ -291,15 +291,13 @@ def effective_policy_of(app: App, session: SessionId) -> EffectivePolicy:
 def effective_policy_at(app: App, directory: Path) -> EffectivePolicy:
     """The policy of the project; where there is none, nothing is written into the directory."""
     root = integrity.governed_root(app.home, directory)
-    if root is None:
-        return EffectivePolicy(Policy(profile="light"))
     try:
-        os.stat(root / project.CONFIG)
+        os.stat((root or directory) / project.CONFIG)
     except (FileNotFoundError, NotADirectoryError):
-        return EffectivePolicy(Policy())
+        return EffectivePolicy(Policy() if root else Policy(profile="light"))
     except OSError:
         pass  # it may exist, and reading it says what is wrong
-    return effective_policy_in(app, root)
+    return effective_policy_in(app, root or directory)
 
 
 def effective_policy_in(app: App, root: Path) -> EffectivePolicy:
