@@ -42,6 +42,7 @@ def complete_feature(agent: Agent, session: str) -> None:
     completing = {"action": "complete_feature", "sessionId": session}
     stopped = agent.refused("session", completing)
     assert stopped["code"] == "feature_not_done"
+    assert stopped["details"]["correctCall"]["tool"] == "complete_delegation"
     assert "to security is open" in stopped["details"]["hint"]
     agent.ok("complete_delegation", delegation="security", summary="None", sessionId=session)
     review = agent.ok("session", **completing)

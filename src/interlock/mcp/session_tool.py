@@ -28,7 +28,11 @@ from interlock.core.canonical import Json
 from interlock.core.coordination.identities import normalise_track
 from interlock.core.gate.state import Mode
 from interlock.core.ids import SessionId
-from interlock.core.protocol.feature_completion import FeatureCompletionRequest
+from interlock.core.protocol.feature_completion import (
+    FeatureCompletionRequest,
+    FeatureHasOpenWork,
+    FeatureRefusal,
+)
 from interlock.core.protocol.gated_session import (
     AttendanceRefusal,
     ChangeNotAllowed,
@@ -213,9 +217,7 @@ def _complete_feature(app: App, state: SessionState, arguments: SessionArguments
     )
     outcome = feature_reviews.complete_feature(app, session, request)
     if not isinstance(outcome, feature_reviews.RequestedReview):
-        is_over = isinstance(outcome, SessionEnded)
-        call = {"action": "start"} if is_over else given_arguments(arguments)
-        return refusal_result(outcome.explain(), SESSION_TOOL.corrected_call(call))
+        return refusal_result(outcome.explain(), _call_before_review(state, arguments, outcome))
     review, work = outcome.review, outcome.state.orchestrator_workflow
     assert work is not None, "the review is part of it"
     calls = tuple(
@@ -234,6 +236,23 @@ def _complete_feature(app: App, state: SessionState, arguments: SessionArguments
         next_calls=calls,
     )
     return ToolResult(answer, f"{result.text}, session: {session}, mode: {state.current_mode}")
+
+
+def _call_before_review(
+    state: SessionState, arguments: SessionArguments, refusal: FeatureRefusal
+) -> SuggestedCall | None:
+    """Return what to call instead; None where only the user, or other work, leads on."""
+    if isinstance(refusal, FeatureHasOpenWork):
+        work = state.orchestrator_workflow
+        if work is None or refusal.open_delegation is None:
+            return None
+        completion = completion_arguments(work, refusal.open_delegation)
+        named = {"sessionId": arguments.session_id} if arguments.session_id else {}
+        return SuggestedCall("complete_delegation", {**completion, **named})
+    is_over = isinstance(refusal, SessionEnded)
+    return SESSION_TOOL.corrected_call(
+        {"action": "start"} if is_over else given_arguments(arguments)
+    )
 
 
 def _start_session(app: App, caller: Caller, sent_arguments: dict[str, Json]) -> ToolResult:

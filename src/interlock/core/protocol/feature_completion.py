@@ -19,7 +19,7 @@ from interlock.core.refusal import Refusal, TextRefusal
 from interlock.core.session.delegation_events import AgentCompleted, AgentInvoked
 from interlock.core.session.events import GapRecorded, SessionEvent
 from interlock.core.session.feature_review import FeatureReview
-from interlock.core.session.orchestration import Decision, Orchestration
+from interlock.core.session.orchestration import AgentInvocation, Decision, Orchestration
 from interlock.core.session.plan import Plan, Stream
 from interlock.core.session.review_events import FeatureReviewRequested, RequiredReviewer
 from interlock.core.session.run_head import RunHead
@@ -52,6 +52,8 @@ class FeatureNotNamed(TextRefusal, frozen=True):
 class FeatureHasOpenWork(Refusal, frozen=True):
     feature: str
     blockers: tuple[str, ...]
+    open_delegation: DelegationId | None = None
+    """The first delegation that must be completed before."""
 
     def explain(self) -> Explanation:
         count = len(self.blockers)
@@ -90,8 +92,10 @@ def request_review(
         return None if is_same else RequestIdReused(request.request_id or "")
     work = state.orchestrator_workflow
     late = late_delegations(work)
-    if blockers := tuple(_blockers(work, late, runs, gaps)):
-        return FeatureHasOpenWork(feature, blockers)
+    still_open = [one for one in (work.open_invocations if work else ()) if one.id not in late]
+    if blockers := tuple(_blockers(work, still_open, runs, gaps)):
+        first = still_open[0].id if still_open else None
+        return FeatureHasOpenWork(feature, blockers, first)
     review = review_id(stream.session, request) or ids.review_id(
         stream.session, f"{stream.version} {canonical.short_digest(request)}"
     )
@@ -167,15 +171,13 @@ def _problem_of(feature: str, request: FeatureCompletionRequest) -> str:
 
 def _blockers(
     work: Orchestration | None,
-    late: Sequence[DelegationId],
+    still_open: Sequence[AgentInvocation],
     runs: Sequence[RunHead],
     gaps: Sequence[GapRecorded],
 ) -> list[str]:
     """Return all that is not done, each with what to do about it."""
     blockers = [
-        f"delegation {one.id} to {one.agent} is open: `complete_delegation`"
-        for one in (work.open_invocations if work else ())
-        if one.id not in late
+        f"delegation {one.id} to {one.agent} is open: `complete_delegation`" for one in still_open
     ]
     blockers += [
         f"run {run.run} of {run.workflow_id} is {run.status}: go on with it, or the user gives it"
