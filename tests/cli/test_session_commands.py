@@ -21,7 +21,7 @@ from tests.sessions import begin_recorded, record_progress
 def test_without_an_id_the_only_open_session_of_the_directory_is_meant(
     app: App, typed: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "No session is open here" in typed("session", "show").err
+    assert "You have no open session here" in typed("session", "show").err
     first = started(app, tmp_path, steps=1)
     assert typed("session", "show").out.startswith(first.session)
     second = started(app, tmp_path)

@@ -122,7 +122,7 @@ def test_deleting_a_session_says_what_stays_of_it(
 def test_what_cannot_be_published_is_refused_in_words(
     app: App, typed: Terminal, tmp_path: Path
 ) -> None:
-    assert typed("session", "publish").err.startswith("error: No session is open here")
+    assert typed("session", "publish").err.startswith("error: You have no open session here")
     assert typed("session", "publish", "ses_none").code == 1
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

@@ -114,6 +114,33 @@ def test_each_of_two_clients_finds_its_own_session(launch: Launch) -> None:
     assert second.hook("new") not in (mine, yours), "a start is a new session"
 
 
+def test_an_agent_whose_session_was_ended_is_not_taken_for_another_agent(
+    app: App, launch: Launch
+) -> None:
+    first, second = launch(), launch()
+    first.hook("talk-1")
+    other = second.hook("talk-2")
+    second.call("record_decision", description="Mine", rationale="It is the first")
+    first.call("session", action="start")
+    ended = first.call("session", action="end", summary="Nothing was left")
+    assert ended["status"] == "ended"
+    before = app.reader.stream(other)
+
+    calls = (
+        ("session", {}),
+        ("session", {"mode": "planning"}),
+        ("record_decision", {"description": "Theirs", "rationale": "It would be"}),
+    )
+    for tool, arguments in calls:
+        refused = first.call(tool, **arguments)
+        assert refused["code"] == "unknown_session"
+        assert refused["message"] == "You have no open session here"
+        assert other not in str(refused)
+    assert app.reader.stream(other) == before
+
+    assert first.call("session", action="start")["session"] != other
+
+
 def test_a_client_that_another_one_starts_works_for_it_and_does_not_move_it(
     launch: Launch, app: App
 ) -> None:

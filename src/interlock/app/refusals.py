@@ -111,7 +111,7 @@ class NoSuchSession(Refusal, frozen=True):
             return _explain_prefix("unknown_session", "sessions", self.requested, self.candidates)
         return Explanation(
             "unknown_session",
-            f"No session `{self.requested}`" if self.requested else "No session is open here",
+            f"No session `{self.requested}`" if self.requested else "You have no open session here",
             "`interlock session list` shows them all.",
         )
 

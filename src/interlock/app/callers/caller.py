@@ -125,7 +125,8 @@ def _resolve(app: App, caller: Caller) -> SessionId | CallerUnknown:
     return (
         _session_of_client(app, caller)
         or session_of_connection(app, caller)
-        or session_in_worktree(app, caller.workspace)
+        # Another agent's session must not stand in for one that was ended.
+        or (NO_SESSION if _has_ended(app, caller) else session_in_worktree(app, caller.workspace))
     )
 
 
@@ -290,6 +291,18 @@ def _session_of_client(app: App, caller: Caller) -> SessionId | None:
     if stream is None or stream.head is None or stream.head.attended is None:
         return None
     return stream.session if _is_work_in(caller, Path(stream.head.workspace)) else None
+
+
+def _has_ended(app: App, caller: Caller) -> bool:
+    """Whether the session of the caller's conversation or connection here was ended."""
+    for session in (recorded_session(app, caller), caller.connection.session):
+        stream = app.reader.stream(session) if session else None
+        attended = stream.head.attended if stream and stream.head else None
+        if stream is None or stream.head is None or attended is None:
+            continue
+        if attended.status == "ended" and _is_work_in(caller, Path(stream.head.workspace)):
+            return True
+    return False
 
 
 def session_of_connection(app: App, caller: Caller) -> SessionId | None:
