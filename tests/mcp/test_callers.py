@@ -13,6 +13,7 @@ from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import gated_sessions
 from interlock.core.gate.state import GateRow
+from interlock.core.ids import SessionId
 from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
 from interlock.mcp.unknown_caller import SESSION_PLACEHOLDER
@@ -119,14 +120,14 @@ def test_an_agent_whose_session_was_ended_is_not_taken_for_another_agent(
 ) -> None:
     first, second = launch(), launch()
     first.hook("talk-1")
-    other = second.hook("talk-2")
+    other = SessionId(second.hook("talk-2"))
     second.call("record_decision", description="Mine", rationale="It is the first")
     first.call("session", action="start")
     ended = first.call("session", action="end", summary="Nothing was left")
     assert ended["status"] == "ended"
     before = app.reader.stream(other)
 
-    calls = (
+    calls: tuple[tuple[str, dict[str, str]], ...] = (
         ("session", {}),
         ("session", {"mode": "planning"}),
         ("record_decision", {"description": "Theirs", "rationale": "It would be"}),

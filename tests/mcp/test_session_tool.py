@@ -1,5 +1,6 @@
 """The `session` tool, and refusals that are rarer than those of every day."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,23 @@ def test_a_mode_that_is_not_the_agents_to_set_is_refused_and_only_the_user_leads
     assert problem["retry"] == {"kind": "not_retryable"}
     assert "correctCall" not in problem["details"], "no call of the agent leads there"
     assert attended.ok("session")["mode"] == before, "nothing was changed"
+
+
+@pytest.mark.parametrize(("client", "prefix"), [("codex-mcp-client", "$"), ("claude-code", "/")])
+def test_a_client_is_told_its_own_form_of_the_commands(
+    attended: Agent, client: str, prefix: str
+) -> None:
+    info = {"name": client, "version": "1"}
+    params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info}
+    message = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
+    attended._protocol.answer(json.dumps(message).encode())  # pyright: ignore[reportPrivateUsage]
+    assert commands.run_cli(["mode", "analysis"]) == 0
+
+    refused = attended.plain("session", {"mode": "coding"})
+
+    hint = refused["structuredContent"]["details"]["hint"]
+    assert hint.startswith(f"The user can type `{prefix}mode coding`, or")
+    assert hint in refused["content"][0]["text"]
 
 
 def test_where_coding_needs_a_task_naming_one_is_what_is_said(

@@ -62,3 +62,15 @@ def test_two_names_for_one_argument_are_refused(agent: Agent) -> None:
     problem = agent.refused("continue_workflow", {"continueToken": token, "token": token})
 
     assert problem["message"] == "Both `continueToken` and `token` were given; send one of them"
+
+
+def test_a_search_for_workflows_without_a_match_shows_all_of_them(agent: Agent) -> None:
+    """The descriptions of the tools name "feature" as a kind of task, and no workflow has it."""
+    everything = agent.ok("list_workflows")
+    assert everything["remark"] == ""
+
+    for arguments in ({"query": "a new feature, please"}, {"tags": ["feature"]}):
+        found = agent.ok("list_workflows", **arguments)
+        assert found["remark"].startswith("No workflow matches")
+        assert found["workflows"] == everything["workflows"]
+    assert agent.ok("list_workflows", query="bug")["remark"] == ""

@@ -4,7 +4,8 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
 
-from interlock.agents.hosts.host import COMMANDS, Host
+from interlock.agents.hosts.host import Host
+from interlock.agents.hosts.typed_form import as_typed
 from interlock.core.visible_text import make_visible_line
 
 HookEvent = Literal[
@@ -35,15 +36,6 @@ def tell(host: Host, event: HookEvent, text: str, remarks: tuple[str, ...] = ())
     text, remarks = as_typed(host, text), tuple(as_typed(host, remark) for remark in remarks)
     to_user = "\n".join(f"Interlock: {make_visible_line(remark)}" for remark in remarks if remark)
     return encode_result(host.encode_context(event, text, to_user))
-
-
-def as_typed(host: Host, text: str) -> str:
-    """The text with our commands as they are typed in this client."""
-    prefix = host.mode_command.removesuffix("mode")
-    for command in COMMANDS:
-        for end in (" ", "`"):
-            text = text.replace(f"`/{command}{end}", f"`{prefix}{command}{end}")
-    return text
 
 
 def encode_result(answer: dict[str, Any]) -> HookResult:

@@ -9,6 +9,7 @@ import msgspec
 from interlock.agents.hosts import claude_code_shell
 from interlock.agents.hosts.hook_payload import HookPayload
 from interlock.agents.hosts.host import Host
+from interlock.agents.hosts.typed_form import as_typed
 from interlock.app.callers import agent_detection
 from interlock.app.gate import (
     bound_conversations,
@@ -21,7 +22,7 @@ from interlock.core.gate.paths import PATH_MAX, RealPath
 from interlock.core.gate.state import GateRow
 from interlock.core.gate.tool_call import ToolCall, parse_tool_call
 from interlock.core.visible_text import make_visible_line
-from interlock.hooks.hook_result import HookResult, as_typed, encode_result, tell
+from interlock.hooks.hook_result import HookResult, encode_result, tell
 
 PLAN_MODE = "plan"
 """The mode of a client in which nothing is edited; our mode is no wider then."""

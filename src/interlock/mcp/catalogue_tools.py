@@ -52,6 +52,7 @@ class WorkflowList(msgspec.Struct, frozen=True, rename="camel"):
     workflows: tuple[WorkflowListItem, ...]
     tags: dict[str, int]
     broken: tuple[BrokenFile, ...] = ()
+    remark: str = ""
 
 
 def _list_workflows(app: App, caller: Caller, arguments: ListArguments) -> ToolResult:
@@ -61,7 +62,11 @@ def _list_workflows(app: App, caller: Caller, arguments: ListArguments) -> ToolR
         tags=arguments.tags or (),
         query=arguments.query or "",
     )
-    is_short = not (arguments.tags or arguments.query)
+    is_short, remark = not (arguments.tags or arguments.query), ""
+    if not (is_short or listing.entries):
+        # A kind of task in other words than ours would look like a task without a workflow.
+        listing = workflow_files.list_workflows(app, caller.workspace)
+        is_short, remark = True, "No workflow matches; all are shown. Choose by name."
     answer = WorkflowList(
         tuple(_workflow_list_item(entry, is_short=is_short) for entry in listing.entries),
         listing.tags,
@@ -69,6 +74,7 @@ def _list_workflows(app: App, caller: Caller, arguments: ListArguments) -> ToolR
             BrokenFile(str(file.place.path), tuple(str(problem) for problem in file.problems))
             for file in listing.broken
         ),
+        remark,
     )
     return ToolResult(answer, _workflow_list_text(answer, is_short=is_short))
 
@@ -96,6 +102,8 @@ def _workflow_list_text(answer: WorkflowList, *, is_short: bool) -> str:
     lines = [f"{pluralise(len(answer.workflows) - routines, 'workflow')}:"]
     if routines:
         lines = [f"{lines[0][:-1]} and {pluralise(routines, 'routine')}:"]
+    if answer.remark:
+        lines.insert(0, answer.remark)
     for workflow in answer.workflows:
         kind = "" if workflow.kind == "workflow" else f" ({workflow.kind})"
         lines.append(f"- {workflow.id}: {workflow.name}{kind}")

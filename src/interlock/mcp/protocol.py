@@ -27,6 +27,7 @@ from interlock.app.callers.connection import Connection
 from interlock.app.context import App
 from interlock.app.failures import LeaseLost, SettingsBroken, StoreFailure
 from interlock.app.hosts.project_use import FIXED_LISTING_CLIENTS, ProjectUse
+from interlock.app.hosts.typed_forms import as_typed_in
 from interlock.core import ids
 from interlock.core.answers import answer_json
 from interlock.core.explanation import Explanation
@@ -216,7 +217,8 @@ class McpProtocol:
         caller = self._caller(_arguments_or_empty(params.get("_meta")))
         result, warnings = self._call_tool(name, params.get("arguments"), caller)
         self.listing.announce_new_tools()
-        return _call_result(result, warnings, self._news(caller, params))
+        answer = _call_result(result, warnings, self._news(caller, params))
+        return as_typed_in(self._connection.name, answer)
 
     def _caller(self, metadata: Mapping[str, Any]) -> Caller:
         """The caller, as far as the arguments of the call do not tell it."""
