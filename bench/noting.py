@@ -7,9 +7,9 @@ from bench.measure import Row
 from interlock.app.callers.caller import local_caller
 from interlock.app.context import App, open_app
 from interlock.app.notes.edit import NoteChange, apply_note_edit
+from interlock.app.notes.inspect import read_note_text
 from interlock.app.notes.knowledge import project_knowledge
 from interlock.app.notes.project_notes import OpenedNotes, open_notes
-from interlock.app.notes.read import read_note_text
 from interlock.app.notes.search import NoteQuery, search
 from interlock.app.notes.write import NoteDraft, write_draft
 from interlock.core.notes import edits

@@ -14,9 +14,9 @@ from interlock.app.callers.caller import local_caller
 from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
 from interlock.app.notes.edit import EditRequest, NoteChange, apply_note_edit, resolve_edit
+from interlock.app.notes.inspect import read_note_text
 from interlock.app.notes.move_or_delete import remove_note, rename_note
 from interlock.app.notes.project_notes import OpenedNotes, open_notes
-from interlock.app.notes.read import read_note_text
 from interlock.app.notes.refusals import (
     NoSuchNote,
     NoteChanged,

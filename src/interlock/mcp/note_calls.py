@@ -16,9 +16,9 @@ from interlock.app.callers.request_key import RequestKey, request_key
 from interlock.app.context import App
 from interlock.app.notes import neighbourhood
 from interlock.app.notes.edit import EditRequest, NoteChange, apply_note_edit, resolve_edit
+from interlock.app.notes.inspect import read_note_text
 from interlock.app.notes.move_or_delete import remove_note, rename_note
 from interlock.app.notes.project_notes import OpenedNotes, open_notes
-from interlock.app.notes.read import read_note_text
 from interlock.app.notes.refusals import (
     EmptyEdit,
     NoSuchNote,

@@ -17,8 +17,7 @@ from starlette.responses import Response, StreamingResponse
 from interlock.app.context import App
 from interlock.app.failures import StoreFailure
 from interlock.app.notes import polling
-from interlock.app.notes.all_projects import PROJECTS_MAX
-from interlock.app.notes.projects import known_project
+from interlock.app.notes.all_projects import PROJECTS_MAX, known_project
 from interlock.app.runs.waiting import count_waiting
 from interlock.core.explanation import Explanation
 from interlock.server.http_refusals import HttpRefusal, refusal_response

@@ -7,8 +7,8 @@ from interlock.app.callers.caller import local_caller
 from interlock.app.callers.request_key import RequestKey
 from interlock.app.context import App
 from interlock.app.notes.edit import NoteChange, apply_note_edit
+from interlock.app.notes.inspect import read_note_text
 from interlock.app.notes.project_notes import OpenedNotes, open_notes
-from interlock.app.notes.read import read_note_text
 from interlock.app.notes.results import NoteChangeResult, NoteSearchResult, NoteText
 from interlock.app.notes.search import NoteQuery, search
 from interlock.app.notes.write import NoteDraft, write_draft

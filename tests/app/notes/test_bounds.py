@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.app.notes import write, write_and_index
-from interlock.app.notes.inspect import NoteInspection, inspect_note
+from interlock.app.notes.inspect import PAGE_CHARS, NoteInspection, inspect_note, pages_of
 from interlock.app.notes.move_or_delete import remove_note
 from interlock.app.notes.neighbourhood import (
     EDGES_MAX,
@@ -20,7 +20,6 @@ from interlock.app.notes.neighbourhood import (
     build_context,
     note_graph,
 )
-from interlock.app.notes.read import PAGE_CHARS, pages_of
 from interlock.app.notes.refusals import NoteChanged, SimilarNoteExists, TooManyFilterValues
 from interlock.app.notes.results import NoteContext, NoteGraph, NoteSearchResult
 from interlock.app.notes.search import (

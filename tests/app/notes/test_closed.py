@@ -8,11 +8,10 @@ import pytest
 from interlock.app.context import App, open_app
 from interlock.app.failures import SettingsBroken
 from interlock.app.gate.opt_in import opt_in
-from interlock.app.notes.all_projects import with_notes
+from interlock.app.notes.all_projects import known_projects, with_notes
 from interlock.app.notes.browse import notes_of_session
 from interlock.app.notes.polling import notes_state, poll_files
 from interlock.app.notes.project_notes import open_notes
-from interlock.app.notes.projects import known_projects
 from interlock.app.protocol import gated_sessions
 from interlock.app.refusals import NoProject, NoSuchDirectory
 from interlock.app.sessions.known_workspaces import known_workspace, known_workspaces

@@ -2,8 +2,8 @@
 
 import pytest
 
+from interlock.app.notes.inspect import read_note_text
 from interlock.app.notes.neighbourhood import build_context
-from interlock.app.notes.read import read_note_text
 from interlock.app.notes.refusals import NoSuchNote, SeveralNotes
 from interlock.app.notes.results import NoteContext
 from tests.app.notes.desk import Desk

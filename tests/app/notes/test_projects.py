@@ -8,13 +8,13 @@ import pytest
 
 from interlock.app.context import App
 from interlock.app.gate.trust import trust_checkout
-from interlock.app.notes.all_projects import with_notes
-from interlock.app.notes.project_notes import INDEX_DIRECTORY, OpenedNotes, open_notes
-from interlock.app.notes.projects import (
+from interlock.app.notes.all_projects import (
     REMEMBERED_PROJECTS_MAX,
     known_project,
     known_projects,
+    with_notes,
 )
+from interlock.app.notes.project_notes import INDEX_DIRECTORY, OpenedNotes, open_notes
 from interlock.app.sessions.known_workspaces import known_workspaces
 from interlock.core.explanation import Explanation
 from tests.app.notes.desk import Desk

@@ -6,7 +6,7 @@ import msgspec
 from starlette.routing import Route
 
 from interlock.agents.hosts.registry import NAMES, all_hosts, host_named
-from interlock.app.notes.projects import known_project
+from interlock.app.notes.all_projects import known_project
 from interlock.app.protocol.bootstrap import CONFINED_SHELL, preview_bootstrap
 from interlock.core.explanation import Explanation
 from interlock.core.notes.budget import Briefing, estimate_tokens

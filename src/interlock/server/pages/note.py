@@ -8,8 +8,7 @@ from urllib.parse import urlencode
 import msgspec
 from starlette.routing import Route
 
-from interlock.app.notes.inspect import NoteInspection, NoteOrigin, inspect_note
-from interlock.app.notes.read import pages_of
+from interlock.app.notes.inspect import NoteInspection, NoteOrigin, inspect_note, pages_of
 from interlock.app.notes.results import NoteGraph, NoteSummary
 from interlock.core.canonical import Json
 from interlock.core.explanation import Explanation

@@ -10,10 +10,14 @@ from urllib.parse import urlencode
 
 from starlette.routing import Route
 
-from interlock.app.notes.all_projects import browse_all_notes, with_notes
+from interlock.app.notes.all_projects import (
+    browse_all_notes,
+    known_project,
+    known_projects,
+    with_notes,
+)
 from interlock.app.notes.browse import NoteListPage, browse_notes
 from interlock.app.notes.project_notes import OpenedNotes, open_notes
-from interlock.app.notes.projects import known_project, known_projects
 from interlock.app.notes.search import NoteFilter, NoteQuery
 from interlock.core.explanation import Explanation
 from interlock.core.notes import fts_query
