@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -28,11 +29,24 @@ def statusline() -> None:
     host, conversation = claude_code.HOST.name, payload.session_id
     state = bound_conversations.state_of(home, host, conversation)
     if state is None:
-        is_governed = governed_root(home, Path(payload.cwd or ".")) is not None
-        print_lines(*(["interlock: no hook was heard of, so nothing is enforced"] * is_governed))
+        if governed_root(home, Path(payload.cwd or ".")) is not None:
+            print_lines(_without_session(home, host, conversation))
         return
     parts = [(overrides.active_override(home) and "gate off") or state.mode, state.task]
     print_lines(" · ".join(filter(None, (*parts, _step(home, host, conversation)))))
+
+
+def _without_session(home: Path, host: str, conversation: str) -> str:
+    """Why the gate knows no session of a conversation in a project that has opted in."""
+    with suppress(StoreFailure):  # then no session is known, as if there were none
+        if has_store(home, os.environ):
+            app = open_app(home)
+            try:
+                if app.reader.session_of_conversation(host, conversation):
+                    return "interlock: the session has ended, so only reading is allowed"
+            finally:
+                app.close()
+    return "interlock: no hook was heard of, so nothing is enforced"
 
 
 def _step(home: Path, host: str, conversation: str) -> str:

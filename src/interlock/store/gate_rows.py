@@ -185,7 +185,7 @@ def read_state(home: Path, host: str, host_session: str) -> GateState:
     if isinstance(rows, UnknownState):
         return rows
     if not rows:
-        return UnknownState("this conversation was never bound to a session")
+        return UnknownState("this conversation has no open session")
     row = rows[0].row
     return row if row.mode in MODES else UnknownState(f"the mode `{row.mode}` is not known")
 
