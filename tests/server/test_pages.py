@@ -66,7 +66,7 @@ def test_progress_says_what_was_skipped_in_words_and_in_the_bar(
     page = server.get(path.format(**stage.sessions)).text
 
     assert "<span>4 of 6 done, 1 skipped</span>" in page
-    assert '<rect class="skipped" x="4" width="1" height="1"/>' in page
+    assert '<rect class="skipped" x="66.7%" width="16.7%" height="100%"/>' in page
 
 
 def test_an_empty_store_says_what_to_do(empty_server: Server) -> None:
