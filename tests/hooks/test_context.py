@@ -77,8 +77,27 @@ def test_a_session_that_starts_is_told_where_it_stands(client: Client) -> None:
     assert "Mode: analysis" in text
     what = "the user is asked about" if client.host.asks else "Interlock denies"
     assert f"Before coding, {what} a command unless it is known to only read" in text
-    assert "To edit files, call `session` with mode `coding`" in text, "before anything is denied"
+    assert "To change anything, call `session` with mode `coding`" in text, "before it is denied"
     assert "Shell commands are not confined" in text
+
+
+@each("claude-code", "codex")
+def test_the_briefing_tells_the_way_to_coding_of_the_project_and_the_client(
+    client: Client,
+) -> None:
+    call, asked = "call `session` with mode `coding`", ": the user is asked once."
+    typed = f"the user has to type `{client.host.mode_command} coding`"
+    unasked = f". If this client cannot ask the user, {typed}"
+    standard = asked if client.host.asks else unasked
+    config = client.project / ".interlock" / "config.toml"
+    for written, way in (
+        ("", f"{call}{standard}"),
+        ('[project]\nprofile = "strict"\n', f"{call} and a task{standard}"),
+        ("[gate]\nagent_may_code = false\n", f"To change anything, {typed}"),
+    ):
+        config.write_text(written)
+
+        assert way in text_of(begun(client)), written
 
 
 @each(*STARTING)

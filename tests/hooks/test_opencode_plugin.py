@@ -300,7 +300,7 @@ def test_with_the_real_hook_an_edit_is_denied_in_analysis_and_passes_in_coding(
     (thrown,) = real.run("tool.execute.before-write").thrown
 
     assert thrown
-    assert "The mode is analysis, in which nothing is edited (`write`)" in thrown
+    assert "The mode is analysis, so files cannot be edited (`write`)" in thrown
     session = app.reader.session_of_conversation("opencode", MAIN)
     assert session
     gated_sessions.change_mode(app, session, "coding", by="user")
@@ -320,7 +320,7 @@ def test_with_the_real_hook_a_subagent_works_in_the_mode_of_its_conversation(
     session = app.reader.session_of_conversation("opencode", PARENT)
     assert f"You work for the Interlock session {session}." in run.outputs[0]["system"][1]
     assert "The mode is analysis" in (run.thrown[1] or "")
-    assert "A subagent does not set the mode to coding" in (run.thrown[2] or "")
+    assert "A subagent cannot set the mode to coding" in (run.thrown[2] or "")
     (line,) = spool.commands(home)
     assert (line.host_session, line.detail, line.outcome) == (PARENT, "echo in-child", "success")
 

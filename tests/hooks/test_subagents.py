@@ -49,7 +49,7 @@ def test_a_subagent_that_widens_the_mode_is_denied(client: Client, wanted: dict[
     said = client.call("own", wanted, **SUBAGENT)
 
     assert said.answer == "deny"
-    assert "A subagent does not set the mode to " in said.reason
+    assert "A subagent cannot set the mode to " in said.reason
     assert "(subagent.mode, " in said.reason
     (line,) = spool.lines(client.home)
     assert (line.rule, line.answer, line.mode) == ("subagent.mode", "deny", "analysis")

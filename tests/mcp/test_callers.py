@@ -206,7 +206,7 @@ def test_where_an_agent_may_not_follow_it_is_told_and_gets_its_token_all_the_sam
 
     named = later.ok("resume_session", sessionId=old)
 
-    assert "switching the gate off is the user's" in named["hint"]
+    assert "only the user switches the gate off" in named["hint"]
     assert later.ok("session")["session"] == new
     call = named["candidates"][0]["nextCall"]
     assert later.ok(call["tool"], **call["params"])["pending"] == run["pending"]

@@ -48,13 +48,13 @@ def test_the_user_is_asked_once_in_a_session(app: App, desk: Desk) -> None:
     agent = agent_in(app)
     refused = agent.refused("session", CODING)
     assert "has not agreed" in refused["message"]
-    assert refused["details"]["hint"].startswith("The user can type `/mode coding`, or")
+    assert refused["details"]["hint"].startswith("The user can type `/mode coding`, run")
 
     asked = desk.tool(TOOL, **CODING)
     answered = agent.ok("session", **CODING)
 
     assert asked.answer == "ask"
-    assert asked.text.startswith("The agent wants to go on to coding, in which it edits files")
+    assert asked.text.startswith("The agent asks to switch to coding, in which it edits files")
     assert answered["mode"] == "coding"
     assert desk.tool("Write", file_path="a").answer == "allow"
     links = app.reader.links(SessionId(answered["session"]))

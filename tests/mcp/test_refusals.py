@@ -176,7 +176,7 @@ hint: Choose one.
 missing: id
 allowed: x, y
 did you mean: a, b
-retry: retryable_after_ms after 50 ms
+retry after 50 ms
 a call that would work: first {"id":"first"}
 one of: second {"id":"second"}
 one of: third {"id":"third"}\

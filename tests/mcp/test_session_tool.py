@@ -48,12 +48,12 @@ def test_where_nobody_opted_in_there_is_no_session(
 @pytest.mark.parametrize(
     ("before", "arguments", "why"),
     [
-        ("analysis", {"mode": "disabled"}, "switching the gate off is the user's"),
-        ("coding", {"mode": "disabled", "task": "T"}, "switching the gate off is the user's"),
-        ("analysis", {"mode": "coding"}, "the user is asked before"),
-        ("planning", {"mode": "coding", "task": "because I want to"}, "the user is asked before"),
-        ("disabled", {"mode": "analysis"}, "switching the gate on again is the user's"),
-        ("disabled", {"mode": "coding", "task": "T"}, "switching the gate on again is the user's"),
+        ("analysis", {"mode": "disabled"}, "only the user switches the gate off"),
+        ("coding", {"mode": "disabled", "task": "T"}, "only the user switches the gate off"),
+        ("analysis", {"mode": "coding"}, "the user has not agreed"),
+        ("planning", {"mode": "coding", "task": "because I want to"}, "the user has not agreed"),
+        ("disabled", {"mode": "analysis"}, "only the user switches the gate on again"),
+        ("disabled", {"mode": "coding", "task": "T"}, "only the user switches the gate on again"),
     ],
 )
 def test_a_mode_that_is_not_the_agents_to_set_is_refused_and_only_the_user_leads_on(
@@ -66,7 +66,7 @@ def test_a_mode_that_is_not_the_agents_to_set_is_refused_and_only_the_user_leads
     assert problem["code"] == "not_allowed"
     assert why in problem["message"]
     mode = arguments["mode"]
-    assert problem["details"]["hint"].startswith(f"The user can type `/mode {mode}`, or")
+    assert problem["details"]["hint"].startswith(f"The user can type `/mode {mode}`, run")
     assert problem["retry"] == {"kind": "not_retryable"}
     assert "correctCall" not in problem["details"], "no call of the agent leads there"
     assert attended.ok("session")["mode"] == before, "nothing was changed"
@@ -85,7 +85,7 @@ def test_a_client_is_told_its_own_form_of_the_commands(
     refused = attended.plain("session", {"mode": "coding"})
 
     hint = refused["structuredContent"]["details"]["hint"]
-    assert hint.startswith(f"The user can type `{prefix}mode coding`, or")
+    assert hint.startswith(f"The user can type `{prefix}mode coding`, run `")
     assert hint in refused["content"][0]["text"]
 
 
@@ -98,11 +98,11 @@ def test_where_coding_needs_a_task_naming_one_is_what_is_said(
     for task in ({}, {"task": "  "}):
         problem = attended.refused("session", {"mode": "coding", **task})
 
-        assert problem["details"]["hint"].startswith("Send it again with a task")
+        assert problem["details"]["hint"].startswith("Repeat the call with a task")
     better, given = mend(problem)
     assert "task" in given
-    assert "is asked before" in attended.refused(better, given)["message"], "it gets further"
-    assert "is asked before" in attended.refused("session", NAMED)["message"]
+    assert "has not agreed" in attended.refused(better, given)["message"], "it gets further"
+    assert "has not agreed" in attended.refused("session", NAMED)["message"]
 
 
 def test_a_project_can_keep_coding_for_the_user(attended: Agent, tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_project_can_keep_coding_for_the_user(attended: Agent, tmp_path: Path)
     problem = attended.refused("session", NAMED)
 
     assert problem["code"] == "not_allowed"
-    assert "going on to coding is the user's" in problem["message"]
+    assert "only the user switches to coding" in problem["message"]
     assert attended.ok("session", mode="planning")["mode"] == "planning"
 
 

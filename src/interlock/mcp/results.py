@@ -8,6 +8,7 @@ import msgspec
 from interlock.app.failures import SettingsBroken, StoreBusy, StoreFailure, StoreUnreachable
 from interlock.core.canonical import Json
 from interlock.core.explanation import Code, Explanation
+from interlock.core.workflow.blanks import blanks_in
 
 
 class SuggestedCall(msgspec.Struct, frozen=True, rename="camel"):
@@ -141,8 +142,8 @@ def problem_result(tool_problem: ToolProblem) -> ToolResult:
     lines += [f"missing: {', '.join(details.missing)}"] if details.missing else []
     lines += [f"allowed: {', '.join(details.allowed)}"] if details.allowed else []
     lines += [f"did you mean: {', '.join(details.did_you_mean)}"] if details.did_you_mean else []
-    delay = f" after {tool_problem.retry.after_ms} ms" if tool_problem.retry.after_ms else ""
-    lines.append(f"retry: {tool_problem.retry.kind}{delay}")
+    if tool_problem.retry.after_ms:
+        lines.append(f"retry after {tool_problem.retry.after_ms} ms")
     if details.correct_call:
         lines.append(f"a call that would work: {_call_text(details.correct_call)}")
     lines += [f"one of: {_call_text(call)}" for call in details.next_calls]
@@ -150,4 +151,5 @@ def problem_result(tool_problem: ToolProblem) -> ToolResult:
 
 
 def _call_text(call: SuggestedCall) -> str:
-    return f"{call.tool} {msgspec.json.encode(call.params).decode()}"
+    fill_in = "(fill in every <…>) " if blanks_in(call.params) else ""
+    return f"{fill_in}{call.tool} {msgspec.json.encode(call.params).decode()}"

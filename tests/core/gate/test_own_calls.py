@@ -27,8 +27,8 @@ HOME = "/home/interlock"
         ("ls; interlock keys rotate", "user.only", "Ask the user to run it in a terminal"),
         ("interlock mode planning", "own.command", ""),
         ("interlock mode $mode", "user.only", "Write it out"),
-        ("interlock mode coding", "user.only", "Go on with the `session` tool"),
-        ("interlock mode -- coding --task T", "user.only", "Go on with the `session` tool"),
+        ("interlock mode coding", "user.only", "To change anything, call `session`"),
+        ("interlock mode -- coding --task T", "user.only", "To change anything, call `session`"),
         ("interlock mode coding; interlock session list", "user.only", "Run it alone"),
         ("interlock mode --force disabled", "user.only", "Ask the user"),
         ("interlock mode --task coding disabled", "user.only", "Ask the user"),
@@ -170,10 +170,18 @@ def test_where_nobody_can_be_asked_the_tool_itself_decides_about_coding() -> Non
 @pytest.mark.parametrize(
     ("policy", "says", "says_not"),
     [
-        (Policy(), "(mode coding): the user is asked", "a task"),
-        (Policy("light"), "(mode coding).", "asked"),
-        (Policy("strict"), "(mode coding and a task): the user is asked", "ask the user"),
-        (Policy(agent_may_code=False), "The user can type `/mode coding`", "`session` tool"),
+        (Policy(), "with mode `coding`: the user is asked once.", "a task"),
+        (Policy("light"), "with mode `coding`.", "asked"),
+        (
+            Policy("strict"),
+            "with mode `coding` and a task: the user is asked once.",
+            "ask the user",
+        ),
+        (
+            Policy(agent_may_code=False),
+            "To change anything, the user has to type `/mode coding`",
+            "`session`",
+        ),
     ],
 )
 def test_a_denial_names_the_ways_to_coding_that_there_are(

@@ -12,8 +12,9 @@ import msgspec
 
 from interlock.agents.hosts.claude_code_shell import CONFINED_TOOL, is_confined
 from interlock.agents.hosts.host import Host
-from interlock.agents.hosts.registry import NAMES
+from interlock.agents.hosts.registry import NAMES, host_named
 from interlock.app.callers import session_record
+from interlock.app.callers.agent_detection import can_ask
 from interlock.app.context import App
 from interlock.app.coordination.presence_lines import others_here, own_holdings
 from interlock.app.failures import SettingsBroken
@@ -27,7 +28,7 @@ from interlock.app.sessions.resume_check import changes_to_verify
 from interlock.app.sessions.statuses import Observer
 from interlock.app.sessions.workspace_snapshot import present_evidence
 from interlock.core import ids
-from interlock.core.gate.state import Mode
+from interlock.core.gate.state import Mode, Policy, coding_advice
 from interlock.core.ids import SessionId
 from interlock.core.notes.budget import Briefing, BriefingPart, assemble_briefing
 from interlock.core.protocol.gated_session import Conversation
@@ -243,15 +244,12 @@ def _changed_lines(app: App, state: SessionState) -> tuple[str, ...]:
 
 
 def _session_lines(app: App, state: SessionState, remarks: Sequence[str]) -> Iterator[str]:
-    yield f"{state.session_id} in {state.project}."
+    yield f"Project: {state.project}. Where a tool asks for `sessionId`: {state.session_id}."
     mode, worktree, now_ms = state.current_mode, Path(state.worktree), app.clock.now_ms()
     yield f"Mode: {mode} ({mode_meaning(app.home, worktree, mode, at_ms=now_ms)})."
-    if mode in ("analysis", "planning"):
-        yield (
-            "To edit files, call `session` with mode `coding`; the answer says if the user has to"
-            " agree."
-        )
     is_shell_restricted = mode in ("analysis", "planning")
+    if is_shell_restricted:
+        yield _coding_line(app, state)
     if not is_shell_restricted or not runs_commands(app.home, worktree, mode, at_ms=now_ms):
         shell = (CONFINED_SHELL, ASKED_SHELL, DENIED_SHELL)
         remarks = [remark for remark in remarks if remark not in shell]
@@ -263,6 +261,19 @@ def _session_lines(app: App, state: SessionState, remarks: Sequence[str]) -> Ite
         yield f"Logbook: {logbook}."
     yield from _open_requirement_lines(app, state)
     yield from remarks
+
+
+def _coding_line(app: App, state: SessionState) -> str:
+    """Return how this session gets to coding."""
+    try:
+        policy = session_record.effective_policy_at(app, Path(state.worktree)).policy
+    except SettingsBroken:  # which is told elsewhere
+        policy = Policy()
+    stream = app.reader.stream(SessionId(state.session_id))
+    attended = stream.head.attended if stream and stream.head else None
+    hosts = [host_named(bound.host) for bound in state.host_sessions]
+    asks = any(can_ask(host, app.environment, app.process) for host in hosts)
+    return coding_advice(policy, can_ask=asks, may_code=bool(attended and attended.may_code))
 
 
 def _open_requirement_lines(app: App, state: SessionState) -> Iterator[str]:

@@ -47,6 +47,7 @@ from interlock.core.gate.state import (
     Mode,
     Policy,
     UnknownState,
+    coding_advice,
     mode_change_objection,
 )
 from interlock.core.gate.tool_call import ToolCall
@@ -81,8 +82,8 @@ class GateDecision(msgspec.Struct, frozen=True, rename="camel"):
 
 
 _UNKNOWN_REMEDY = (
-    "The user can type `/mode analysis` into this conversation, which begins a session for it, or"
-    " look with `interlock doctor`."
+    "The user can type `/mode analysis`, which starts a session for this conversation, or run"
+    " `interlock doctor`."
 )
 _READING_CLASSES = ("read", "search", "web")
 _MODE_RULES: dict[Mode, Rule] = {
@@ -132,8 +133,8 @@ def _refuse_subagent(state: GateState, request: RequestedMode) -> GateDecision |
     return GateDecision(
         "deny",
         "subagent.mode",
-        f"A subagent does not set the mode to {request.mode}: it would hold for the conversation",
-        "Do what the mode allows, and report what is left to the agent that you work for.",
+        f"A subagent cannot set the mode to {request.mode}: it holds for the whole conversation",
+        "Do what the mode allows, and report the rest to the agent that started you.",
     )
 
 
@@ -152,8 +153,8 @@ def _coding_question(
     return GateDecision(
         "ask",
         "coding.agreed",
-        "The agent wants to go on to coding, in which it edits files and runs commands",
-        "A yes holds for the rest of this session, until you set another mode.",
+        "The agent asks to switch to coding, in which it edits files and runs commands",
+        "A yes holds for this session, until you set another mode.",
     )
 
 
@@ -192,21 +193,21 @@ def _decide_by_rules(
             "deny",
             "secret.read",
             f"`{secret}` is, or may lead to, a file with secrets of Interlock (`{home}`)",
-            "You need none of them: the tools and commands of Interlock do without. If you mean"
-            " another file, name it by its absolute path, without links; or ask the user to look.",
+            "Interlock's tools and commands work without it. If you mean another file, give its"
+            " absolute path without links, or ask the user to look.",
         )
     may_write = call.kind in ("edit", "shell") or _is_unlisted(call, policy)
     if may_write and (
         written := protected_path_written_by(call, analysis, policy.protected, home, real_path)
     ):
         if not written.protection:
-            reason = "It names more files than can be looked at"
+            reason = "The call names too many files to check"
             return GateDecision("deny", "path.protected", reason, "Change fewer of them at a time.")
         return GateDecision(
             "deny",
             "path.protected",
             f"`{written.path}` is, or may lead to, a protected file ({written.protection})",
-            "Tell the user what should be changed there; only the user changes it.",
+            "Only the user may change it: tell the user what to change.",
         )
     if call.kind in ("read", "search"):
         return GateDecision("allow", "tool.reads")
@@ -269,28 +270,27 @@ def _decide_by_mode(
     if call.kind in ("mcp", "other"):
         if state.mode == "coding" or not _is_unlisted(call, policy):
             return GateDecision("allow", "tool.unlisted")
-        reason = f"Nobody has said that `{call.tool}` only reads, and the mode is {state.mode}"
-        return GateDecision("ask", "tool.unlisted", reason, _coding_hint(policy, call))
+        reason = f"`{call.tool}` is not known to only read, and the mode is {state.mode}"
+        return GateDecision("ask", "tool.unlisted", reason, _coding_hint(state, policy, call))
     if state.mode == "coding":
         if policy.coding_needs_task and not state.task:
-            reason = "This project wants a task before anything is changed"
-            hint = (
-                "Name one: `session` tool, action set, task; or `interlock mode coding --task …`."
-            )
+            reason = "This project requires a task before anything is changed"
+            hint = "Call `session` with a task, or run `interlock mode coding --task …`."
             return GateDecision("deny", "coding.task", reason, hint)
         return GateDecision("allow", "mode.coding")
     if call.kind == "edit":
-        reason = f"The mode is {state.mode}, in which nothing is edited (`{call.tool}`)"
-        return GateDecision("deny", _MODE_RULES[state.mode], reason, _coding_hint(policy, call))
+        reason = f"The mode is {state.mode}, so files cannot be edited (`{call.tool}`)"
+        hint = _coding_hint(state, policy, call)
+        return GateDecision("deny", _MODE_RULES[state.mode], reason, hint)
     assert analysis is not None, "only shell calls are left"
     decision = _decide_on_command(state, policy, call, analysis)
     if state.mode != "analysis" or policy.profile != "strict":
         return decision
     # Whoever opens the rule of the mode has not opened the one that asks about this command.
     rule = "mode.analysis" if decision.answer == "allow" else decision.rule
-    reason = "The mode is analysis, in which this project lets no command be run"
-    hint = "Reading and searching tools work. Go to planning with the `session` tool, or ask the"
-    return GateDecision("deny", rule, reason, f"{hint} user.")
+    reason = "The mode is analysis, in which this project allows no commands"
+    hint = "Use tools that read and search, call `session` with mode `planning`, or ask the user."
+    return GateDecision("deny", rule, reason, hint)
 
 
 def _decide_on_command(
@@ -302,7 +302,7 @@ def _decide_on_command(
         question = _network_question(analysis, policy, call)
         return question or GateDecision("allow", _MODE_RULES[state.mode])
     reason = f"The mode is {state.mode}, and this command may do more than read: {analysis.reason}"
-    return GateDecision("ask", "shell.unknown", reason, _coding_hint(policy, call))
+    return GateDecision("ask", "shell.unknown", reason, _coding_hint(state, policy, call))
 
 
 def _network_question(analysis: Analysis, policy: Policy, call: ToolCall) -> GateDecision | None:
@@ -314,13 +314,8 @@ def _network_question(analysis: Analysis, policy: Policy, call: ToolCall) -> Gat
     return GateDecision("ask", "network.asked", *use.question(programs))
 
 
-def _coding_hint(policy: Policy, call: ToolCall) -> str:
-    by_user = "The user can type `/mode coding`, or run `interlock mode coding` in a terminal."
-    if not policy.agent_may_code or not (call.can_ask or policy.profile == "light"):
-        return by_user
-    task = " and a task" if policy.coding_needs_task else ""
-    asked = "" if policy.profile == "light" else ": the user is asked"
-    return f"Go on with the `session` tool (mode coding{task}){asked}. {by_user}"
+def _coding_hint(state: GateRow, policy: Policy, call: ToolCall) -> str:
+    return coding_advice(policy, can_ask=call.can_ask, may_code=state.may_code)
 
 
 def _decide_in_unknown_state(state: UnknownState, policy: Policy, call: ToolCall) -> GateDecision:
@@ -330,7 +325,7 @@ def _decide_in_unknown_state(state: UnknownState, policy: Policy, call: ToolCall
     return GateDecision(
         "ask" if state.is_askable and call.kind != "edit" else "deny",
         "state.unknown",
-        f"What this session may do is not known ({state.why}), so only reading is allowed",
+        f"The state of this session is unknown ({state.why}), so only reading is allowed",
         f"{state.remedy or _UNKNOWN_REMEDY} `interlock mode disabled --force` switches the gate off"
         " for an hour.",
     )
@@ -393,6 +388,6 @@ def _decide_mode_command(
     )
     if request is None or objection is None:
         return GateDecision("allow", "own.command")
-    hint = _coding_hint(policy, call) if objection.is_askable else objection.remedy
+    hint = _coding_hint(state, policy, call) if objection.is_askable else objection.remedy
     reason = f"`interlock mode {request.mode}`: {objection.reason}"
     return GateDecision("deny", "user.only", reason, hint)

@@ -107,21 +107,35 @@ def mode_change_objection(
     `may_code`: the user has let the session go on to coding before, and not gone back since.
     """
     by_user = (
-        f"The user can type `/mode {requested}`, or change it in the console or with"
-        f" `interlock mode {requested}` in a terminal."
+        f"The user can type `/mode {requested}`, run `interlock mode {requested}` in a terminal,"
+        " or use the console."
     )
     if requested == "disabled":
-        return ModeObjection("switching the gate off is the user's", by_user)
+        return ModeObjection("only the user switches the gate off", by_user)
     if current == "disabled":
-        return ModeObjection("switching the gate on again is the user's", by_user)
+        return ModeObjection("only the user switches the gate on again", by_user)
     if requested != "coding" or current == "coding":
         return None
     if not policy.agent_may_code:
-        return ModeObjection("in this project, going on to coding is the user's", by_user)
+        return ModeObjection("only the user switches to coding in this project", by_user)
     if policy.coding_needs_task and not has_task:
-        remedy = "Send it again with a task: what the coding is for."
+        remedy = "Repeat the call with a task: what the coding is for."
         return ModeObjection("coding needs a task here", remedy, needs_task=True)
     if policy.profile == "light" or may_code:
         return None
-    reason = "the user is asked before an agent goes on to coding, and has not agreed"
+    reason = "an agent needs the user's agreement to switch to coding, and the user has not agreed"
     return ModeObjection(reason, by_user, is_askable=True)
+
+
+def coding_advice(policy: Policy, *, can_ask: bool, may_code: bool) -> str:
+    """Return how an agent gets to coding, in this project and client."""
+    by_user = "the user has to type `/mode coding`, or run `interlock mode coding` in a terminal"
+    if not policy.agent_may_code:
+        return f"To change anything, {by_user}."
+    task = " and a task" if policy.coding_needs_task else ""
+    call = f"To change anything, call `session` with mode `coding`{task}"
+    if policy.profile == "light" or may_code:
+        return f"{call}."
+    if can_ask:
+        return f"{call}: the user is asked once."
+    return f"{call}. If this client cannot ask the user, {by_user}."
