@@ -255,6 +255,23 @@ def test_gaps_belong_to_the_branch_on_which_they_were_recorded(app: App, agent: 
     assert "Left: critical" not in {gap["summary"] for gap in shown["gaps"]}, "it is closed for all"
 
 
+def test_gaps_stay_in_the_order_in_which_they_were_recorded(app: App, agent: Agent) -> None:
+    """Their ids are drawn, so an order by id would be another one in each run."""
+    first = begin(agent, workflow(step("a"), step("b"), step("c")))
+    told = [f"Left {number}" for number in range(8)]
+    gaps = [{"kind": "gap", "severity": "warning", "summary": one} for one in told]
+    output = {"notesMarkdown": "x", "artifacts": gaps}
+
+    second = agent.ok("continue_workflow", continueToken=first["continueToken"], output=output)
+    third = submit(agent, second)
+
+    shown = agent.ok("continue_workflow", continueToken=third["continueToken"])
+    assert [gap["summary"] for gap in shown["gaps"]] == told
+    [run] = app.reader.runs(SessionId(first["introduction"]["session"]))
+    assert run.open_gaps == tuple(gap["id"] for gap in shown["gaps"])
+    assert [gap["summary"] for gap in submit(agent, third)["gaps"]] == told
+
+
 TYPES: Doc = {
     "type": "object",
     "properties": {

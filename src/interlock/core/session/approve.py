@@ -193,7 +193,9 @@ def _node_spec(resolution: _Resolution, kind: Literal["step", "blocked"], *, at:
         step=positions.step_at(resolution.workflow, created.position),
         depth=created.depth,
         context=approval.node.created.context,
-        past=msgspec.structs.replace(at.past, gaps=told.gaps, gap_subjects=told.gap_subjects),
+        past=msgspec.structs.replace(
+            at.past, open_gaps=told.open_gaps, gap_subjects=told.gap_subjects
+        ),
         parent=approval.node.id,
         attempt=ids.first_attempt(approval.node.id),
     )

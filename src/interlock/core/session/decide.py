@@ -297,13 +297,13 @@ def _next_past(advance: _Advance) -> Past:
         return node.past
     severities = {
         **{gap.gap: gap.severity for gap in advance.inputs.open_gaps.values()},
-        **(node.past.gaps or {}),
+        **dict(node.past.open_gaps or ()),
         **{gap.gap: gap.severity for gap in advance.facts.gaps},
     }
     run = advance.facts.run
     past = msgspec.structs.replace(
         node.past,
-        gaps={gap: severities.get(gap, "warning") for gap in run.open_gaps},
+        open_gaps=tuple((gap, severities.get(gap, "warning")) for gap in run.open_gaps),
         gap_subjects=run.single_gaps,
     )
     for number in (step.number, *upcoming.proven_numbers):

@@ -19,8 +19,8 @@ class Past(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The keys of the newest outputs of steps that are kept or quoted."""
     explained: tuple[str, ...] = ()
     """The contracts whose instructions a prompt has given whole."""
-    gaps: Mapping[GapId, Severity] | None = None
-    """The gaps that were recorded on this line and left open; None in nodes of earlier versions."""
+    open_gaps: tuple[tuple[GapId, Severity], ...] | None = None
+    """The gaps that were left open on this line, as recorded; None in nodes of earlier versions."""
     gap_subjects: tuple[str, ...] = ()
     """The capabilities and context keys that a gap on this line is about: one each is enough."""
 

@@ -180,9 +180,9 @@ def on_line(run: RunHead, past: Past) -> RunHead:
 
     A gap that somebody has closed is closed on every branch.
     """
-    if past.gaps is None:
+    if past.open_gaps is None:
         return run
-    gaps = {gap: past.gaps[gap] for gap in past.gaps if gap not in run.closed_gaps}
+    gaps = {gap: severity for gap, severity in past.open_gaps if gap not in run.closed_gaps}
     return msgspec.structs.replace(
         run,
         gaps_open=len(gaps),

@@ -104,7 +104,7 @@ def start(
             0,
             context.ref,
             Past(
-                gaps={gap.gap: gap.severity for gap in facts.gaps},
+                open_gaps=tuple((gap.gap, gap.severity) for gap in facts.gaps),
                 gap_subjects=facts.run.single_gaps,
             ),
         ),
