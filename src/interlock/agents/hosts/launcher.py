@@ -53,13 +53,8 @@ class Program(msgspec.Struct, frozen=True):
 
 def launcher_text(program: Program) -> str:
     """The script. Its first argument says what is started: `hook`, `shell`, or a command."""
-    reading = [
-        name
-        for host in all_hosts()
-        for kind in ("read", "search")
-        for name in host.tools.get(kind, "").split()
-    ]
-    is_reading = "|".join(rf"\"{name}\"*" for name in sorted(set(reading)))
+    names = [host.tools.get(kind, "") for host in all_hosts() for kind in ("read", "search")]
+    is_reading = "|".join(rf"\"{name}\"*" for name in sorted(set(" ".join(names).split())))
     denial = shlex.quote(cannot_start("HOST")).replace("HOST", "'\"$2\"'")
     shell_denial = shlex.quote(cannot_start("claude-code"))
     return f"""\
