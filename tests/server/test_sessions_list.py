@@ -26,7 +26,16 @@ def chip_address(page: str, name: str) -> str:
 @pytest.mark.parametrize(
     ("query", "counts"),
     [
-        ("", {"all": "6", "not finished": "4", "waiting for you": "1", "completed": "1"}),
+        (
+            "",
+            {
+                "all": "6",
+                "not finished": "4",
+                "waiting for you": "1",
+                "completed": "1",
+                "abandoned": "0",
+            },
+        ),
         ("status=waiting", {"all": "6", "waiting for you": "1", "bundles": "1"}),
         ("project={gated}", {"all": "1", "not finished": "1", "completed": "0", "bundles": "5"}),
         ("workflow=ship-a-change", {"all": "3", "not finished": "2", "waiting for you": "1"}),

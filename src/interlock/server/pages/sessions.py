@@ -34,7 +34,7 @@ STATUSES = {
     "waiting": ("waiting for you", SessionFilter(needs_user=True)),
     "complete": ("completed", SessionFilter(statuses=("complete",))),
     "complete_with_gaps": ("completed with gaps", SessionFilter(statuses=("complete_with_gaps",))),
-    "abandoned": ("given up", SessionFilter(statuses=("abandoned",))),
+    "abandoned": ("abandoned", SessionFilter(statuses=("abandoned",))),
     "ended": ("ended", SessionFilter(statuses=("ended",))),
     "archived": ("archived", SessionFilter(is_archived=True)),
 }
