@@ -149,6 +149,18 @@ def test_the_call_that_a_refusal_offers_is_accepted(
         assert answer["pending"]["stepId"] == "step-2", "the step is handed in, not only shown"
 
 
+def test_a_suggested_call_with_blanks_says_that_they_are_to_be_filled_in() -> None:
+    def text_of(params: dict[str, Any]) -> str:
+        details = ProblemDetails("Choose.", correct_call=SuggestedCall("first", params))
+        problem = ToolProblem(
+            "unknown_step", "Unknown", RetryAdvice("retryable_immediate"), details
+        )
+        return problem_result(problem).text
+
+    assert text_of({"id": "<an id>"}).endswith(': (fill in every <…>) first {"id":"<an id>"}')
+    assert text_of({"id": "a"}).endswith('a call that would work: first {"id":"a"}')
+
+
 def test_the_text_of_a_refusal_says_all_that_its_data_say() -> None:
     calls = [SuggestedCall(name, {"id": name}) for name in ("first", "second", "third")]
     details = ProblemDetails(
