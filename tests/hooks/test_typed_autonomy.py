@@ -87,7 +87,7 @@ def test_what_a_person_types_holds_for_open_and_for_later_runs(client: Client) -
     assert autonomies(client, session) == [NEVER, NEVER]
     assert f"have the autonomy {NEVER} (" in typed(client, "autonomy")
     assert "`yolo` is not an autonomy. There are: guided, full_" in typed(client, "autonomy yolo")
-    assert typed(client, "autonomy full auto").startswith("The autonomy was not changed, because")
+    assert typed(client, "autonomy full auto").startswith("The autonomy was not changed: the words")
     assert autonomies(client, session) == [NEVER, NEVER]
     typed(client, "autonomy guided")
     assert autonomies(client, session) == ["guided", "guided"]

@@ -238,7 +238,7 @@ def explain_mistake(typed: TypedMistake) -> str:
     task = " `--task TEXT` after the mode names the task." if typed.command == "mode" else ""
     choices = ", ".join(f"`/{typed.command} {name}`" for name in names)
     return (
-        f"The {typed.command} was not changed, because it takes one name and nothing else."
+        f"The {typed.command} was not changed: the words after the command were not understood."
         f" The user can type {choices}.{task}"
     )
 
