@@ -55,7 +55,7 @@ class Machine:
         (self.project / ".interlock" / "config.toml").write_text("")
 
     def hook(
-        self, name: str, scope: Scope = "user", *, content: bytes = b"", **variables: str
+        self, name: str, scope: Scope = "user", content: bytes = b"", /, **variables: str
     ) -> Outcome:
         command = hook_commands(self.host, scope, str(self.home))[name]
         return self.run(["/bin/sh", "-c", command], variables, content)

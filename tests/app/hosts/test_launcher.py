@@ -119,7 +119,7 @@ def test_where_the_program_was_removed_files_can_still_be_read(
     def call(tool: str, text: str) -> Outcome:
         more = {"text": text, "tool_name": "Read", "toolName": "Read"}
         payload = {"cwd": "/a", key: tool, "tool_input": more}
-        return machine.hook("pre-tool", content=json.dumps(payload).encode())
+        return machine.hook("pre-tool", "user", json.dumps(payload).encode())
 
     for kind in ("read", "search"):
         for tool in machine.host.tools.get(kind, "").split():
