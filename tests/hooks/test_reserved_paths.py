@@ -153,6 +153,7 @@ def test_a_command_that_may_write_what_another_holds_is_told_once_or_denied_wher
     assert f": {holder} (session " in said
     assert ". Agree with the holder by `send_message`, or work on other files. (path" in said
     assert asked(scene, COMMANDS[write]) == ("allow", "")
+    assert asked(scene, EDITS["Write"])[0] == "deny", "advice about a command is no warning"
     scene.asks(ENFORCED)
     for _ in range(2):
         assert asked(scene, COMMANDS[write])[0] == "deny"

@@ -242,8 +242,10 @@ def _decide_on_reserved(
     is_patch = analysis and any(one.program in PATCH_PROGRAMS for one in analysis.commands)
     once = tuple(one.subject for one in found)
     if call.kind != "edit" and not is_patch:
+        # A later edit is still denied once: this advice comes with the result of the command.
+        advice = tuple(f"{subject}\ncommand" for subject in once)
         reason = f"{reason}. Agree with the holder by `send_message`, or work on other files"
-        return GateDecision("allow", "path.reserved", reason, opened=ADVISORY, once=once)
+        return GateDecision("allow", "path.reserved", reason, opened=ADVISORY, once=advice)
     remedy = (
         "Nothing was written yet. To go ahead, make the same call again: it will pass. Or agree"
         " with the holder first by `send_message`."
