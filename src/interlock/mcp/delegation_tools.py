@@ -263,10 +263,7 @@ def _session_of(
     session = session_meant(app, caller)
     if not isinstance(session, str):
         return refuse_unknown_caller(app, caller, session, tool, given_arguments(arguments))
-    stream = app.reader.stream(session)
-    assert stream is not None, f"{session} is there"
-    assert stream.head is not None, "a stored stream has a head"
-    if refusal := refuse_elsewhere(caller, session, stream.head.workspace):
+    if refusal := refuse_elsewhere(caller, session, app.reader.head(session).workspace):
         return refusal_result(refusal.explain(), None)
     return session
 

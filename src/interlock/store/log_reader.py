@@ -17,7 +17,8 @@ from interlock.core.project_stream import (
     find_damage,
 )
 from interlock.core.session.chain import ChainLink
-from interlock.core.session.events import Envelope
+from interlock.core.session.events import Envelope, decode_envelope
+from interlock.core.session.head import Head
 from interlock.core.session.plan import Stream
 from interlock.core.session.run_head import RunHead
 from interlock.store import queries
@@ -211,6 +212,22 @@ class LogReader(SessionIndex, ProjectReader):
     def stream(self, session: SessionId, run: RunId | None = None) -> Stream | None:
         """The end of a session's stream, with the head of one of its runs if that is named."""
         return self.ask(queries.end_of_stream(session, run))
+
+    def known_stream(self, session: SessionId, run: RunId | None = None) -> Stream:
+        """The end of the stream of a session that is there."""
+        stream = self.stream(session, run)
+        assert stream is not None, f"{session} is there"
+        return stream
+
+    def head(self, session: SessionId) -> Head:
+        """The head of a session that is there."""
+        head = self.known_stream(session).head
+        assert head is not None, "a stored stream has a head"
+        return head
+
+    def history(self, session: SessionId) -> list[Envelope]:
+        """All events of a session, unchecked."""
+        return [decode_envelope(link.body) for link in self.links(session)]
 
     def runs(self, session: SessionId, *, latest: int = 1_000_000_000) -> list[RunHead]:
         """The heads of the runs of a session, in the order in which they were started.

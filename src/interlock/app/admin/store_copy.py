@@ -225,8 +225,7 @@ def _copy_sessions(
         event_count += _copy_new_events(app.reader, target, sessions, partial(report, "Following"))
         ends: StreamEnds = {}
         for session in sessions:
-            stream = app.reader.stream(session)
-            assert stream is not None, "it is listed in the same snapshot"
+            stream = app.reader.known_stream(session)
             copied = (target.log.stream(session), target.log.runs(session))
             if copied != (stream, app.reader.runs(session)):
                 return CopyMismatch(

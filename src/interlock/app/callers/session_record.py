@@ -203,8 +203,7 @@ def renew_start(app: App, session: SessionId) -> tuple[CheckedRequirement, ...]:
     if before.protocol_start_complete == bool(still_open) or evidence != old:
 
         def decide() -> Plan:
-            stream = app.log.stream(session)
-            assert stream is not None, f"{session} is there"
+            stream = app.log.known_stream(session)
             return gated_session.restart(stream, evidence, profile, at_ms=app.clock.now_ms())
 
         append_plan(app, decide)
@@ -231,11 +230,9 @@ def state_of(app: App, session: SessionId, reader: LogReader | None = None) -> S
 
 def ensure_attended(app: App, session: SessionId) -> None:
     """Record the start of a session's protocol, if no hook of a client has done that."""
-    stream = app.reader.stream(session)
-    assert stream is not None, f"{session} is there"
-    assert stream.head is not None, "a stored stream has a head"
-    if stream.head.attended is None:
-        record_start(app, Path(stream.head.workspace), None, session)
+    head = app.reader.head(session)
+    if head.attended is None:
+        record_start(app, Path(head.workspace), None, session)
 
 
 def publish_to_gate(app: App, session: SessionId, effective: EffectivePolicy) -> None:
@@ -282,10 +279,7 @@ def attended_head(app: App, session: SessionId) -> Attendance | None:
 
 
 def effective_policy_of(app: App, session: SessionId) -> EffectivePolicy:
-    stream = app.reader.stream(session)
-    assert stream is not None, f"{session} is there"
-    assert stream.head is not None, "a stored stream has a head"
-    return effective_policy_at(app, Path(stream.head.workspace))
+    return effective_policy_at(app, Path(app.reader.head(session).workspace))
 
 
 def effective_policy_at(app: App, directory: Path) -> EffectivePolicy:

@@ -24,7 +24,6 @@ from interlock.core.protocol.delegation import CompletionRequest, DecisionReques
 from interlock.core.protocol.delegation_refusals import DelegationRefusal, RequestIdReused
 from interlock.core.refusal import Refusal
 from interlock.core.session.delegation_events import AgentStatus, HistoryCompacted
-from interlock.core.session.events import decode_envelope
 from interlock.core.session.orchestration import (
     AgentInvocation,
     AgentOutput,
@@ -148,7 +147,7 @@ def judge_decision(
 
 def full_history(app: App, session: SessionId) -> list[AgentInvocation]:
     """All delegations of a session, oldest first, also those that were compacted."""
-    envelopes = [decode_envelope(link.body) for link in app.reader.links(session)]
+    envelopes = app.reader.history(session)
     compacted = [
         delegation
         for envelope in envelopes
@@ -161,7 +160,7 @@ def full_history(app: App, session: SessionId) -> list[AgentInvocation]:
 
 def session_stats(app: App, session: SessionId) -> SessionStats:
     """How long each agent of a session worked, and how often in vain."""
-    envelopes = [decode_envelope(link.body) for link in app.reader.links(session)]
+    envelopes = app.reader.history(session)
     agents, compactions = agent_stats(envelopes)
     size = len(msgspec.json.encode(state_of(app, session)))
     return SessionStats(session, agents, compactions, size)
@@ -224,8 +223,7 @@ def record_change(
 
     def decide_on_stream() -> Plan | Refusing | None:
         with app.log.snapshot():
-            stream = app.log.stream(session)
-            assert stream is not None, f"{session} is there"
+            stream = app.log.known_stream(session)
             state = state_of(app, session, app.log)
         return decide(stream, state)
 

@@ -79,8 +79,7 @@ def end_session(app: App, session: SessionId, summary: str = "") -> SessionEndin
 
     def decide() -> Plan | SessionEnded | None:
         nonlocal job
-        stream = app.log.stream(session)
-        assert stream is not None, f"{session} is there"
+        stream = app.log.known_stream(session)
         planned = session_end.request_end(stream, summary=summary, at_ms=app.clock.now_ms())
         # Now: it may have an outcome by the time that the request is written.
         job = session_end.job_of(stream, is_new=isinstance(planned, Plan))

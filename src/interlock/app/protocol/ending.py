@@ -134,10 +134,7 @@ def _work_facts(
     tree = observe_worktree(log)
     record = CommandRecord()
     if any(isinstance(one.verifier, CommandVerifier) for one in requirements):
-        stream = app.reader.stream(log.session)
-        assert stream is not None, f"{log.session} is there"
-        assert stream.head is not None, "a stored stream has a head"
-        record = command_record(app, stream.head)
+        record = command_record(app, app.reader.head(log.session))
     start = present_evidence(log.state)
     on_branch = recorded_start_facts(start).get("notOnMain", Fact("skipped", "no git"))
     is_there = any(_has_file(log.root, f"{at}{end_facts.HANDOFF_FILE}") for at in ("", ".agents/"))

@@ -114,13 +114,11 @@ def join(
 
     The mode of the session holds then, so an agent may join only if it could enter that mode.
     """
-    stream = app.reader.stream(session)
-    assert stream is not None, f"{session} is there"
-    assert stream.head is not None, "a stored stream has a head"
+    head = app.reader.head(session)
     action = f"joining session {session}"
-    if project.root_of(Path(stream.head.workspace)) != root:
-        return ChangeNotAllowed(action, f"it belongs to {stream.head.workspace}")
-    policy, attended = effective_policy_in(app, root).policy, stream.head.attended
+    if project.root_of(Path(head.workspace)) != root:
+        return ChangeNotAllowed(action, f"it belongs to {head.workspace}")
+    policy, attended = effective_policy_in(app, root).policy, head.attended
     if conversation and attended and not is_bound(app, conversation, session):
         own = _attended_head_of(app, conversation) or Attendance(policy.first_mode)
         objection = mode_change_objection(
@@ -301,8 +299,7 @@ def _record_change(
     ensure_attended(app, session)
 
     def decide_on_stream() -> Plan | gated_session.AttendanceRefusal | None:
-        stream = app.log.stream(session)
-        assert stream is not None, f"{session} is there"
+        stream = app.log.known_stream(session)
         return decide(stream)
 
     return append_plan(app, decide_on_stream) or publish_state(app, session, effective)

@@ -28,7 +28,7 @@ from interlock.core.notes.note import Metadata
 from interlock.core.refusal import Refusal
 from interlock.core.session import state
 from interlock.core.session.delegation_events import HistoryCompacted
-from interlock.core.session.events import Envelope, NoteWritten, decode_envelope
+from interlock.core.session.events import Envelope, NoteWritten
 from interlock.core.session.orchestration import decode_history
 from interlock.core.session.plan import Stream
 from interlock.core.session.state import SessionState
@@ -68,7 +68,7 @@ def publish_session(app: App, session: SessionId) -> NoteChangeResult | Refusal:
     notes = open_notes(app, workspace)
     if not isinstance(notes, OpenedNotes):
         return notes
-    envelopes = [decode_envelope(link.body) for link in app.reader.links(session)]
+    envelopes = app.reader.history(session)
     folded = state.fold(envelopes)
     session_state = folded if folded.mode_history else None
     runs = app.reader.runs(session)
@@ -282,10 +282,7 @@ def _outdated_sessions(app: App, notes: OpenedNotes, root: Path) -> list[Session
 
 def published_file(app: App, session: SessionId, result: NoteChangeResult) -> Path:
     """The path of the published note on the disk."""
-    stream = app.reader.stream(session)
-    assert stream is not None, f"{session} is there"
-    assert stream.head is not None, "a stored stream has a head"
-    location = notes_location(app.home, Path(stream.head.workspace))
+    location = notes_location(app.home, Path(app.reader.head(session).workspace))
     assert isinstance(location, NotesLocation), "a note was published there"
     return location.folder / result.path
 

@@ -11,7 +11,6 @@ from interlock.app.sessions.workspace_snapshot import observe_workspace
 from interlock.core.ids import SessionId
 from interlock.core.session import resume_ranking
 from interlock.core.session import state as states
-from interlock.core.session.events import decode_envelope
 from interlock.core.session.nodes import advance_prefix
 from interlock.core.session.plan import Stream
 from interlock.core.session.resume_ranking import (
@@ -132,7 +131,7 @@ def _changes_since(reader: LogReader, stream: Stream, row: ResumeRow) -> tuple[s
         return ()
     work = None
     if head.attended and head.attended.delegation_count:
-        envelopes = (decode_envelope(link.body) for link in reader.links(stream.session))
+        envelopes = reader.history(stream.session)
         work = states.fold(envelopes).orchestrator_workflow
     uncommitted = _describe_uncommitted(Path(row.workspace)) if row.git_head else ()
     return (*changes_to_verify(head, work), *uncommitted)

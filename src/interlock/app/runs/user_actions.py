@@ -47,8 +47,7 @@ def find_run(reader: LogReader, run_prefix: str) -> tuple[RunHead, Stream] | NoS
     if len(matches) != 1:
         return NoSuchRun(run_prefix, tuple(run for run, _ in matches))
     run, session = matches[0]
-    stream = reader.stream(session, run)
-    assert stream is not None, "a run is in a session"
+    stream = reader.known_stream(session, run)
     return stream.runs[run], stream
 
 
@@ -138,10 +137,7 @@ def set_archived(app: App, session_prefix: str, *, is_archived: bool) -> Session
     session = find_session(app.reader, session_prefix)
     if isinstance(session, NoSuchSession):
         return session
-    stream = app.log.stream(session)
-    assert stream is not None, "it was found a moment ago"
-    assert stream.head is not None, "a stored stream has a head"
-    if stream.head.is_archived is not is_archived:
+    if app.log.head(session).is_archived is not is_archived:
         _append_event(app, session, "archived", SessionArchived(is_archived), None)
     return session
 
@@ -158,8 +154,7 @@ def _append_event(
     """Append one event. One that may recur has its place and its content in its key."""
 
     def decide() -> Plan:
-        stream = app.log.stream(session, run)
-        assert stream is not None, f"{session} is there"
+        stream = app.log.known_stream(session, run)
         event_key = key if is_unique else f"{key}:{stream.version}:{canonical.short_digest(event)}"
         draft = EventDraft(event_key, event, run)
         return plan(stream, (draft,), blobs={}, at_ms=app.clock.now_ms())

@@ -53,8 +53,7 @@ def export(app: App, id_or_prefix: str) -> SessionExport | NoSuchSession | Unhea
     health = check_stream(app.reader, session)
     if health.state != "healthy":
         return UnhealthySession(session, health)
-    stream = app.reader.stream(session)
-    assert stream is not None, "it was found a moment ago"
+    stream = app.reader.known_stream(session)
     links = [link for link in app.reader.links(session) if link.seq < stream.version]
     envelopes = [decode_envelope(link.body) for link in links]
     refs = {ref for envelope in envelopes for ref in blob_refs_of(envelope.event)}

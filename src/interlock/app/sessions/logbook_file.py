@@ -12,7 +12,6 @@ from interlock.core.session.events import (
     Envelope,
     ObservationRecorded,
     ProtocolStarted,
-    decode_envelope,
 )
 from interlock.core.session.protocol_events import (
     ProtocolEnded,
@@ -68,7 +67,7 @@ class LogbookFile(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def load_session_log(reader: LogReader, session: SessionId) -> SessionLog:
-    envelopes = tuple(decode_envelope(link.body) for link in reader.links(session))
+    envelopes = tuple(reader.history(session))
     state = states.fold(envelopes)
     return SessionLog(session, Path(state.worktree), envelopes, state)
 

@@ -179,13 +179,11 @@ def show_session(app: App, id_or_prefix: str) -> SessionView | NoSuchSession:
     session = find_session(app.reader, id_or_prefix)
     if isinstance(session, NoSuchSession):
         return session
-    stream = app.reader.stream(session)
-    assert stream is not None, "it was found a moment ago"
-    assert stream.head is not None, "a stored stream has a head"
     health = check_stream(app.reader, session)
     sound = (link for link in app.reader.links(session) if link.seq < health.valid)
     events = tuple(decode_envelope(link.body) for link in sound)
-    head, runs, observer = stream.head, tuple(app.reader.runs(session)), Observer(app)
+    head, runs = app.reader.head(session), tuple(app.reader.runs(session))
+    observer = Observer(app)
     return SessionView(
         session=session,
         status=observer.status(session, head, runs[-1] if runs else None),
@@ -225,8 +223,7 @@ def check_streams(
 def check_stream(reader: LogReader, session: SessionId) -> Health:
     """Walk the chain, then read every blob that its events refer to."""
     with reader.snapshot():  # somebody may write to it meanwhile
-        stream = reader.stream(session)
-        assert stream is not None, f"{session} is listed"
+        stream = reader.known_stream(session)
         health = chain.verify(
             session, reader.links(session), version=stream.version, end=stream.end
         )

@@ -18,7 +18,7 @@ from interlock.core.session.approve import ApprovalVerdict
 from interlock.core.session.events import Envelope
 from interlock.core.session.head import Head
 from interlock.core.session.nodes import approval_key, approval_resolved_key
-from interlock.core.session.plan import Plan, Stream
+from interlock.core.session.plan import Plan
 from interlock.core.session.session_approvals import (
     ApprovalNotPossible,
     CallPermission,
@@ -84,7 +84,7 @@ def _record_call(
     def decide() -> Plan | None:
         nonlocal decision
         decision = session_approvals.decide_call(
-            _stream(app.log, session), wish, call=call, at_ms=app.clock.now_ms()
+            app.log.known_stream(session), wish, call=call, at_ms=app.clock.now_ms()
         )
         return decision.plan if isinstance(decision, CallPermission) else None
 
@@ -100,7 +100,7 @@ def request_approval(
     expiry_ms = default_expiry_ms(app)
 
     def decide() -> Plan | ApprovalNotPossible | None:
-        stream, at_ms = _stream(app.log, session), app.clock.now_ms()
+        stream, at_ms = app.log.known_stream(session), app.clock.now_ms()
         approval = session_approvals.request_id_of(stream, wish)
         if app.log.event_with_key(session, approval_key(approval)):
             return None
@@ -110,7 +110,7 @@ def request_approval(
     refusal = append_plan(app, decide)
     if refusal is not None:
         return refusal
-    approval = session_approvals.request_id_of(_stream(app.log, session), wish)
+    approval = session_approvals.request_id_of(app.log.known_stream(session), wish)
     return request_status(app, session, approval)
 
 
@@ -177,12 +177,6 @@ def record_answer(
 def _open_request(requested: Envelope) -> OpenRequest:
     assert isinstance(requested.event, SessionApprovalRequested), "its key is used by it"
     return OpenRequest(requested.session, requested.event, requested.at_ms)
-
-
-def _stream(reader: LogReader, session: SessionId) -> Stream:
-    stream = reader.stream(session)
-    assert stream is not None, f"{session} is there"
-    return stream
 
 
 DAY_MS = 24 * 3_600_000

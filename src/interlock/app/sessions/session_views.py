@@ -113,7 +113,7 @@ def view_session(
 
 def history(app: App, viewed: ViewedSession) -> Sequence[Envelope]:
     """All events of the session, which the views below are built from: read once for a page."""
-    return [decode_envelope(link.body) for link in app.reader.links(viewed.session)]
+    return app.reader.history(viewed.session)
 
 
 def path(app: App, viewed: ViewedSession, envelopes: Sequence[Envelope]) -> Path | None:

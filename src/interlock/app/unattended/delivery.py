@@ -34,7 +34,6 @@ from interlock.core.session.delivery_plan import (
     objection_to,
     plan_deliveries,
 )
-from interlock.core.session.events import decode_envelope
 from interlock.core.session.patch_secrets import find_secrets_in_commit
 from interlock.core.session.plan import Plan, Stream
 from interlock.core.session.unattended_control import (
@@ -95,7 +94,7 @@ def handed_work(app: App, session: SessionId) -> HandedWork:
     handed = HandedWork()
     if not runs:
         return handed
-    envelopes = (decode_envelope(link.body) for link in app.reader.links(session))
+    envelopes = app.reader.history(session)
     by_node = arrivals(runs[-1].run, envelopes)
     for node in graph_of(runs[-1].run, by_node).path:
         if output := by_node[node.id].output:

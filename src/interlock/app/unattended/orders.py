@@ -313,8 +313,7 @@ def _change(
         return session
 
     def decide_now() -> Plan | ControlRefusal | None:
-        stream = app.log.stream(session)
-        assert stream is not None, "it was found a moment ago"
+        stream = app.log.known_stream(session)
         runs = {run.run: run for run in app.log.runs(session)}
         return decide(msgspec.structs.replace(stream, runs=runs))
 

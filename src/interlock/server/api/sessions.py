@@ -191,10 +191,8 @@ def _list_sessions(app: App, at: SessionListParameters) -> SessionInListPage:
 
 
 def _show_session(app: App, session: SessionId, _: SessionParameters) -> SessionDetail:
-    stream = app.reader.stream(session)
-    assert stream is not None, "it was found in the same moment"
-    assert stream.head is not None, "a stored stream has a head"
-    head, runs, observer = stream.head, tuple(app.reader.runs(session)), Observer(app)
+    head, runs = app.reader.head(session), tuple(app.reader.runs(session))
+    observer = Observer(app)
     return SessionDetail(
         session=session,
         status=observer.status(session, head, runs[-1] if runs else None),
