@@ -40,8 +40,8 @@ def print_session_view(view: SessionView) -> None:
     state = fold(view.events) if view.events else None
     if state and state.mode_history:
         print_lines(*_requirement_lines(state, recorded_profile(view.events)))
-    work = state.orchestrator_workflow if state else None
-    print_lines(*(review_line(review) for review in (work.feature_reviews if work else ())))
+    reviews = state.work.feature_reviews if state else ()
+    print_lines(*map(review_line, reviews))
     for part in progress_parts(state.progress if state else None):
         if part.items:
             print_lines("", part.heading, *(f"  {item}" for item in part.items))

@@ -10,6 +10,7 @@ from interlock.core.protocol.resume_check import (
     differences,
 )
 from interlock.core.session.orchestration import (
+    NO_WORK,
     AgentInput,
     AgentInvocation,
     AgentOutput,
@@ -31,9 +32,9 @@ def invocation(number: int, agent: str, *blockers: str) -> AgentInvocation:
 
 
 def test_where_nothing_differs_nothing_is_told() -> None:
-    assert differences(THEN, None, ResumeObservation(THEN)) == ()
-    assert differences(THEN, None, ResumeObservation()) == (), "there is no git any more"
-    assert differences(GitPosition(), None, ResumeObservation(THEN)) == (), "there was none then"
+    assert differences(THEN, NO_WORK, ResumeObservation(THEN)) == ()
+    assert differences(THEN, NO_WORK, ResumeObservation()) == (), "there is no git any more"
+    assert differences(GitPosition(), NO_WORK, ResumeObservation(THEN)) == (), "there was none then"
 
 
 def test_another_branch_new_commits_and_files_that_are_gone_are_told() -> None:

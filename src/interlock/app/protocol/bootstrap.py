@@ -232,7 +232,7 @@ def _session_parts(app: App, state: SessionState, remarks: Sequence[str]) -> lis
     return [
         BriefingPart("Interlock session", tuple(_session_lines(app, state, remarks))),
         BriefingPart("Open runs", tuple(_open_run_lines(app, state))),
-        BriefingPart("Delegated work", tuple(delegation_lines(state.orchestrator_workflow))),
+        BriefingPart("Delegated work", tuple(delegation_lines(state.work))),
         BriefingPart("You hold", own_holdings(app, state)),
     ]
 
@@ -240,7 +240,7 @@ def _session_parts(app: App, state: SessionState, remarks: Sequence[str]) -> lis
 def _changed_lines(app: App, state: SessionState) -> tuple[str, ...]:
     stream = app.reader.stream(SessionId(state.session_id))
     head = stream.head if stream else None
-    return changes_to_verify(head, state.orchestrator_workflow) if head else ()
+    return changes_to_verify(head, state.work) if head else ()
 
 
 def _session_lines(app: App, state: SessionState, remarks: Sequence[str]) -> Iterator[str]:

@@ -33,17 +33,14 @@ def left_open_lines_here(app: App, state: SessionState, *, goes_on: bool) -> Ite
         SessionFilter(workspace=state.worktree), before=None, limit=EARLIER_SESSIONS_MAX
     )
     earlier = [one for one in listed.sessions if one.session != state.session_id]
-    own = state.orchestrator_workflow
-    is_new = not goes_on and not (
-        own and (own.agent_history or own.decisions or own.compaction_history)
-    )
+    own = state.work
+    is_new = not (goes_on or own.agent_history or own.decisions or own.compaction_history)
     if is_new:
         yield from _session_before(app, state, earlier)
         yield from _uncommitted_lines(state)
     for one in earlier:
         if one.head.attended and one.head.attended.open_reviews:
-            work = session_record.state_of(app, one.session).orchestrator_workflow
-            reviews = work.feature_reviews if work else ()
+            reviews = session_record.state_of(app, one.session).work.feature_reviews
             yield from (f"{one.session}: {review_line(each)}" for each in reviews if each.is_open)
     here = {one.session for one in earlier}
     if any(one.head.waiting_count or one.waiting_runs for one in earlier):
@@ -68,7 +65,7 @@ def _session_before(app: App, state: SessionState, earlier: list[ListedSession])
             continue
         if done := "; ".join(done_items(log.state, log.envelopes)):
             yield clip(f"{one.session} ended: {done}", LINE_CHARS_MAX)
-        for line in left_open_lines(log.state.orchestrator_workflow):
+        for line in left_open_lines(log.state.work):
             yield f"{one.session}: {line}"
         for left in unanswered_requests(app.reader, one.session, one.head):
             if one.head.is_over:  # else it still waits, and is named below

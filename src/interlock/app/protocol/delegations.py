@@ -74,8 +74,8 @@ def delegate(
         return after
     invocation = delegation.find_repeated(after, request, at_ms=at_ms)
     assert invocation is not None, "it is in the history, as the newest of its kind"
-    work = before[0].orchestrator_workflow
-    handoffs = (*(work.pending_handoffs if work else ()), *(one.handoff for one in left))
+    work = before[0].work
+    handoffs = (*work.pending_handoffs, *(one.handoff for one in left))
     return StartedDelegation(
         invocation,
         tuple(one for one in handoffs if one.to_agent == request.agent),
@@ -154,8 +154,8 @@ def full_history(app: App, session: SessionId) -> list[AgentInvocation]:
         if isinstance(envelope.event, HistoryCompacted)
         for delegation in decode_history(app.reader.blob(envelope.event.history)).delegations
     ]
-    work = state_of(app, session).orchestrator_workflow
-    return sorted((*compacted, *(work.agent_history if work else ())), key=lambda x: x.started_at)
+    history = state_of(app, session).work.agent_history
+    return sorted((*compacted, *history), key=lambda x: x.started_at)
 
 
 def session_stats(app: App, session: SessionId) -> SessionStats:
@@ -173,9 +173,8 @@ def start_subagent(
 
     Where the work was delegated by a call, that is the record, and its result comes by a call too.
     """
-    work = state_of(app, session).orchestrator_workflow
-    opened = work.open_invocations if work else ()
-    if not any(one.agent == agent and is_made_by_call(one.id) for one in opened):
+    work = state_of(app, session).work
+    if not any(one.agent == agent and is_made_by_call(one.id) for one in work.open_invocations):
         name = _next_name(work, host_agent)
         text = clean_text(prompt, PROMPT_CHARS_MAX) or "(the client did not report the prompt)"
         delegate(app, session, DelegationRequest(agent, text, host_agent=name))
@@ -186,8 +185,7 @@ def end_subagent(
     app: App, session: SessionId, host_agent: str, outcome: SubagentOutcome, result: str
 ) -> None:
     """Record that a known agent has stopped, if the client started it."""
-    work = state_of(app, session).orchestrator_workflow
-    opened = work.open_invocations if work else ()
+    opened = state_of(app, session).work.open_invocations
     names = [one.id for one in opened if _is_of(host_agent, one.id)]
     text = clean_text(result, RESULT_CHARS_MAX) or "(it said nothing)"
     for name in names[-1:]:
@@ -195,9 +193,9 @@ def end_subagent(
         complete(app, session, CompletionRequest(name, text, status))
 
 
-def _next_name(work: Orchestration | None, host_agent: str) -> str:
+def _next_name(work: Orchestration, host_agent: str) -> str:
     """The name of a delegation to a subagent, which its host may start again under its own."""
-    taken = [one for one in (work.agent_history if work else ()) if _is_of(host_agent, one.id)]
+    taken = [one for one in work.agent_history if _is_of(host_agent, one.id)]
     is_open = any(one.status == "in_progress" for one in taken)
     return taken[-1].id if is_open else f"{host_agent}#{len(taken) + 1}" if taken else host_agent
 
@@ -207,10 +205,7 @@ def _is_of(host_agent: str, delegation_id: str) -> bool:
 
 
 def _orchestration(after: SessionState | DelegationRefusal) -> Orchestration | DelegationRefusal:
-    if not isinstance(after, SessionState):
-        return after
-    assert after.orchestrator_workflow is not None, "there is what was changed"
-    return after.orchestrator_workflow
+    return after.work if isinstance(after, SessionState) else after
 
 
 def record_change(

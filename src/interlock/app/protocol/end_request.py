@@ -110,8 +110,7 @@ def _remarks(app: App, session: SessionId, event: SessionCompleted) -> Iterator[
         if text.startswith(("open: ", "skipped: not written")):
             status, _, evidence = text.partition(": ")
             yield f"{key} was {'not met' if status == 'open' else status} ({evidence})"
-    work = ended.orchestrator_workflow
-    for review in work.feature_reviews if work else ():
+    for review in ended.work.feature_reviews:
         if review.is_open:
             awaited = ", ".join(one.agent for one in review.awaited_reviewers)
             yield f"review {review.id} of “{review.feature}” has no verdict yet from {awaited}"

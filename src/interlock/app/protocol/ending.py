@@ -129,8 +129,7 @@ def _work_facts(
     app: App, log: SessionLog, requirements: tuple[Requirement, ...]
 ) -> dict[str, Fact]:
     """The facts that depend on what was done: git, commands, verdicts, files."""
-    work = log.state.orchestrator_workflow
-    verdicts = work.verdicts if work else ()
+    verdicts = log.state.work.verdicts
     tree = observe_worktree(log)
     record = CommandRecord()
     if any(isinstance(one.verifier, CommandVerifier) for one in requirements):

@@ -47,7 +47,7 @@ def left_handoffs(app: App, state: SessionState) -> list[LeftHandoff]:
         if attended is None or is_own or (attended.status != "ended" and attended.hosts):
             continue
         if attended.awaited_agents or state.session_id in attended.passed_to:
-            left = state_of(app, earlier.session, app.log).orchestrator_workflow
+            left = state_of(app, earlier.session, app.log).work
             found += [
                 LeftHandoff(earlier.session, handoff)
                 for handoff in _available(left, state.session_id)
@@ -104,9 +104,7 @@ def received_event(left: LeftHandoff) -> HandoffReceived:
     )
 
 
-def _available(work: Orchestration | None, session: str) -> tuple[Handoff, ...]:
-    if work is None:
-        return ()
+def _available(work: Orchestration, session: str) -> tuple[Handoff, ...]:
     taken = (one.handoff for one in work.passed_handoffs if one.session == session)
     return (*work.pending_handoffs, *taken)
 
@@ -121,15 +119,12 @@ def _take(app: App, left: LeftHandoff, session: SessionId) -> bool:
             state = state_of(app, left.session, app.log) if stream else None
         if stream is None or state is None:
             return None  # it was deleted just now
-        work = state.orchestrator_workflow
-        if work is None or left.handoff not in work.pending_handoffs:
+        if left.handoff not in state.work.pending_handoffs:
             return None
         event = HandoffPassedOn(name, left.handoff.to_agent, session)
         return plan_events(stream, state, [event], app.clock.now_ms())
 
     append_plan(app, decide)
     stream = app.log.stream(left.session)
-    work = state_of(app, left.session, app.log).orchestrator_workflow if stream else None
-    return work is not None and any(
-        (one.session, one.handoff) == (session, left.handoff) for one in work.passed_handoffs
-    )
+    passed = state_of(app, left.session, app.log).work.passed_handoffs if stream else ()
+    return any((one.session, one.handoff) == (session, left.handoff) for one in passed)

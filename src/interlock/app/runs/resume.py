@@ -12,6 +12,7 @@ from interlock.core.ids import SessionId
 from interlock.core.session import resume_ranking
 from interlock.core.session import state as states
 from interlock.core.session.nodes import advance_prefix
+from interlock.core.session.orchestration import NO_WORK
 from interlock.core.session.plan import Stream
 from interlock.core.session.resume_ranking import (
     RankedMatch,
@@ -129,10 +130,9 @@ def _changes_since(reader: LogReader, stream: Stream, row: ResumeRow) -> tuple[s
     head = stream.head
     if head is None:
         return ()
-    work = None
+    work = NO_WORK
     if head.attended and head.attended.delegation_count:
-        envelopes = reader.history(stream.session)
-        work = states.fold(envelopes).orchestrator_workflow
+        work = states.fold(reader.history(stream.session)).work
     uncommitted = _describe_uncommitted(Path(row.workspace)) if row.git_head else ()
     return (*changes_to_verify(head, work), *uncommitted)
 

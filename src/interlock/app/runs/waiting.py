@@ -215,8 +215,7 @@ def _ms_of(timestamp: str) -> int:
 def open_reviews(app: App) -> Iterator[OpenReview]:
     """Yield the reviews that wait for verdicts, in sessions that have not ended."""
     for one in _sessions_in_review(app):
-        work = state_of(app, one.session).orchestrator_workflow
-        for review in work.feature_reviews if work else ():
+        for review in state_of(app, one.session).work.feature_reviews:
             if review.is_open:
                 yield OpenReview(
                     session=one.session,

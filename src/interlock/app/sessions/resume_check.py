@@ -11,7 +11,7 @@ from interlock.core.protocol.resume_check import (
     differences,
 )
 from interlock.core.session.head import Head
-from interlock.core.session.orchestration import Orchestration
+from interlock.core.session.orchestration import NO_WORK, Orchestration
 from interlock.workspace.git import state
 
 FILES_MAX = 50
@@ -20,10 +20,10 @@ FILES_MAX = 50
 def git_changes(head: Head) -> tuple[str, ...]:
     """The differences in git that can be seen at once, without asking it."""
     recorded, position = _positions(head)
-    return differences(recorded, None, ResumeObservation(position))
+    return differences(recorded, NO_WORK, ResumeObservation(position))
 
 
-def changes_to_verify(head: Head, work: Orchestration | None) -> tuple[str, ...]:
+def changes_to_verify(head: Head, work: Orchestration) -> tuple[str, ...]:
     """The differences that an agent should check before it goes on after a break."""
     workspace = Path(head.workspace)
     recorded, position = _positions(head)

@@ -117,10 +117,9 @@ def find_repeated(
     state: SessionState, request: DelegationRequest, *, at_ms: int
 ) -> AgentInvocation | None:
     """Find the delegation that the same call has started before: by its name, or just now."""
-    work = state.orchestrator_workflow
     since = timestamp(at_ms - REPEATED_MS)
     named = named_id(state.session_id, request)
-    for invocation in reversed(work.agent_history if work else ()):
+    for invocation in reversed(state.work.agent_history):
         is_open = invocation.status == "in_progress"
         is_just_now = is_made_by_call(invocation.id) and invocation.started_at >= since
         is_same = _content_of(invocation) == _content_of(request)
@@ -141,11 +140,10 @@ def find_completed(
 
     By its id, or the latest of the agent.
     """
-    work = state.orchestrator_workflow
-    invocations = work.agent_history if work else ()
+    work = state.work
     agent = normalise_agent(request.named)
-    meant = [one for one in invocations if one.id == request.named] or [
-        one for one in invocations if one.agent == agent
+    meant = [one for one in work.agent_history if one.id == request.named] or [
+        one for one in work.agent_history if one.agent == agent
     ]
     since = timestamp(at_ms - REPEATED_MS)
     for one in reversed(meant):
@@ -157,12 +155,12 @@ def find_completed(
     opened = [one for one in meant if one.status == "in_progress"]
     if opened:
         return opened[-1]
-    open_ids = tuple(one.id for one in (work.open_invocations if work else ()))
+    open_ids = tuple(one.id for one in work.open_invocations)
     return DelegationUnclear(request.named, open_ids)
 
 
 def _is_result(
-    work: Orchestration | None, invocation: AgentInvocation, request: CompletionRequest
+    work: Orchestration, invocation: AgentInvocation, request: CompletionRequest
 ) -> bool:
     """Whether this is what the delegation has ended with."""
     output = AgentOutput(
@@ -171,11 +169,10 @@ def _is_result(
     ended = (invocation.output, invocation.status, invocation.handoff_to or "")
     if ended != (output, status_of(request), request.handoff_to):
         return False
-    verdicts = work.verdicts if work else ()
     return request.verdict is None or any(
         (verdict.agent, verdict.timestamp, verdict.outcome)
         == (invocation.agent, invocation.completed_at, request.verdict.outcome)
-        for verdict in verdicts
+        for verdict in work.verdicts
     )
 
 
@@ -239,10 +236,9 @@ def record_decision(
 def find_repeated_decision(
     state: SessionState, request: DecisionRequest, *, at_ms: int
 ) -> Decision | None:
-    work = state.orchestrator_workflow
     since = timestamp(at_ms - REPEATED_MS)
     named = ids.decision_id(state.session_id, request.request_id) if request.request_id else None
-    for decision in reversed(work.decisions if work else ()):
+    for decision in reversed(state.work.decisions):
         made = (decision.type, decision.description, decision.rationale, decision.decided_by)
         asked = (request.type, request.description, request.rationale, request.decided_by)
         is_same = made == asked
@@ -257,8 +253,7 @@ def judge_decision(
     """Plan the judgement of an agent about a decision; None if it has given the same one."""
     if state.status == "ended":
         return SessionEnded(state.session_id)
-    work = state.orchestrator_workflow
-    decisions = {one.id: one for one in (work.decisions if work else ())}
+    decisions = {one.id: one for one in state.work.decisions}
     if named not in decisions:
         return DecisionUnknown(named, tuple(decisions))
     judged_by = decisions[named].approved_by if is_approved else decisions[named].rejected_by
@@ -267,11 +262,11 @@ def judge_decision(
     return plan_events(stream, state, [DecisionJudged(named, agent, is_approved)], at_ms)
 
 
-def earlier_context(work: Orchestration | None, agent: str) -> AgentOutput | None:
+def earlier_context(work: Orchestration, agent: str) -> AgentOutput | None:
     """Return what a specialist handed in last, so that it goes on from there."""
     if agent not in REMEMBERED:
         return None
-    invocations = reversed(work.agent_history if work else ())
+    invocations = reversed(work.agent_history)
     return next((one.output for one in invocations if one.agent == agent and one.output), None)
 
 

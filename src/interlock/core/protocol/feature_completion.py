@@ -90,9 +90,9 @@ def request_review(
     if requested := find_requested(state, request):
         is_same = requested.feature == feature
         return None if is_same else RequestIdReused(request.request_id or "")
-    work = state.orchestrator_workflow
+    work = state.work
     late = late_delegations(work)
-    still_open = [one for one in (work.open_invocations if work else ()) if one.id not in late]
+    still_open = [one for one in work.open_invocations if one.id not in late]
     if blockers := tuple(_blockers(work, still_open, runs, gaps)):
         first = still_open[0].id if still_open else None
         return FeatureHasOpenWork(feature, blockers, first)
@@ -127,9 +127,9 @@ def settle_overdue(stream: Stream, state: SessionState, *, at_ms: int) -> Plan |
 
 def find_requested(state: SessionState, request: FeatureCompletionRequest) -> FeatureReview | None:
     """Find the review that the same call has opened: by its name, or the open one of a feature."""
-    work, feature = state.orchestrator_workflow, feature_of(state, request)
+    feature = feature_of(state, request)
     named = review_id(state.session_id, request)
-    reviews = tuple(reversed(work.feature_reviews if work else ()))
+    reviews = tuple(reversed(state.work.feature_reviews))
     by_name = (review for review in reviews if review.id == named)
     still_open = (review for review in reviews if review.is_open and review.feature == feature)
     return next(by_name, None) or next(still_open, None)
@@ -145,10 +145,8 @@ def review_id(session: str, request: FeatureCompletionRequest) -> str:
     return ids.review_id(session, request.request_id) if request.request_id else ""
 
 
-def late_delegations(work: Orchestration | None) -> tuple[DelegationId, ...]:
+def late_delegations(work: Orchestration) -> tuple[DelegationId, ...]:
     """Return the delegations that are still open though their review is over."""
-    if work is None:
-        return ()
     over = {
         one.delegation
         for review in work.feature_reviews
@@ -170,7 +168,7 @@ def _problem_of(feature: str, request: FeatureCompletionRequest) -> str:
 
 
 def _blockers(
-    work: Orchestration | None,
+    work: Orchestration,
     still_open: Sequence[AgentInvocation],
     runs: Sequence[RunHead],
     gaps: Sequence[GapRecorded],
@@ -191,7 +189,7 @@ def _blockers(
         for gap in gaps
         if gap.severity == "critical"
     ]
-    decisions = work.decisions if work else ()
+    decisions = work.decisions
     blockers += [
         f"decision {one.id} was rejected by {', '.join(one.rejected_by)} ({one.description}):"
         f" record the one that replaces it, with {one.id} in its rationale"

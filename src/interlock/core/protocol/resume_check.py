@@ -34,7 +34,7 @@ class ResumeObservation(msgspec.Struct, frozen=True):
 
 
 def differences(
-    recorded: GitPosition, work: Orchestration | None, observed: ResumeObservation
+    recorded: GitPosition, work: Orchestration, observed: ResumeObservation
 ) -> tuple[str, ...]:
     """Return what differs from what was recorded, and the blockers that are still open."""
     return (
@@ -56,18 +56,14 @@ def _git_differences(recorded: GitPosition, observed: ResumeObservation) -> Iter
         yield from observed.commits
 
 
-def awaited_files(work: Orchestration | None) -> tuple[str, ...]:
+def awaited_files(work: Orchestration) -> tuple[str, ...]:
     """Return the files that open delegations and hand-offs name."""
-    if work is None:
-        return ()
     named = [name for one in work.open_invocations for name in one.input.artifacts]
     named += [name for one in work.pending_handoffs for name in one.artifacts]
     return tuple(dict.fromkeys(named))
 
 
-def _missing_lines(work: Orchestration | None, missing: frozenset[str]) -> Iterator[str]:
-    if work is None:
-        return
+def _missing_lines(work: Orchestration, missing: frozenset[str]) -> Iterator[str]:
     for invocation in work.open_invocations:
         names = [name for name in invocation.input.artifacts if name in missing][:LISTED_MAX]
         if names:
@@ -78,10 +74,8 @@ def _missing_lines(work: Orchestration | None, missing: frozenset[str]) -> Itera
             yield f"Gone, though {handoff.to_agent} is to take it over: {', '.join(names)}."
 
 
-def open_blockers(work: Orchestration | None) -> tuple[str, ...]:
+def open_blockers(work: Orchestration) -> tuple[str, ...]:
     """Return what agents said is in their way, as far as none of them has come further since."""
-    if work is None:
-        return ()
     newest = {one.agent: one for one in work.agent_history}
     verdicts = {one.agent: one for one in work.verdicts}
     blockers = [

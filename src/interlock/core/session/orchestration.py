@@ -158,6 +158,8 @@ class Orchestration(OrchestrationPart, frozen=True):
         return tuple(one for one in self.agent_history if one.status == "in_progress")
 
 
+NO_WORK = Orchestration("", "")
+"""The work of a session in which nothing was delegated or decided."""
 decode_history = msgspec.json.Decoder(CompactedHistory).decode
 
 

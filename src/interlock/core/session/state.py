@@ -19,7 +19,7 @@ from interlock.core.session.events import (
     StatusChanged,
     WorkChanged,
 )
-from interlock.core.session.orchestration import Orchestration, apply_delegation_event
+from interlock.core.session.orchestration import NO_WORK, Orchestration, apply_delegation_event
 from interlock.core.session.progress import AgentProgress, apply_progress_event, end_subagents
 from interlock.core.session.progress_events import ProgressEvent
 from interlock.core.session.protocol_events import (
@@ -68,6 +68,11 @@ class SessionState(_State, frozen=True):
     progress: AgentProgress | None = None
     active_feature: str | None = None
     active_task: str | None = None
+
+    @property
+    def work(self) -> Orchestration:
+        """The delegated work; without any, an empty one."""
+        return self.orchestrator_workflow or NO_WORK
 
 
 def fold(envelopes: Iterable[Envelope]) -> SessionState:

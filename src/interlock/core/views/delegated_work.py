@@ -20,10 +20,8 @@ SHOWN_MAX = 5
 LINE_CHARS_MAX = 300
 
 
-def delegation_lines(work: Orchestration | None) -> Iterator[str]:
+def delegation_lines(work: Orchestration) -> Iterator[str]:
     """Yield what an agent must know of it after a break, what must be done now first."""
-    if work is None:
-        return
     if work.active_agent:
         yield f"Active agent: {work.active_agent}. Phase: {work.workflow_phase}."
     for invocation in work.open_invocations:
@@ -51,10 +49,8 @@ def delegation_lines(work: Orchestration | None) -> Iterator[str]:
         yield f"Earlier: {compaction.agents_summary}; all of it in [[{compaction.note_path}]]."
 
 
-def left_open_lines(work: Orchestration | None) -> Iterator[str]:
+def left_open_lines(work: Orchestration) -> Iterator[str]:
     """Yield what somebody else should know who goes on: what was not finished, what was decided."""
-    if work is None:
-        return
     for invocation in work.open_invocations:
         yield _line(f"not finished: {invocation.agent}, “{one_line(invocation.input.prompt)}”.")
     for decision in work.decisions[-SHOWN_MAX:]:

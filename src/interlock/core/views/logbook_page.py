@@ -142,12 +142,11 @@ def done_items(state: SessionState, envelopes: Sequence[Envelope]) -> tuple[str,
         lines = (line.strip().lstrip("#*- ") for line in summaries[-1].splitlines())
         return tuple(cell(line) for line in lines if line)
     runs = [run for run in fold_runs(envelopes).values() if run.status.startswith("complete")]
-    work = state.orchestrator_workflow
     return (
         *(cell(f"{run.workflow_id}, {run.goal}: {run.recap}") for run in runs),
         *(
             cell(f"{one.agent}: {one.output.summary}")
-            for one in (work.agent_history if work else ())
+            for one in state.work.agent_history
             if one.output and one.status == "completed"
         ),
     )
@@ -243,12 +242,11 @@ def _open_lines(state: SessionState, fold: _Fold) -> Iterator[str]:
             yield f"- Run of {cell(f'{run.workflow_id}: {run.goal}; {progress}{at}')}"
     for gap in fold.gaps.values():
         yield f"- Gap ({gap.severity}): {cell(gap.summary)}"
-    work = state.orchestrator_workflow
-    for review in work.feature_reviews if work else ():
+    for review in state.work.feature_reviews:
         if review.is_open:
             awaited = ", ".join(one.agent for one in review.awaited_reviewers)
             yield f"- {cell(f'Review of {review.feature}: no verdict yet from {awaited}')}"
-    for invocation in work.open_invocations if work else ():
+    for invocation in state.work.open_invocations:
         yield f"- {cell(f'{invocation.agent} works on: {invocation.input.prompt}')}"
-    for handoff in work.pending_handoffs if work else ():
+    for handoff in state.work.pending_handoffs:
         yield f"- {cell(f'{handoff.to_agent} is to take over from {handoff.from_agent}')}"

@@ -102,8 +102,7 @@ def _features(state: SessionState | None) -> list[str]:
     """Return the features that a session is about: the active one, and those under review."""
     if state is None:
         return []
-    work = state.orchestrator_workflow
-    reviewed = (review.feature for review in (work.feature_reviews if work else ()))
+    reviewed = (review.feature for review in state.work.feature_reviews)
     return [
         one_line(name) for name in dict.fromkeys((state.active_feature or "", *reviewed)) if name
     ]

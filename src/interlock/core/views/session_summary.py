@@ -68,8 +68,8 @@ def summary_page(
     sections = (
         ("What was done", _done_lines(runs, (accepted_summary(envelopes), written))),
         ("Agents", _agent_lines(envelopes)),
-        ("Verdicts", _verdict_lines(state.orchestrator_workflow)),
-        ("Decisions", _decision_lines(state.orchestrator_workflow)),
+        ("Verdicts", _verdict_lines(state.work)),
+        ("Decisions", _decision_lines(state.work)),
         ("What is left open", open_item_lines(state, envelopes)),
     )
     parts = [f"# {title}", f"- of [[{session_note_name(session)}]]"]
@@ -108,13 +108,13 @@ def _agent_lines(envelopes: Sequence[Envelope]) -> Iterator[str]:
         yield _item(f"[agent] {turn.agent}: {turn.status}{duration}")
 
 
-def _verdict_lines(work: Orchestration | None) -> Iterator[str]:
-    for verdict in work.verdicts if work else ():
+def _verdict_lines(work: Orchestration) -> Iterator[str]:
+    for verdict in work.verdicts:
         yield _item(f"[verdict] {verdict.agent}: {verdict.outcome}, {verdict.reasoning}")
 
 
-def _decision_lines(work: Orchestration | None) -> Iterator[str]:
-    for one in work.decisions if work else ():
+def _decision_lines(work: Orchestration) -> Iterator[str]:
+    for one in work.decisions:
         yield _item(f"[decision] {one.description} ({one.decided_by}): {one.rationale}")
 
 
