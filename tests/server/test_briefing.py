@@ -116,7 +116,7 @@ def test_a_person_comes_from_the_notes_and_sees_a_new_decision_come_in(
     page.get_by_role("link", name="What a new session would be told").click()
     expect(page.locator("pre.whole")).to_contain_text("## Interlock session")
     page.get_by_role("link", name="Codex").click()
-    expect(page.locator("pre.whole")).to_contain_text("none may be run")
+    expect(page.locator("pre.whole")).to_contain_text("Interlock denies a command unless")
     note = vault.write("fresh.md", "---\ntitle: Just decided\ntype: decision\n---\ntext\n")
     expect(page.locator("pre.whole")).to_contain_text("Just decided")
     note.unlink()
