@@ -207,7 +207,16 @@ def _end_session(
         text = " ".join(("The session has ended.", *(f"Note: {one}." for one in ending.remarks)))
     else:
         text = f"{ending.job} is ending the session. Make the same call again for its progress."
-    return _session_result(app, session_record.state_of(app, session), text)
+    ended = session_record.state_of(app, session)
+    result = _session_result(app, ended, text)
+    work = "".join(
+        f", {name}: {value}"
+        for name, value in (("feature", ended.active_feature), ("task", ended.active_task))
+        if value
+    )
+    return ToolResult(
+        result.structured, f"{result.text}, session: {session}, mode: {ended.current_mode}{work}"
+    )
 
 
 def _complete_feature(app: App, state: SessionState, arguments: SessionArguments) -> ToolResult:
