@@ -19,14 +19,15 @@ from interlock.store.records import RunSearch
 OFFERED_MAX = 3
 RUNS_MAX = 20  # of a branch, that are looked at
 RECAP_CHARS_MAX = 200
-_FINISHED = ("complete", "complete_with_gaps")
 
 
-class EarlierRun(msgspec.Struct, frozen=True):
+class EarlierRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that was not given up."""
+
     run: RunId
     workflow: str
     goal: str
-    status: str
+    is_finished: bool
     recap: str
     updated_ms: int
 
@@ -35,7 +36,14 @@ def runs_of_branch(app: App, workspace: Path, branch: str | None) -> list[Earlie
     """Return the newest runs that were last seen on a branch in a directory."""
     rows = app.reader.find_runs(RunSearch(git_branch=branch), limit=RUNS_MAX) if branch else []
     return [
-        EarlierRun(row.run, row.workflow, row.title, row.status, row.recap, row.updated_ms)
+        EarlierRun(
+            run=row.run,
+            workflow=row.workflow,
+            goal=row.title,
+            is_finished=not row.is_open,
+            recap=row.recap,
+            updated_ms=row.updated_ms,
+        )
         for row in rows
         if row.workspace == str(workspace) and row.git_branch == branch and row.is_offered
     ]
@@ -46,8 +54,16 @@ def offer_finished(
 ) -> tuple[str, ...]:
     """Return a line for each finished run that a new run of this workflow follows."""
     own = [
-        EarlierRun(run.run, run.workflow_id, run.goal, run.status, run.recap, run.updated_ms)
+        EarlierRun(
+            run=run.run,
+            workflow=run.workflow_id,
+            goal=run.goal,
+            is_finished=run.status in ("complete", "complete_with_gaps"),
+            recap=run.recap,
+            updated_ms=run.updated_ms,
+        )
         for run in in_session
+        if run.status != "abandoned"
     ]
     names = {run.run for run in own}
     others = [run for run in on_branch if run.run not in names]
@@ -58,11 +74,8 @@ def offer_finished(
 
 def _runs_to_offer(workflow: WorkflowId, runs: Sequence[EarlierRun]) -> list[EarlierRun]:
     """Return the finished runs that no other run of the workflow has followed."""
-    followers = (
-        run.updated_ms for run in runs if run.workflow == workflow and run.status != "abandoned"
-    )
-    used_ms = max(followers, default=-1)
-    return [run for run in runs if run.status in _FINISHED and run.updated_ms >= used_ms]
+    used_ms = max((run.updated_ms for run in runs if run.workflow == workflow), default=-1)
+    return [run for run in runs if run.is_finished and run.updated_ms >= used_ms]
 
 
 def _offer(run: EarlierRun) -> str:
