@@ -145,7 +145,7 @@ def test_the_command_that_the_denial_names_makes_the_state_known_again(
     desk.mode("analysis")
     harm(desk.home)
     desk.mode("analysis")
-    assert "nothing is edited" in desk.tool("Write", file_path="a").text
+    assert "files cannot be edited" in desk.tool("Write", file_path="a").text
 
 
 @pytest.mark.slow

@@ -74,7 +74,7 @@ def test_where_nobody_can_be_asked_no_agent_goes_on_to_coding(desk: Desk) -> Non
     assert not (desk.home / "gate-off").exists()
     bodies = [json.dumps(request["body"]) for request in requests]
     assert any("nobody attends this client" in body for body in bodies), "of the prompt"
-    assert any("the user is asked before an agent" in body for body in bodies), "of the tool"
+    assert any("the user has not agreed" in body for body in bodies), "of the tool"
 
 
 def test_each_conversation_works_in_its_own_session(desk: Desk) -> None:
@@ -135,6 +135,6 @@ def test_a_day_survives_a_compaction_ends_and_is_handed_over(desk: Desk) -> None
     assert "it needs a design" in after_break
     assert "it needs a design" in next_day, "the next session takes the hand-off on"
     (ended,) = json.loads(desk.interlock("session", "list", "--json"))
-    assert ended["status"] == "ended", ended
+    assert ended["status"]["word"] == "ended", ended
     (job,) = json.loads(desk.interlock("jobs", "list", "--json"))
     assert (job["name"], job["state"]) == ("protocol-end", "done")

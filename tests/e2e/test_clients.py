@@ -64,11 +64,13 @@ def test_a_denied_edit_is_absent_and_a_workflow_runs_to_its_end(
     assert not made.exists()
     bodies = texts(requests)
     assert "Mode: analysis" in bodies[-1], "what the start of the session told arrived"
-    assert "nothing is edited" in bodies[-1] or "do more than read" in bodies[-1], "so did a reason"
+    assert "cannot be edited (" in bodies[-1] or "do more than read" in bodies[-1], (
+        "so did a reason"
+    )
     assert "did you mean" in bodies[-1] or "didYouMean" in bodies[-1], "and a refusal of the server"
     assert "inspect_workflow" in bodies[-1] or "correctCall" in bodies[-1] or "a call" in bodies[-1]
     (listed,) = desk.with_runs()
-    assert (listed["workflow"], listed["status"]) == ("hello", "complete")
+    assert (listed["workflow"], listed["status"]["word"]) == ("hello", "completed")
 
 
 @whole
@@ -157,7 +159,7 @@ def test_a_run_goes_on_in_another_conversation_after_everything_was_killed(
     client.play(desk, resume, rehydrate, *STEPS[open_run["steps_done"] :])
 
     (listed,) = desk.with_runs()
-    assert (listed["workflow"], listed["status"]) == ("hello", "complete")
+    assert (listed["workflow"], listed["status"]["word"]) == ("hello", "completed")
 
 
 @whole
@@ -212,4 +214,4 @@ def test_over_http_a_workflow_runs_to_its_end_and_the_server_may_be_killed(
         client.play(desk, resume, rehydrate, *STEPS[1:], secret=True)
 
     (listed,) = desk.with_runs()
-    assert (listed["workflow"], listed["status"]) == ("hello", "complete")
+    assert (listed["workflow"], listed["status"]["word"]) == ("hello", "completed")

@@ -47,7 +47,7 @@ def test_a_command_that_writes_runs_and_fails_and_the_model_reads_why(desk: Desk
     )
 
     assert not (desk.project / "new.txt").exists()
-    assert "shell commands run read-only" in json.dumps(requests), "told when it began"
+    assert "shell commands run in a sandbox" in json.dumps(requests), "told when it began"
     failed, listed, hidden, changed, planned = results(requests)
     assert "here" in failed, "what it read before"
     assert "new.txt: Permission denied" in failed

@@ -37,7 +37,7 @@ from interlock.core.session.start_evidence import (
     recorded_logbook,
     recorded_start_facts,
 )
-from interlock.core.session.state import SessionState
+from interlock.core.session.state import HostSession, SessionState
 from interlock.core.views.counting import progress_text
 from interlock.core.views.delegated_work import delegation_lines
 from interlock.core.views.progress_lines import SHOWN_BY, lost_parts, progress_parts
@@ -271,9 +271,14 @@ def _coding_line(app: App, state: SessionState) -> str:
         policy = Policy()
     stream = app.reader.stream(SessionId(state.session_id))
     attended = stream.head.attended if stream and stream.head else None
-    hosts = [host_named(bound.host) for bound in state.host_sessions]
-    asks = any(can_ask(host, app.environment, app.process) for host in hosts)
+    asks = any(_asks(app, bound) for bound in state.host_sessions)
     return coding_advice(policy, can_ask=asks, may_code=bool(attended and attended.may_code))
+
+
+def _asks(app: App, bound: HostSession) -> bool:
+    """Whether a client asks its user. A preview has no client yet, and means one that can."""
+    host = host_named(bound.host)
+    return can_ask(host, app.environment, app.process) if bound.session else host.asks
 
 
 def _open_requirement_lines(app: App, state: SessionState) -> Iterator[str]:

@@ -128,14 +128,17 @@ def mode_change_objection(
 
 
 def coding_advice(policy: Policy, *, can_ask: bool, may_code: bool) -> str:
-    """Return how an agent gets to coding, in this project and client."""
-    by_user = "the user has to type `/mode coding`, or run `interlock mode coding` in a terminal"
+    """Return how an agent gets to coding, in this project and client.
+
+    The user's way is always named: the call fails where the store cannot be used.
+    """
+    by_user = "type `/mode coding`, or run `interlock mode coding` in a terminal"
     if not policy.agent_may_code:
-        return f"To change anything, {by_user}."
+        return f"To change anything, the user has to {by_user}."
     task = " and a task" if policy.coding_needs_task else ""
     call = f"To change anything, call `session` with mode `coding`{task}"
     if policy.profile == "light" or may_code:
-        return f"{call}."
+        return f"{call}. The user can also {by_user}."
     if can_ask:
-        return f"{call}: the user is asked once."
-    return f"{call}. If this client cannot ask the user, {by_user}."
+        return f"{call}: the user is asked once. The user can also {by_user}."
+    return f"{call}. If this client cannot ask the user, the user has to {by_user}."
