@@ -27,7 +27,7 @@ from tests.scenes import linear
 from tests.server.forms import SignedIn
 
 RUNS, HOURS = 20, 3
-ENDS = {"finished": "completed", "cancelled": "cancelled", "paused": "paused", "parked": ""}
+ENDS = {"finished": "completed", "cancelled": "cancelled", "paused": "paused", "parked": "?"}
 """The word for the work on the page Now. Parked work is in the inbox instead."""
 CANCELLED = ("cancelled parked", "cancelled working", "cancelled queued")
 FATES = ("finished", "parked", "paused", *CANCELLED)
