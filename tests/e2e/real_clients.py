@@ -31,8 +31,6 @@ class RealClient:
     options: tuple[str, ...] = ()
     """Words without which it would ask whether its tools may be used."""
     context = 100_000
-    opening: tuple[object, ...] = ()
-    """What a model does before it calls a tool of ours."""
 
     def is_here(self) -> bool:
         return self.program.exists()
@@ -83,8 +81,7 @@ class RealClient:
         **more: object,
     ) -> list[dict[str, Any]]:
         """Let the client play `turns`; what it asked the model, request by request."""
-        opening = () if goes_on else self.opening
-        with desk.model(*opening, *turns, **more) as (address, log):
+        with desk.model(*turns, **more) as (address, log):
             environment = desk.environment(**OFFLINE, **self.configure(desk, address))
             if secret:
                 environment["INTERLOCK_SECRET"] = (desk.home / "agent-secret").read_text().strip()
@@ -166,8 +163,7 @@ class OlderClaudeCode(ClaudeCode):
 class Codex(RealClient):
     name = "codex"
     model = "gpt-5.5"
-    # With a model that it knows, it hides these tools until the model searches for them.
-    opening = ({"tool": "tool_search", "input": {"query": "interlock agent", "limit": 50}},)
+    """With a model that it knows, it hides tools of servers until the model searches for them."""
     version = "0.166.0"
     program = FETCHED / "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"
 
@@ -252,7 +248,6 @@ class CodexWithUnknownModel(Codex):
     """It offers all tools at once, and compacts at the limit that is configured."""
 
     model = "gpt-5-codex"
-    opening = ()
 
 
 class Gemini(RealClient):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.desk import START, STEPS, WORKFLOW, Desk
-from tests.e2e.real_clients import CLIENTS, FINDING, OFFLINE, SUBTASK, TASK, RealClient
+from tests.e2e.real_clients import CLIENTS, FINDING, OFFLINE, SUBTASK, TASK, Codex, RealClient
 from tests.effort import EFFORT
 from tests.server.server_process import Server
 
@@ -126,7 +126,7 @@ def test_a_run_goes_on_in_another_conversation_after_everything_was_killed(
     client: RealClient, desk: Desk
 ) -> None:
     waits = {"blocks": [{"text": "Thinking."}], "delay_ms": 60_000}
-    with desk.model(*client.opening, START, STEPS[0], waits) as (address, log):
+    with desk.model(START, STEPS[0], waits) as (address, log):
         environment = desk.environment(**OFFLINE, **client.configure(desk, address))
         process = subprocess.Popen(
             [*client.command("go", goes_on=False), *client.options],
@@ -215,3 +215,25 @@ def test_over_http_a_workflow_runs_to_its_end_and_the_server_may_be_killed(
 
     (listed,) = desk.with_runs()
     assert (listed["workflow"], listed["status"]["word"]) == ("hello", "completed")
+
+
+@whole
+@pytest.mark.parametrize("client", [Codex()], indirect=True, ids=["codex"])
+def test_a_search_for_tools_finds_all_those_of_the_job(client: RealClient, desk: Desk) -> None:
+    """Codex lists no tool of a server to a model that it knows, but lets it search for them."""
+    queries = ("start the workflow hello", "continue", "resume", "next step", "where were we")
+    turns = [{"tool": "tool_search", "input": {"query": query}} for query in queries]
+
+    requests = client.play(desk, *turns, index="count")
+
+    assert not any("interlock" in str(tool.get("name")) for tool in requests[0]["body"]["tools"])
+    outputs = [one for one in requests[-1]["body"]["input"] if one["type"] == "tool_search_output"]
+    found = {
+        query: {tool["name"] for group in output["tools"] for tool in group["tools"]}
+        for query, output in zip(queries, outputs, strict=True)
+    }
+    # Its search drops the words of "where were we", so the instructions name the tool for it.
+    assert found.pop("where were we") == set()
+    assert "where were we" in json.dumps(requests[0]["body"]["tools"])
+    for query, names in found.items():
+        assert {"start_workflow", "continue_workflow", "resume_session"} <= names, (query, names)
