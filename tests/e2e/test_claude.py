@@ -74,7 +74,7 @@ def test_where_nobody_can_be_asked_no_agent_goes_on_to_coding(desk: Desk) -> Non
     assert not (desk.home / "gate-off").exists()
     bodies = [json.dumps(request["body"]) for request in requests]
     assert any("nobody attends this client" in body for body in bodies), "of the prompt"
-    assert any("the user has not agreed" in body for body in bodies), "of the tool"
+    assert any("this session does not have it" in body for body in bodies), "of the tool"
 
 
 def test_each_conversation_works_in_its_own_session(desk: Desk) -> None:

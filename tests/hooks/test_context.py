@@ -15,7 +15,7 @@ from interlock.app.runs.start import StartRequest, start
 from interlock.core.ids import SessionId, WorkflowId
 from interlock.core.session.answer import RenderedAnswer
 from interlock.hooks.hook_result import HookEvent, HookResult
-from tests.hooks.clients import Client, text_of
+from tests.hooks.clients import Client, attend, text_of
 from tests.scenes import install, linear
 
 SILENCE = HookResult()
@@ -77,23 +77,28 @@ def test_a_session_that_starts_is_told_where_it_stands(client: Client) -> None:
     assert "Mode: analysis" in text
     what = "the user is asked about" if client.host.asks else "Interlock denies"
     assert f"Before coding, {what} a command unless it is known to only read" in text
-    assert "To change anything, call `session` with mode `coding`" in text, "before it is denied"
+    assert "To change anything, " in text, "before it is denied"
     assert "Shell commands are not confined" in text
 
 
-@each("claude-code", "codex")
+@each("claude-code", "codex", "opencode")
+@pytest.mark.parametrize("words", [(), ("-p", "exec", "run")], ids=["attended", "unattended"])
 def test_the_briefing_tells_the_way_to_coding_of_the_project_and_the_client(
-    client: Client,
+    client: Client, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
-    call, asked = "call `session` with mode `coding`", ": the user is asked once."
-    typed = f"the user has to type `{client.host.mode_command} coding`"
-    unasked = f". If this client cannot ask the user, {typed}"
-    standard = asked if client.host.asks else unasked
+    attend(monkeypatch, client.host, *words)
+    typed = f"To change anything, the user has to type `{client.host.mode_command} coding`"
+    asks = not words and client.host.name != "opencode"
+
+    def call(task: str) -> str:
+        asked = f"To change anything, call `session` with mode `coding`{task}: the user is asked"
+        return f"{asked} once." if asks else typed
+
     config = client.project / ".interlock" / "config.toml"
     for written, way in (
-        ("", f"{call}{standard}"),
-        ('[project]\nprofile = "strict"\n', f"{call} and a task{standard}"),
-        ("[gate]\nagent_may_code = false\n", f"To change anything, {typed}"),
+        ("", call("")),
+        ('[project]\nprofile = "strict"\n', call(" and a task")),
+        ("[gate]\nagent_may_code = false\n", typed),
     ):
         config.write_text(written)
 

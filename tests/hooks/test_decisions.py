@@ -73,7 +73,7 @@ def test_in_analysis_an_edit_is_denied_in_the_form_of_the_host(
     assert said.raw == FORMS[client.host.name]("deny", said.reason)
     tool = TOOLS[client.host.name]["edit"][0]
     assert f"The mode is analysis, so files cannot be edited (`{tool}`)" in said.reason
-    can_ask = is_attended and client.host.name in ASKING
+    can_ask = is_attended and client.host.name in (*ASKING, "codex")
     assert ("the user is asked" in said.reason) == can_ask
     by_user = f"the user has to type `{client.host.mode_command} coding`"
     assert (by_user in said.reason) != can_ask

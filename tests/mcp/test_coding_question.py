@@ -47,7 +47,7 @@ def agent_in(app: App, *, later_ms: int = 0) -> Agent:
 def test_the_user_is_asked_once_in_a_session(app: App, desk: Desk) -> None:
     agent = agent_in(app)
     refused = agent.refused("session", CODING)
-    assert "has not agreed" in refused["message"]
+    assert "does not have it" in refused["message"]
     assert refused["details"]["hint"].startswith("The user can type `/mode coding`, run")
 
     asked = desk.tool(TOOL, **CODING)
@@ -99,7 +99,7 @@ def test_without_a_fresh_question_in_its_own_conversation_it_is_refused(
 
     problem = agent.refused("session", {**CODING, "sessionId": session})
 
-    assert "has not agreed" in problem["message"]
+    assert "does not have it" in problem["message"]
     assert desk.tool("Write", file_path="a").answer == "deny"
 
 

@@ -13,6 +13,7 @@ from interlock.agents.hosts.registry import host_named
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.runs import approvals
+from interlock.core.gate.state import CODING_CONSENT, CODING_QUESTION
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.approve import ApprovalVerdict
 from interlock.mcp.protocol import HANDSHAKE_VERSIONS, McpProtocol
@@ -124,6 +125,38 @@ def test_a_client_that_can_ask_is_asked_at_once(
     assert len(approvals.list_pending(app)) == (status == "waiting")
     if status != "waiting":
         assert told["who"] == f"{user_name()}, as playing-client says"
+
+
+CODING = {
+    "yes": ("coding", ""),
+    "no": ("analysis", "the user said no: No"),
+    "declines": ("analysis", "does not have it"),
+}
+
+
+@pytest.mark.invariant("agents-keep-their-rules")
+@pytest.mark.parametrize("words", [(), ("exec",)], ids=["attended", "unattended"])
+@pytest.mark.parametrize("said", CODING)
+def test_a_client_that_can_ask_is_asked_about_coding(
+    app: App,
+    desks: Callable[..., Desk],
+    monkeypatch: pytest.MonkeyPatch,
+    said: str,
+    words: tuple[str, ...],
+) -> None:
+    attend(monkeypatch, host_named("codex"), *words, has_terminal=not words)
+    mode, reason = CODING[said] if not words else ("analysis", "does not have it")
+    desk = desks(app, elicitation={})
+    desk.will_say(SAID[said][0])
+    sought = {"mode": "coding", "task": "Fix it"}
+
+    told = desk.request("tools/call", name="session", arguments=sought)["structuredContent"]
+
+    asked = [one["params"]["message"] for one in desk.heard()]
+    assert asked == ([] if words else [f"{CODING_QUESTION} for: Fix it. {CODING_CONSENT}"])
+    assert reason in told.get("message", "")
+    shown = desk.request("tools/call", name="session", arguments={})["structuredContent"]
+    assert (shown["mode"], shown.get("task")) == (mode, "Fix it" if mode == "coding" else None)
 
 
 @pytest.mark.parametrize(

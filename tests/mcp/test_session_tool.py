@@ -50,8 +50,8 @@ def test_where_nobody_opted_in_there_is_no_session(
     [
         ("analysis", {"mode": "disabled"}, "only the user switches the gate off"),
         ("coding", {"mode": "disabled", "task": "T"}, "only the user switches the gate off"),
-        ("analysis", {"mode": "coding"}, "the user has not agreed"),
-        ("planning", {"mode": "coding", "task": "because I want to"}, "the user has not agreed"),
+        ("analysis", {"mode": "coding"}, "does not have it"),
+        ("planning", {"mode": "coding", "task": "because I want to"}, "does not have it"),
         ("disabled", {"mode": "analysis"}, "only the user switches the gate on again"),
         ("disabled", {"mode": "coding", "task": "T"}, "only the user switches the gate on again"),
     ],
@@ -101,8 +101,8 @@ def test_where_coding_needs_a_task_naming_one_is_what_is_said(
         assert problem["details"]["hint"].startswith("Repeat the call with a task")
     better, given = mend(problem)
     assert "task" in given
-    assert "has not agreed" in attended.refused(better, given)["message"], "it gets further"
-    assert "has not agreed" in attended.refused("session", NAMED)["message"]
+    assert "does not have it" in attended.refused(better, given)["message"], "it gets further"
+    assert "does not have it" in attended.refused("session", NAMED)["message"]
 
 
 def test_a_project_can_keep_coding_for_the_user(attended: Agent, tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ def answer_tool_call(
         call,
         is_confined=claude_code_shell.is_confined(os.environ, call.tool, str(home)),
         can_ask=agent_detection.can_ask(host, os.environ, os.getpid()),
+        can_elicit=agent_detection.can_elicit(host, os.environ, os.getpid()),
         is_subagent=bool(payload.agent_id),
     )
     resolve = tool_calls.path_resolver(home, root)

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from interlock.app.callers import session_record
+from interlock.app.callers.agent_detection import evidence_against_elicitation
 from interlock.app.callers.caller import (
     NO_SESSION,
     Caller,
@@ -26,7 +27,7 @@ from interlock.app.sessions.session_approvals import requests_in
 from interlock.app.sessions.statuses import own_status
 from interlock.core.canonical import Json
 from interlock.core.coordination.identities import normalise_track
-from interlock.core.gate.state import Mode
+from interlock.core.gate.state import CODING_CONSENT, CODING_QUESTION, Mode
 from interlock.core.ids import SessionId
 from interlock.core.protocol.feature_completion import (
     FeatureCompletionRequest,
@@ -43,10 +44,11 @@ from interlock.core.session.events import Phase
 from interlock.core.session.feature_review import FeatureReview
 from interlock.core.session.state import SessionState
 from interlock.core.views.delegated_work import completion_arguments, review_line
+from interlock.core.visible_text import make_visible
 from interlock.core.workflow.blanks import is_blank
 from interlock.core.workflow.operators import clip
 from interlock.mcp.arguments import TOKEN_ALIASES, Workspace
-from interlock.mcp.results import SuggestedCall, ToolResult, refusal_result
+from interlock.mcp.results import SuggestedCall, ToolResult, UserQuestion, refusal_result
 from interlock.mcp.tool import Tool
 from interlock.mcp.unknown_caller import refuse_unknown_caller
 
@@ -151,26 +153,49 @@ def _call_session(app: App, caller: Caller, arguments: SessionArguments) -> Tool
         return _complete_feature(app, state, arguments)
     if action == "end":
         return _end_session(app, caller, state, arguments)
-    outcome = _change_session(app, state, arguments)
+    return _change_result(app, state, arguments)
+
+
+def _change_result(
+    app: App, state: SessionState, arguments: SessionArguments, *, is_agreed: bool = False
+) -> ToolResult:
+    outcome = _change_session(app, state, arguments, is_agreed=is_agreed)
     if isinstance(outcome, SessionState):
         return _session_result(app, outcome, session_summary(app, outcome, _remarks(app, outcome)))
-    call: dict[str, Json] | None = {"action": "start"}
-    if isinstance(outcome, ChangeNotAllowed):
-        # Without the user the same call would be refused again, and no other one leads there.
-        call = (
-            {"mode": "coding", "task": "<what the coding is for>"} if outcome.needs_task else None
-        )
-    return refusal_result(outcome.explain(), SESSION_TOOL.corrected_call(call) if call else None)
+    if not isinstance(outcome, ChangeNotAllowed):
+        return refusal_result(outcome.explain(), SESSION_TOOL.corrected_call({"action": "start"}))
+    if outcome.needs_task:
+        call = SESSION_TOOL.corrected_call({"mode": "coding", "task": "<what the coding is for>"})
+        return refusal_result(outcome.explain(), call)
+    # Without the user the same call would be refused again, and no other one leads there.
+    result = refusal_result(outcome.explain(), None)
+    if not outcome.is_askable or evidence_against_elicitation(
+        app.home, app.environment, app.process
+    ):
+        return result
+    task = arguments.task or state.active_task
+    message = f"{CODING_QUESTION}{f' for: {task}' if task else ''}. {CODING_CONSENT}"
+
+    def record(is_granted: bool, reason: str, _client: str) -> ToolResult:  # noqa: FBT001
+        if is_granted:
+            return _change_result(app, state, arguments, is_agreed=True)
+        denial = f"the user said no{f': {reason}' if reason else ''}"
+        return refusal_result(msgspec.structs.replace(outcome, reason=denial).explain(), None)
+
+    question = UserQuestion(make_visible(message), record)
+    return msgspec.structs.replace(result, question=question)
 
 
 def _change_session(
-    app: App, state: SessionState, arguments: SessionArguments
+    app: App, state: SessionState, arguments: SessionArguments, *, is_agreed: bool
 ) -> SessionState | AttendanceRefusal:
     """Change the mode, then the work; if the mode is refused, nothing is changed."""
     session = SessionId(state.session_id)
     outcome: SessionState | AttendanceRefusal = state
     if arguments.mode:
-        outcome = gated_sessions.change_mode_as_asked(app, session, arguments.mode, arguments.task)
+        outcome = gated_sessions.change_mode_as_asked(
+            app, session, arguments.mode, arguments.task, is_agreed=is_agreed
+        )
     if isinstance(outcome, SessionState):
         work = WorkUpdate(arguments.feature, arguments.task, arguments.phase)
         outcome = gated_sessions.change_work(app, session, work)
@@ -328,9 +353,9 @@ def _session_result(app: App, state: SessionState, summary_text: str) -> ToolRes
 SESSION_TOOL = Tool(
     name="session",
     purpose=(
-        "Show the session (mode, task, open runs) or change it. To edit files, set mode coding:"
-        " if the project requires it, the user is asked once. To finish, use action end with a"
-        " summary; the answer lists what is still required."
+        "Show the session (mode, task, open runs) or change it. To edit files, set mode coding;"
+        " the user may have to agree. To finish, use action end with a summary; the answer lists"
+        " what is still required."
     ),
     arguments=SessionArguments,
     cue="{mode?, action?}: mode coding to edit, action end to finish",

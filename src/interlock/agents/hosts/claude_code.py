@@ -75,6 +75,7 @@ class ClaudeCode(NestedAnswers, Host):
     attended_variable = "CLAUDE_CODE_SESSION_ATTENDED"
     unattended_words = ("-p", "--print")
     asks = True
+    elicits = True
     fail_closed_since = (2, 1, 325)
     enforcement = "it denies, asks, and blocks a call whose hook fails or is too slow"
 

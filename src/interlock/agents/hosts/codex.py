@@ -61,6 +61,7 @@ class Codex(NestedAnswers, Host):
     session_variable = "CODEX_SESSION_ID"
     call_session_key = "sessionId"
     mode_command = "$mode"
+    elicits = True
     holds_one = False
     unattended_words = ("exec", "e", "review", "mcp-server")
     attended_words = ("app-server",)

@@ -141,6 +141,8 @@ class Host(ProgressReports):
     """Words with which somebody does, though it has no terminal."""
     asks = False
     """Whether a hook can have it put a question to the user."""
+    elicits = False
+    """Whether our server can have it put a question to the user (elicitation)."""
     tells_at_prompt = False
     """Whether context is told with a prompt, because what is told at the start does not last."""
     heard_events: "tuple[str, ...]" = (

@@ -69,6 +69,11 @@ def can_ask(host: Host, environment: Mapping[str, str], process: int) -> bool:
     return is_heard and _is_attended(host, environment, client)
 
 
+def can_elicit(host: Host, environment: Mapping[str, str], process: int) -> bool:
+    """In a hook: whether our server in the client can put a question to somebody."""
+    return host.elicits and _is_attended(host, environment, client_among(ancestors(process)))
+
+
 def _is_attended(host: Host, environment: Mapping[str, str], client: Process | None) -> bool:
     has_terminal, words = processes.terminal_and_words(client) if client else (False, ())
     return recognition.is_attended(host, environment, words, has_terminal=has_terminal)

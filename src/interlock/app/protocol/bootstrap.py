@@ -14,7 +14,7 @@ from interlock.agents.hosts.claude_code_shell import CONFINED_TOOL, is_confined
 from interlock.agents.hosts.host import Host
 from interlock.agents.hosts.registry import NAMES, host_named
 from interlock.app.callers import session_record
-from interlock.app.callers.agent_detection import can_ask
+from interlock.app.callers.agent_detection import can_ask, can_elicit
 from interlock.app.context import App
 from interlock.app.coordination.presence_lines import others_here, own_holdings
 from interlock.app.failures import SettingsBroken
@@ -278,7 +278,10 @@ def _coding_line(app: App, state: SessionState) -> str:
 def _asks(app: App, bound: HostSession) -> bool:
     """Whether a client asks its user. A preview has no client yet, and means one that can."""
     host = host_named(bound.host)
-    return can_ask(host, app.environment, app.process) if bound.session else host.asks
+    if not bound.session:
+        return host.asks or host.elicits
+    who = (host, app.environment, app.process)
+    return can_ask(*who) or can_elicit(*who)
 
 
 def _open_requirement_lines(app: App, state: SessionState) -> Iterator[str]:

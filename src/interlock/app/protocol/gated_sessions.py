@@ -194,16 +194,17 @@ def change_mode(
 
 
 def change_mode_as_asked(
-    app: App, session: SessionId, mode: Mode, task: str | None
+    app: App, session: SessionId, mode: Mode, task: str | None, *, is_agreed: bool = False
 ) -> SessionState | gated_session.AttendanceRefusal:
     """Change the mode for an agent; if the user must agree, its host must have asked.
 
     An agent's word for it would not do: the question is one that a hook has recorded, and a call
     comes here only after it was answered with yes. It is used up.
+    `is_agreed`: the server that calls has put the question itself.
     """
     outcome = change_mode(app, session, mode, by="agent", task=task)
     is_askable = isinstance(outcome, ChangeNotAllowed) and outcome.is_askable
-    if is_askable and _consume_question(app, session):
+    if is_askable and (is_agreed or _consume_question(app, session)):
         return change_mode(app, session, mode, by="agent", task=task, is_agreed=True)
     return outcome
 

@@ -42,6 +42,8 @@ from interlock.core.gate.shell import (
     analyse_foreign_text,
 )
 from interlock.core.gate.state import (
+    CODING_CONSENT,
+    CODING_QUESTION,
     GateRow,
     GateState,
     Mode,
@@ -153,8 +155,8 @@ def _coding_question(
     return GateDecision(
         "ask",
         "coding.agreed",
-        "The agent asks to switch to coding, in which it edits files and runs commands",
-        "A yes holds for this session, until you set another mode.",
+        CODING_QUESTION,
+        CODING_CONSENT,
     )
 
 
@@ -317,7 +319,8 @@ def _network_question(analysis: Analysis, policy: Policy, call: ToolCall) -> Gat
 
 
 def _coding_hint(state: GateRow, policy: Policy, call: ToolCall) -> str:
-    return coding_advice(policy, can_ask=call.can_ask, may_code=state.may_code)
+    can_ask = call.can_ask or call.can_elicit
+    return coding_advice(policy, can_ask=can_ask, may_code=state.may_code)
 
 
 def _decide_in_unknown_state(state: UnknownState, policy: Policy, call: ToolCall) -> GateDecision:

@@ -123,22 +123,25 @@ def mode_change_objection(
         return ModeObjection("coding needs a task here", remedy, needs_task=True)
     if policy.profile == "light" or may_code:
         return None
-    reason = "an agent needs the user's agreement to switch to coding, and the user has not agreed"
+    reason = "an agent needs the user's agreement for that, and this session does not have it"
     return ModeObjection(reason, by_user, is_askable=True)
+
+
+CODING_QUESTION = "The agent asks to switch to coding, in which it edits files and runs commands"
+CODING_CONSENT = "A yes holds for this session, until you set another mode."
 
 
 def coding_advice(policy: Policy, *, can_ask: bool, may_code: bool) -> str:
     """Return how an agent gets to coding, in this project and client.
 
-    The user's way is always named: the call fails where the store cannot be used.
+    `can_ask`: the client can put the question to its user. The user's way is always named: the
+    call fails where the store cannot be used.
     """
     by_user = "type `/mode coding`, or run `interlock mode coding` in a terminal"
-    if not policy.agent_may_code:
+    needs_user = policy.profile != "light" and not may_code
+    if not policy.agent_may_code or (needs_user and not can_ask):
         return f"To change anything, the user has to {by_user}."
     task = " and a task" if policy.coding_needs_task else ""
-    call = f"To change anything, call `session` with mode `coding`{task}"
-    if policy.profile == "light" or may_code:
-        return f"{call}. The user can also {by_user}."
-    if can_ask:
-        return f"{call}: the user is asked once. The user can also {by_user}."
-    return f"{call}. If this client cannot ask the user, the user has to {by_user}."
+    asked = ": the user is asked once" if needs_user else ""
+    call = f"call `session` with mode `coding`{task}{asked}"
+    return f"To change anything, {call}. The user can also {by_user}."
