@@ -15,7 +15,9 @@ from interlock.app.runs.start import StartRequest, start
 from interlock.app.runs.submission import Output, Submission, parse_submission
 from interlock.core import ids
 from interlock.core.canonical import Json
+from interlock.core.explanation import Code
 from interlock.core.ids import BlobRef, RunId, SessionId, StepId, WorkflowId
+from interlock.core.refusal import Refusal
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.events import OutputAppended, RunStarted, SessionCreated
 from interlock.core.session.plan import EventDraft, Plan, Stream, plan
@@ -42,6 +44,12 @@ def linear(steps: int = 3, workflow_id: str = "line") -> Workflow:
             for n in range(1, steps + 1)
         ),
     )
+
+
+def refusal_code(outcome: object) -> Code:
+    """The code of a refusal that has no type of its own."""
+    assert isinstance(outcome, Refusal), outcome
+    return outcome.explain().code
 
 
 def pinned(steps: int = 3) -> PinnedWorkflow:

@@ -11,7 +11,6 @@ import pytest
 from interlock.app.unattended import orders
 from interlock.core.ids import SessionId
 from interlock.core.session.events import decode_envelope
-from interlock.core.session.unattended_control import UnattendedOver
 from interlock.core.session.unattended_events import UnattendedMoved
 from interlock.core.unattended.journal import (
     INTERRUPTED,
@@ -30,7 +29,7 @@ from tests.driver.stage import (
     one_step,
     until_go,
 )
-from tests.scenes import linear
+from tests.scenes import linear, refusal_code
 
 EXIT_SECONDS_MAX = 60.0
 PATIENT = """
@@ -119,7 +118,7 @@ def test_a_message_reaches_the_model_before_its_next_turn_and_once(busy_stage: S
     assert "Mind the <gap>" in message.text
     assert state.steers == ()
     late = orders.steer_work(busy_stage.app, session, "Too late", place=PLACE)
-    assert isinstance(late, UnattendedOver)
+    assert refusal_code(late) == "unattended_over"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from interlock.core.notes.wording import TOOL_WORDING, WordedRefusal, Wording
 from interlock.core.refusal import Refusal, TextRefusal
 from interlock.core.session.chain import Health
 from interlock.core.session.state import timestamp
-from interlock.core.tokens import TokenFault
 from interlock.workspace.projects.catalogue import BrokenEntry
 
 STEPS_NAMED_MAX = 20
@@ -34,21 +33,6 @@ class NoSuchWorkflow(Refusal, frozen=True):
         if broken := [file for file in self.broken if file.place.path.stem == self.workflow]:
             hint = f"`{broken[0].place.path}` is not valid: {broken[0].problems[0]}"
         return Explanation("unknown_workflow", f"No workflow `{self.workflow}`", hint, close)
-
-
-class BadToken(Refusal, frozen=True):
-    fault: TokenFault
-
-    def explain(self) -> Explanation:
-        return self.fault.explain()
-
-
-class NodeGone(TextRefusal, frozen=True):
-    """The token is ours, but its session is no longer in the store."""
-
-    code = "node_gone"
-    error = "The session of this token is no longer in the store"
-    hint = "It was deleted. `resume_session` shows what there is."
 
 
 class NoSuchNode(Refusal, frozen=True):
@@ -201,36 +185,6 @@ class BundleBroken(TextRefusal, frozen=True):
     hint = "Nothing was imported. Export it again where it came from."
 
 
-class NoSuchGap(TextRefusal, frozen=True):
-    """No such gap is open."""
-
-    requested: str
-
-    code = "unknown_gap"
-    error = "No open gap `{requested}`"
-    hint = "`interlock gaps list` shows those that are open."
-
-
-class NothingToUnblock(TextRefusal, frozen=True):
-    run: RunId
-
-    code = "nothing_to_unblock"
-    error = "Run `{run}` does not wait for anybody"
-    hint = "`interlock run show {run}` shows where it stands."
-
-
-class NothingToAbandon(Refusal, frozen=True):
-    run: RunId
-    status: str
-
-    def explain(self) -> Explanation:
-        return Explanation(
-            "nothing_to_abandon",
-            f"Run `{self.run}` is {self.status.replace('_', ' ')} already",
-            "`interlock run list` shows those that are open or wait.",
-        )
-
-
 class NoSuchApproval(Refusal, frozen=True):
     """No approval waits under that id."""
 
@@ -313,40 +267,6 @@ class NoProject(WordedRefusal, frozen=True):
             f"`{self.path}` is in no project, and notes belong to one",
             f"{wording.place} `interlock init`, or `git init`, makes a directory a project.",
         )
-
-
-class NotesConfigUnreadable(Refusal, frozen=True):
-    """A config cannot be read, so the location of the notes is unknown."""
-
-    reason: str
-
-    def explain(self) -> Explanation:
-        hint = "Correct the file, or move it away; an agent asks the user to."
-        return Explanation("settings_broken", self.reason, hint)
-
-
-class FolderOutsideProject(TextRefusal, frozen=True):
-    """The notes folder is not in the project, or is a symbolic link or behind one."""
-
-    folder: str
-
-    code = "no_project"
-    error = "The notes folder `{folder}` is not in the project, or is a link or behind one"
-    hint = (
-        "Make it a directory of the project. Only the user can put notes elsewhere: in"
-        " config.toml of the data home, under [notes.folders], the project's directory = the"
-        " folder."
-    )
-
-
-class FolderNotTrusted(TextRefusal, frozen=True):
-    """The project's config names its own notes folder, and the user has not trusted that."""
-
-    folder: str
-
-    code = "not_allowed"
-    error = "The project's config puts its notes into `{folder}`, which nobody trusts"
-    hint = "The user looks at .interlock/config.toml and runs `interlock trust`."
 
 
 _AmbiguousCode: TypeAlias = Literal["unknown_session", "unknown_run", "unknown_approval"]

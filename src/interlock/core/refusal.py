@@ -14,6 +14,18 @@ class Refusal(msgspec.Struct, frozen=True):
         raise NotImplementedError
 
 
+class PlainRefusal(Refusal, frozen=True):
+    """A refusal that is only shown: no caller needs to tell it from others by its type."""
+
+    code: Code
+    error: str
+    hint: str
+    candidates: tuple[str, ...] = ()
+
+    def explain(self) -> Explanation:
+        return Explanation(self.code, self.error, self.hint, self.candidates)
+
+
 class TextRefusal(Refusal, frozen=True):
     """A refusal that is always explained by the same text, in which `{field}` is that field.
 

@@ -11,14 +11,13 @@ Written as bech32m with the prefix `ct`: 48 characters, checkable without any lo
 
 import hmac
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import msgspec
 
 from interlock.core import bech32m, ids
-from interlock.core.explanation import Explanation
 from interlock.core.ids import AttemptId, NodeId
-from interlock.core.refusal import Refusal, TextRefusal
+from interlock.core.refusal import PlainRefusal
 
 PREFIX = "ct"
 LENGTH = 24
@@ -42,57 +41,8 @@ class Token(msgspec.Struct, frozen=True):
     attempt: AttemptId
 
 
-class MangledToken(Refusal, frozen=True):
-    """A copying error: the checksum does not fit. `position` is the wrong character, if known."""
-
-    reason: str
-    position: int | None = None
-
-    def explain(self) -> Explanation:
-        error = f"The token was miscopied: {self.reason}"
-        return Explanation("token_mangled", error, _USE_NEWEST_TOKEN)
-
-
-class ForeignStoreToken(TextRefusal, frozen=True):
-    """A token signed with a key that this store never had."""
-
-    key_id: int
-
-    code = "token_other_store"
-    error = "The token was made by another Interlock store"
-    hint = (
-        "Check that INTERLOCK_HOME is the one the token came from, or start again"
-        " with `start_workflow`."
-    )
-
-
-class RevokedKey(TextRefusal, frozen=True):
-    key_id: int
-
-    code = "token_revoked"
-    error = "The key that signed this token was revoked"
-    hint = "`resume_session` gives a new token for the same work."
-
-
-class UnknownTokenVersion(TextRefusal, frozen=True):
-    version: int
-
-    code = "token_unknown_version"
-    error = "The token is of version {version}, which this Interlock does not know"
-    hint = "A newer Interlock made it: upgrade this one."
-
-
-class ForgedToken(TextRefusal, frozen=True):
-    """A well-formed token with the id of one of our keys, but not signed by it."""
-
-    code = "token_forged"
-    error = "The token is well-formed but was not signed by this store"
-    hint = _USE_NEWEST_TOKEN
-
-
-TokenFault: TypeAlias = (
-    MangledToken | ForeignStoreToken | RevokedKey | UnknownTokenVersion | ForgedToken
-)
+class BadToken(PlainRefusal, frozen=True):
+    """A token that names no node of this store; the code says why."""
 
 
 def mint(token: Token, key: SigningKey) -> str:
@@ -107,20 +57,35 @@ def mint(token: Token, key: SigningKey) -> str:
     return bech32m.encode(PREFIX, signed + _signature(signed, key))
 
 
-def read_token(text: str, keys: Mapping[int, SigningKey]) -> Token | TokenFault:
+def read_token(text: str, keys: Mapping[int, SigningKey]) -> Token | BadToken:
     payload = bech32m.decode(PREFIX, text, LENGTH)
     if isinstance(payload, bech32m.DamagedText):
-        return MangledToken(payload.reason, payload.position)
+        error = f"The token was miscopied: {payload.reason}"
+        return BadToken("token_mangled", error, _USE_NEWEST_TOKEN)
     if payload[0] != _VERSION << 4 | _KIND_CONTINUE:
-        return UnknownTokenVersion(payload[0] >> 4)
+        return BadToken(
+            "token_unknown_version",
+            f"The token is of version {payload[0] >> 4}, which this Interlock does not know",
+            "A newer Interlock made it: upgrade this one.",
+        )
     key_id = int.from_bytes(payload[1:3])
     key = keys.get(key_id)
     if key is None:
-        return ForeignStoreToken(key_id)
+        return BadToken(
+            "token_other_store",
+            "The token was made by another Interlock store",
+            "Check that INTERLOCK_HOME is the one the token came from, or start again"
+            " with `start_workflow`.",
+        )
     if key.state == "revoked":
-        return RevokedKey(key_id)
+        return BadToken(
+            "token_revoked",
+            "The key that signed this token was revoked",
+            "`resume_session` gives a new token for the same work.",
+        )
     if not hmac.compare_digest(_signature(payload[:_SIGNED_LENGTH], key), payload[_SIGNED_LENGTH:]):
-        return ForgedToken()
+        error = "The token is well-formed but was not signed by this store"
+        return BadToken("token_forged", error, _USE_NEWEST_TOKEN)
     return Token(ids.node_id(payload[3:11]), ids.attempt_id(payload[11:16]))
 
 

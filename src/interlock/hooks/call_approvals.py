@@ -12,9 +12,9 @@ from interlock.app.failures import StoreFailure
 from interlock.app.sessions.session_approvals import permit_call
 from interlock.core.gate.decide import GateDecision
 from interlock.core.protocol.gated_session import Conversation
+from interlock.core.refusal import PlainRefusal
 from interlock.core.session.session_approvals import (
     TITLE_CHARS_MAX,
-    ApprovalNotPossible,
     tool_call_wish,
 )
 from interlock.core.strict_json import as_object
@@ -42,7 +42,7 @@ def decide_by_approval(
         return decision
     if outcome is None:
         return decision
-    if isinstance(outcome, ApprovalNotPossible):
+    if isinstance(outcome, PlainRefusal):
         return _with_hint(decision, f"{outcome.explain().error}.")
     approval, who = outcome
     if who is not None:

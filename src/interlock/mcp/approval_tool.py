@@ -17,7 +17,8 @@ from interlock.app.context import App
 from interlock.app.sessions import session_approvals
 from interlock.app.sessions.session_approvals import RequestStatus
 from interlock.core.ids import SessionId
-from interlock.core.session.session_approvals import ApprovalNotPossible, request_wish
+from interlock.core.refusal import PlainRefusal
+from interlock.core.session.session_approvals import request_wish
 from interlock.core.visible_text import make_visible
 from interlock.mcp.results import ToolResult, UserQuestion, refusal_result
 from interlock.mcp.session_tool import given_arguments
@@ -45,7 +46,7 @@ def _call_request_approval(app: App, caller: Caller, arguments: ApprovalArgument
         return refuse_unknown_caller(app, caller, session, REQUEST_APPROVAL, sent)
     wish = request_wish(arguments.title, arguments.content, arguments.request_id or "")
     outcome = session_approvals.request_approval(app, session, wish)
-    if isinstance(outcome, ApprovalNotPossible):
+    if isinstance(outcome, PlainRefusal):
         return refusal_result(outcome.explain(), None)
     if outcome.status != "waiting":
         return _status_result(outcome)

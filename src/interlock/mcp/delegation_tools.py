@@ -14,7 +14,7 @@ from interlock.core.protocol.delegation import CompletionRequest, DecisionReques
 from interlock.core.protocol.delegation_refusals import DelegationUnclear
 from interlock.core.protocol.gated_session import SessionEnded
 from interlock.core.protocol.specialists import normalise_agent, unknown_agent_warning
-from interlock.core.refusal import Refusal, TextRefusal
+from interlock.core.refusal import Refusal
 from interlock.core.session.delegation_events import (
     AgentStatus,
     DecisionType,
@@ -84,25 +84,6 @@ class DecisionArguments(msgspec.Struct, frozen=True, rename="camel"):
     request_id: str | None = None
     session_id: str | None = None
     workspace_path: str | None = None
-
-
-class UnknownVerdict(TextRefusal, frozen=True):
-    word: str
-
-    code = "invalid_arguments"
-    error = "`{word}` is no verdict"
-    hint = "Say approve, conditional, needs_revision or reject."
-
-
-class DecisionIncomplete(Refusal, frozen=True):
-    problem: str
-
-    def explain(self) -> Explanation:
-        return Explanation(
-            "invalid_arguments",
-            self.problem,
-            "Say what was decided and why; or name an earlier decision by `id`, and a `judgement`.",
-        )
 
 
 class DelegationAnswer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -200,7 +181,11 @@ def _verdict(given: VerdictArguments, blockers: Names) -> VerdictGiven | ToolRes
     if outcome is None:
         words = ("approve", "conditional", "needs_revision", "reject", *OUTCOMES)
         return refusal_result(
-            UnknownVerdict(given.decision).explain(),
+            Explanation(
+                "invalid_arguments",
+                f"`{given.decision}` is no verdict",
+                "Say approve, conditional, needs_revision or reject.",
+            ),
             COMPLETE_DELEGATION.example_call(),
             allowed=words,
         )
@@ -213,7 +198,11 @@ def _call_decision(app: App, caller: Caller, arguments: DecisionArguments) -> To
         return session
     agent = normalise_agent(arguments.decided_by or "orchestrator")
     if problem := _decision_problem(arguments):
-        return refusal_result(DecisionIncomplete(problem).explain(), _DECISION_EXAMPLE)
+        hint = (
+            "Say what was decided and why; or name an earlier decision by `id`, and a `judgement`."
+        )
+        explanation = Explanation("invalid_arguments", problem, hint)
+        return refusal_result(explanation, _DECISION_EXAMPLE)
     if arguments.id:
         is_approved = arguments.judgement == "approve"
         work = delegations.judge_decision(

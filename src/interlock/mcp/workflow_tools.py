@@ -8,8 +8,6 @@ from msgspec import Meta
 from interlock.app.callers.caller import NO_SESSION, Caller
 from interlock.app.context import App
 from interlock.app.refusals import (
-    BadToken,
-    NodeGone,
     NoSuchDirectory,
     NoSuchSession,
     NoSuchWorkflow,
@@ -42,6 +40,7 @@ from interlock.core.session.refusals import (
     RunCannotBegin,
     SessionUnattended,
 )
+from interlock.core.tokens import BadToken
 from interlock.core.workflow.examples import NOTES_BLANK
 from interlock.mcp.arguments import TOKEN_ALIASES, WORKSPACE_PLACEHOLDER, Workspace, token_in
 from interlock.mcp.catalogue_tools import refuse_unknown_workflow
@@ -119,7 +118,7 @@ def _start_workflow(app: App, caller: Caller, arguments: StartArguments) -> Tool
             sent_arguments.pop("sessionId", None)
         case NoSuchSession() if outcome == NO_SESSION:  # a takeover needs one, which a start makes
             sent_arguments.pop("takeover", None)
-        case NoSuchSession() | SeveralSessions() | BadToken() | NodeGone():
+        case NoSuchSession() | SeveralSessions() | BadToken():
             return refuse_unknown_caller(app, caller, outcome, START_WORKFLOW, sent_arguments)
         case NoSuchDirectory():  # the server's own is gone
             sent_arguments["workspacePath"] = WORKSPACE_PLACEHOLDER

@@ -7,21 +7,16 @@ from pathlib import Path
 import pytest
 
 from interlock.app.admin.store_copy import (
-    CopyMismatch,
     CopyReport,
-    ForeignSession,
-    NoTarget,
-    SameStore,
-    SourceDamaged,
-    TargetNotEmpty,
     copy,
 )
 from interlock.app.context import App, open_app
 from interlock.app.protocol import deletion
 from interlock.core.ids import SessionId
+from interlock.core.refusal import PlainRefusal
 from interlock.store.failures import StoreFailure, StoreUnusable
 from tests.app.admin.store_contents import contents, contents_at, copied, opened, quiet, to
-from tests.scenes import handed_in, started
+from tests.scenes import handed_in, refusal_code, started
 from tests.stores import Place
 
 pytestmark = [pytest.mark.slow, pytest.mark.sqlite]  # which store is where is what these are about
@@ -46,10 +41,10 @@ def test_a_damaged_source_is_refused_before_anything_is_written(
     answers = [started(app, tmp_path) for _ in range(3)]
     Place(home).run(damage)
 
-    refused = copy(app, str(tmp_path / "there"), quiet)
+    refusal = copy(app, str(tmp_path / "there"), quiet)
 
-    assert isinstance(refused, SourceDamaged)
-    assert answers[1].session in [session for session, _ in refused.damaged_sessions]
+    assert isinstance(refusal, PlainRefusal)
+    assert (refusal.code, answers[1].session in refusal.error) == ("session_unhealthy", True)
     with closing(open_app(tmp_path / "there")) as there:
         assert there.reader.all_sessions() == []
 
@@ -61,10 +56,10 @@ def test_a_head_that_does_not_follow_from_the_events_is_noticed(
     begun = started(app, tmp_path)
     Place(home).run("UPDATE run SET head = CAST(replace(CAST(head AS TEXT), 'Try', 'Cry') AS BLOB)")
 
-    refused = copy(app, to(target), quiet)
+    refusal = copy(app, to(target), quiet)
 
-    assert isinstance(refused, CopyMismatch)
-    assert refused.session == begun.session
+    assert isinstance(refusal, PlainRefusal)
+    assert (refusal.code, begun.session in refusal.error) == ("copy_unlike", True)
     with pytest.raises(StoreUnusable, match="not finished"):
         contents_at(monkeypatch, target.home, target.url)
 
@@ -91,10 +86,10 @@ def test_what_did_not_arrive_is_named_and_the_target_is_not_used(
 ) -> None:
     answers = [started(app, tmp_path) for _ in range(3)]
 
-    refused = copy(app, to(target), altered_in(target, sql))
+    refusal = copy(app, to(target), altered_in(target, sql))
 
-    assert isinstance(refused, CopyMismatch)
-    assert refused.session == answers[2].session
+    assert isinstance(refusal, PlainRefusal)
+    assert (refusal.code, answers[2].session in refusal.error) == ("copy_unlike", True)
     with pytest.raises(StoreUnusable, match="not finished"):
         contents_at(monkeypatch, target.home, target.url)
 
@@ -107,10 +102,11 @@ def test_a_target_with_sessions_of_its_own_is_refused_and_left_alone(
         begun = started(there, tmp_path)
         was = contents(there)
 
-    refused = copy(app, to(target), quiet)
+    refusal = copy(app, to(target), quiet)
 
-    assert isinstance(refused, ForeignSession)
-    assert (refused.session, "not in the store" in refused.reason) == (begun.session, True)
+    assert isinstance(refusal, PlainRefusal)
+    assert refusal.code == "target_not_empty"
+    assert f"`{begun.session}` is not in the store" in refusal.error
     assert contents_at(monkeypatch, target.home, target.url) == was
 
 
@@ -126,9 +122,9 @@ def test_a_session_that_went_on_in_the_target_is_not_overwritten(
     for notes in (None, "in the source", "and on"):
         if notes:
             begun = handed_in(app, begun, notes)
-        refused = copy(app, to(target), quiet)
-        assert isinstance(refused, ForeignSession)
-        assert "went on differently" in refused.reason
+        refusal = copy(app, to(target), quiet)
+        assert isinstance(refusal, PlainRefusal)
+        assert (refusal.code, "went on differently" in refusal.error) == ("target_not_empty", True)
     assert contents_at(monkeypatch, target.home, target.url) == was
 
 
@@ -148,10 +144,10 @@ def test_a_session_that_somebody_began_in_the_target_meanwhile_is_not_deleted(
                 begun.append(started(there, tmp_path).session)
                 deletion.delete(app, gone)
 
-        refused = copy(app, to(target), meddle)
+        refusal = copy(app, to(target), meddle)
 
-        assert isinstance(refused, CopyMismatch)
-        assert refused.session == begun[0]
+        assert isinstance(refusal, PlainRefusal)
+        assert (refusal.code, begun[0] in refusal.error) == ("copy_unlike", True)
         assert {begun[0], gone} < set(there.log.all_sessions())
 
 
@@ -161,11 +157,11 @@ def test_a_store_is_not_copied_to_itself_whatever_it_is_called(
     started(app, tmp_path)
     (tmp_path / "alias").symlink_to(home)
     for name in (str(home), str(tmp_path / "alias")):
-        assert isinstance(copy(app, name, quiet), SameStore)
+        assert refusal_code(copy(app, name, quiet)) == "same_store"
     assert contents_at(monkeypatch, home) == contents(app)
     with closing(opened(monkeypatch, home, url)) as shared:
         for name in (url, f"{url}&application_name=other"):
-            assert isinstance(copy(shared, name, quiet), SameStore)
+            assert refusal_code(copy(shared, name, quiet)) == "same_store"
         other_schema = f"{url}&options=-csearch_path%3Dtheirs"
         assert isinstance(copy(shared, other_schema, quiet), CopyReport)
 
@@ -199,7 +195,7 @@ def test_a_target_without_a_name_is_refused_and_nothing_is_put_here(
     """As of a variable that is not set."""
     monkeypatch.chdir(tmp_path)
 
-    assert copy(app, name, quiet) == NoTarget()
+    assert refusal_code(copy(app, name, quiet)) == "invalid_arguments"
 
     assert list(tmp_path.iterdir()) == []
 
@@ -214,7 +210,7 @@ def test_a_directory_with_something_else_in_it_is_refused_and_left_alone(
     monkeypatch.chdir(checkout)
 
     for name in (str(checkout), "."):
-        assert copy(app, name, quiet) == TargetNotEmpty(str(checkout))
+        assert refusal_code(copy(app, name, quiet)) == "target_not_empty"
 
     assert [file.name for file in checkout.iterdir()] == [there]
 

@@ -26,15 +26,15 @@ from interlock.app.gate import gate_journal
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.deletion import delete
 from interlock.app.refusals import (
-    BadToken,
-    NodeGone,
     NoSuchSession,
     OpenSession,
     SeveralSessions,
 )
+from interlock.app.sessions.held_token import NODE_GONE
 from interlock.core.gate.state import GateRow
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.events import DEPARTED
+from interlock.core.tokens import BadToken
 from interlock.store import gate_rows
 from interlock.workspace.machine import clients, processes
 from interlock.workspace.machine.processes import Process
@@ -126,7 +126,7 @@ def test_what_is_named_and_not_there_is_refused_and_not_replaced(
         found
         == {
             "call": NoSuchSession("ses_none", ()),
-            "token": NodeGone(),
+            "token": NODE_GONE,
             "conversation": NO_SESSION,
             "variable": NoSuchSession("ses_none", (), SESSION_VARIABLE),
         }[level]

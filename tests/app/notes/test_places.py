@@ -11,13 +11,12 @@ from interlock.app.notes.project_notes import OPEN_NOTES_MAX, open_notes
 from interlock.app.notes.refusals import BadNoteName
 from interlock.app.notes.results import NoteChangeResult
 from interlock.app.refusals import (
-    FolderNotTrusted,
-    FolderOutsideProject,
     NoProject,
-    NotesConfigUnreadable,
 )
 from interlock.core.notes import edits
+from interlock.core.refusal import PlainRefusal
 from tests.app.notes.desk import Desk
+from tests.scenes import refusal_code
 
 
 def test_numbers_go_on_and_another_folder_gets_a_hint(desk: Desk) -> None:
@@ -90,20 +89,20 @@ def test_the_folder_is_one_of_the_project_unless_the_user_says_otherwise(
     config = desk.root / ".interlock" / "config.toml"
     config.parent.mkdir(parents=True, exist_ok=True)
     config.write_text('[notes]\nfolder = "docs/notes"\n')
-    assert open_notes(app, desk.root) == FolderNotTrusted("docs/notes")
+    assert refusal_code(open_notes(app, desk.root)) == "not_allowed"
     trust_checkout(app.home, desk.root, at_ms=1)
     assert desk.written("Here", "text").path == "Here.md"
     assert (desk.root / "docs" / "notes" / "Here.md").is_file()
 
     config.write_text('[notes]\nfolder = "../vault"\n')
     trust_checkout(app.home, desk.root, at_ms=1)
-    assert open_notes(app, desk.root) == FolderOutsideProject("../vault")
+    assert refusal_code(open_notes(app, desk.root)) == "no_project"
     vault = tmp_path / "vault"
     (app.home / "config.toml").write_text(f'[notes.folders]\n"{desk.root}" = "{vault}"\n')
     desk.written("There", "text")
     assert (vault / "There.md").is_file()
     config.write_text("[notes\n")
-    assert isinstance(open_notes(app, desk.root), NotesConfigUnreadable)
+    assert refusal_code(open_notes(app, desk.root)) == "settings_broken"
 
 
 @pytest.mark.parametrize("folder", ["vault", "~nosuchuser/x", "\\u0000bad"])
@@ -111,7 +110,7 @@ def test_a_vault_of_the_users_is_an_absolute_path(app: App, desk: Desk, folder: 
     app.home.mkdir(exist_ok=True)
     (app.home / "config.toml").write_text(f'[notes.folders]\n"{desk.root}" = "{folder}"\n')
 
-    assert isinstance(open_notes(app, desk.root), NotesConfigUnreadable)
+    assert refusal_code(open_notes(app, desk.root)) == "settings_broken"
 
 
 def test_a_project_is_meant_however_its_directory_is_spelled(
@@ -148,10 +147,10 @@ def test_a_notes_folder_that_is_a_link_is_refused_even_within_the_project(
 
     refusal = open_notes(app, desk.root)
 
-    assert isinstance(refusal, FolderOutsideProject)
-    assert refusal == FolderOutsideProject(".interlock/notes")
-    assert "link" in refusal.explain().error
-    assert "config" not in refusal.explain().error
+    assert isinstance(refusal, PlainRefusal)
+    assert (refusal.code, "`.interlock/notes`" in refusal.error) == ("no_project", True)
+    assert "link" in refusal.error
+    assert "config" not in refusal.error
 
 
 def test_a_folder_outside_is_said_to_be_that_before_anybody_is_asked_to_trust_it(
@@ -161,4 +160,4 @@ def test_a_folder_outside_is_said_to_be_that_before_anybody_is_asked_to_trust_it
     config.parent.mkdir(parents=True, exist_ok=True)
     config.write_text('[notes]\nfolder = "../vault"\n')
 
-    assert open_notes(app, desk.root) == FolderOutsideProject("../vault")
+    assert refusal_code(open_notes(app, desk.root)) == "no_project"

@@ -19,12 +19,11 @@ from interlock.app.protocol.feature_reviews import (
 )
 from interlock.core.ids import SessionId
 from interlock.core.protocol.delegation import CompletionRequest, DecisionRequest, DelegationRequest
-from interlock.core.protocol.delegation_refusals import InvalidDelegation, RequestIdReused
+from interlock.core.protocol.delegation_refusals import RequestIdReused
 from interlock.core.protocol.feature_completion import (
     HOUR_MS,
     FeatureCompletionRequest,
     FeatureHasOpenWork,
-    FeatureNotNamed,
 )
 from interlock.core.protocol.gated_session import WorkUpdate
 from interlock.core.refusal import Refusal
@@ -36,7 +35,7 @@ from interlock.core.session.review_events import FeatureReviewed
 from interlock.core.session.state import SessionState
 from interlock.core.session.verdict_outcomes import VerdictOutcome
 from tests.app.races import at_once
-from tests.scenes import SettableClock
+from tests.scenes import SettableClock, refusal_code
 
 EXPORT = FeatureCompletionRequest("Export")
 
@@ -241,6 +240,5 @@ def test_the_config_of_a_project_names_reviewers_that_nobody_can_leave_out(
 def test_a_feature_must_be_named_and_its_reviewers_too(timed: App, session: SessionId) -> None:
     gated_sessions.change_work(timed, session, WorkUpdate(feature=""))
 
-    assert complete_feature(timed, session, FeatureCompletionRequest(None)) == FeatureNotNamed()
-    unnamed = complete_feature(timed, session, FeatureCompletionRequest("Export", ("  ",)))
-    assert isinstance(unnamed, InvalidDelegation)
+    for unnamed in (FeatureCompletionRequest(None), FeatureCompletionRequest("Export", ("  ",))):
+        assert refusal_code(complete_feature(timed, session, unnamed)) == "invalid_arguments"

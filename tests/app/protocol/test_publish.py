@@ -7,7 +7,6 @@ import pytest
 
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
-from interlock.app.notes.refusals import PublishPathTaken
 from interlock.app.protocol import gated_sessions, publish
 from interlock.app.protocol.bootstrap import tell_conversation
 from interlock.app.protocol.publish import publish_outdated_sessions, publish_session
@@ -20,7 +19,7 @@ from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.state import SessionState
 from interlock.core.views.session_note import KEEP_MARKER
 from tests.app.notes.desk import Desk
-from tests.scenes import output, started
+from tests.scenes import output, refusal_code, started
 from tests.sessions import begin_recorded, record_progress
 
 CLAUDE = Conversation("claude-code", "c1", "startup")
@@ -47,7 +46,7 @@ def test_a_persons_note_of_the_same_name_is_left_alone_and_that_is_said(
     assert mine.read_text() == "# My own\n\nprecious"
     other = page(desk, session)
     other.write_text("# Mine too")
-    assert publish_session(app, session) == PublishPathTaken(f"sessions/session-{session}.md")
+    assert refusal_code(publish_session(app, session)) == "note_exists"
     assert other.read_text() == "# Mine too"
     desk.notes.refresh(app)
     assert "somebody's own note" in publish_outdated_sessions(app, desk.root)[0]

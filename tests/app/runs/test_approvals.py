@@ -17,10 +17,10 @@ from interlock.app.runs.start import StartRequest, start
 from interlock.app.sessions.bundle import SessionExport, export, import_as_new
 from interlock.app.sessions.lookup import SessionView, check_stream, show_session
 from interlock.core.ids import WorkflowId
+from interlock.core.refusal import PlainRefusal
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.approve import ApprovalVerdict
 from interlock.core.session.events import ApprovalResolved
-from interlock.core.session.refusals import ApprovalPending
 from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
 from tests.app.races import at_once
@@ -112,7 +112,8 @@ def test_nothing_can_be_handed_in_while_it_waits(app: App, tmp_path: Path) -> No
 
     refusal = advance(app, answer.continue_token, output("done anyway"))
 
-    assert refusal == ApprovalPending(answer.approval.id)
+    assert isinstance(refusal, PlainRefusal)
+    assert (refusal.code, answer.approval.id in refusal.error) == ("approval_pending", True)
     assert shown(app, answer.continue_token).answer.approval == answer.approval
 
 

@@ -12,7 +12,6 @@ import pytest
 from interlock.app.callers.caller import local_caller
 from interlock.app.context import App, open_app
 from interlock.app.protocol import deletion
-from interlock.app.refusals import NothingToUnblock
 from interlock.app.runs import resume, user_actions
 from interlock.app.runs.advance import advance
 from interlock.app.runs.checkpoint import checkpoint
@@ -20,11 +19,12 @@ from interlock.app.runs.resume import ResumableRun, ResumeQuery
 from interlock.app.runs.start import StartRequest, start
 from interlock.app.sessions.lookup import check_stream
 from interlock.core.ids import WorkflowId
+from interlock.core.refusal import Refusal
 from interlock.core.session.answer import RenderedAnswer
-from interlock.core.session.refusals import InputRefused, RunWaitsForUser
+from interlock.core.session.refusals import InputRefused
 from interlock.core.session.run_head import BLOCKED_IN_ROW_MAX
 from interlock.store.failures import StoreUnusable
-from tests.scenes import handed_in, install, linear, output, shown, started
+from tests.scenes import handed_in, install, linear, output, refusal_code, shown, started
 from tests.stores import place_of
 
 
@@ -78,9 +78,9 @@ def test_blocked_attempts_count_for_the_run_whatever_token_is_used(
 
     refusal = advance(app, first.answer.continue_token, output("from an old token"))
 
-    assert refusal == RunWaitsForUser(first.run)
-    assert user_actions.unblock(app, first.run) != NothingToUnblock(first.run)
-    assert user_actions.unblock(app, first.run) == NothingToUnblock(first.run)
+    assert refusal_code(refusal) == "run_waits"
+    assert not isinstance(user_actions.unblock(app, first.run), Refusal)
+    assert refusal_code(user_actions.unblock(app, first.run)) == "nothing_to_unblock"
     assert handed_in(app, first, "from an old token").answer.kind == "ok"
 
 

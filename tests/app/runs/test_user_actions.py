@@ -7,7 +7,7 @@ import pytest
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
 from interlock.app.protocol import deletion, gated_sessions
-from interlock.app.refusals import BadToken, NodeGone, NoSuchGap, NoSuchRun
+from interlock.app.refusals import NoSuchRun
 from interlock.app.runs import user_actions
 from interlock.app.runs.advance import advance
 from interlock.app.runs.rehydrate import show_pending_step
@@ -17,9 +17,8 @@ from interlock.core.ids import GapId
 from interlock.core.preferences import Preferences, Wish
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.answer import RenderedAnswer
-from interlock.core.tokens import RevokedKey
 from interlock.store import gate_rows
-from tests.scenes import handed_in, output, started
+from tests.scenes import handed_in, output, refusal_code, started
 from tests.sessions import begin_recorded
 
 
@@ -51,10 +50,8 @@ def test_gaps_are_listed_and_closed(app: App, tmp_path: Path) -> None:
     assert user_actions.resolve_gap(app, session, found.gap.gap, "wrote them") == found.gap
 
     assert list(user_actions.open_gaps(app, session)) == []
-    assert user_actions.resolve_gap(app, session, found.gap.gap, "again") == NoSuchGap(
-        found.gap.gap
-    )
-    assert user_actions.resolve_gap(app, session, GapId("gap_x"), "?") == NoSuchGap("gap_x")
+    for gap in (found.gap.gap, GapId("gap_x")):
+        assert refusal_code(user_actions.resolve_gap(app, session, gap, "again")) == "unknown_gap"
     closing = {"kind": "gap_resolution", "gapId": found.gap.gap, "how": "too late"}
     late = advance(app, answered.answer.continue_token, output("done", closing))
     assert isinstance(late, RenderedAnswer)
@@ -82,7 +79,7 @@ def test_a_deleted_session_is_gone_and_others_are_whole(app: App, tmp_path: Path
     deletion.delete(app, gone.session)
 
     refusal = advance(app, gone.answer.continue_token, output("x"))
-    assert refusal == NodeGone()
+    assert refusal_code(refusal) == "node_gone"
     assert check_stream(app.reader, kept.session).state == "healthy"
     assert handed_in(app, kept).answer.pending is not None
 
@@ -124,5 +121,5 @@ def test_tokens_survive_a_change_of_keys_until_the_old_one_is_revoked(
     assert app.keyring.revoke(fresh.id) is False, "the current key cannot be revoked"
     assert app.keyring.revoke(old) is True
 
-    assert advance(app, first.answer.continue_token, output("x")) == BadToken(RevokedKey(old))
+    assert refusal_code(advance(app, first.answer.continue_token, output("x"))) == "token_revoked"
     assert handed_in(app, second).answer.kind == "ok"

@@ -20,13 +20,13 @@ from interlock.app.sessions.session_approvals import (
 )
 from interlock.core.ids import ApprovalId, SessionId
 from interlock.core.protocol.gated_session import Conversation
+from interlock.core.refusal import PlainRefusal
 from interlock.core.session.announcements import decode_announcement
 from interlock.core.session.approve import ApprovalVerdict
 from interlock.core.session.session_approvals import (
     CALL_EXPIRY_MS,
     CONTENT_CHARS_MAX,
     OPEN_MAX,
-    ApprovalNotPossible,
     request_wish,
     tool_call_wish,
 )
@@ -70,7 +70,7 @@ def begun(app: App, project: Path) -> SessionId:
 def asked(app: App, session: SessionId) -> ApprovalId:
     """The approval of the call, which waits."""
     outcome = permit_call(app, session, CALL)
-    assert not isinstance(outcome, ApprovalNotPossible)
+    assert not isinstance(outcome, PlainRefusal)
     approval, who = outcome
     assert who is None
     return approval
@@ -92,7 +92,7 @@ def test_a_call_passes_once_by_the_grant_for_exactly_it(desk: App, session: Sess
     assert (approvals.list_pending(desk), count_waiting(desk)) == ([], 0)
     for other in OTHERS:
         outcome = permit_call(desk, session, other)
-        assert not isinstance(outcome, ApprovalNotPossible)
+        assert not isinstance(outcome, PlainRefusal)
         assert outcome[1] is None, "another call, or elsewhere"
     assert permit_call(desk, session, AGAIN) == (name, "ana, in a terminal")
     assert asked(desk, session) != name, "a second one needs a grant of its own"
@@ -142,14 +142,14 @@ def test_what_cannot_be_read_or_is_too_much_is_not_asked(
     desk: App, session: SessionId, clock: Hands
 ) -> None:
     long = request_wish("Long", "x" * (CONTENT_CHARS_MAX + 1), "")
-    assert isinstance(request_approval(desk, session, long), ApprovalNotPossible)
+    assert isinstance(request_approval(desk, session, long), PlainRefusal)
     for number in range(OPEN_MAX):
         request_approval(desk, session, request_wish("One", "of many", str(number)))
 
-    assert isinstance(request_approval(desk, session, PLAN), ApprovalNotPossible)
-    assert isinstance(permit_call(desk, session, CALL), ApprovalNotPossible)
+    assert isinstance(request_approval(desk, session, PLAN), PlainRefusal)
+    assert isinstance(permit_call(desk, session, CALL), PlainRefusal)
     clock.ms += 8 * 24 * 3_600_000
-    assert not isinstance(permit_call(desk, session, CALL), ApprovalNotPossible), "they expired"
+    assert not isinstance(permit_call(desk, session, CALL), PlainRefusal), "they expired"
 
 
 def test_a_copy_of_a_session_has_approvals_of_its_own(desk: App, session: SessionId) -> None:
@@ -199,7 +199,7 @@ def test_of_identical_calls_at_once_one_passes_by_one_grant(
 
     def act(own: App, _: int) -> None:
         outcome = permit_call(own, session, CALL)
-        assert not isinstance(outcome, ApprovalNotPossible)
+        assert not isinstance(outcome, PlainRefusal)
         outcomes.append(outcome[1])
 
     at_once(home, act)

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app.unattended.other_repositories import RepositoryRefused, settle_repositories
+from interlock.app.unattended.other_repositories import settle_repositories
 from interlock.app.unattended.worktrees import make_other_worktrees
 from interlock.core.ids import SessionId, WorkflowId
+from interlock.core.refusal import PlainRefusal
 from interlock.core.unattended.order import OtherRepository, Runner, UnattendedOrder
 from interlock.workspace.git.worktrees import GitFailed
 from tests.unattended_scene import make_repository
@@ -62,7 +63,7 @@ def test_a_repository_that_cannot_be_part_of_the_work_is_refused_with_a_hint(
 
     refused = settle_repositories(place / "first", wanted, runner)
 
-    assert isinstance(refused, RepositoryRefused)
+    assert isinstance(refused, PlainRefusal)
     explanation = refused.explain()
     assert (explanation.code, why in explanation.error) == ("invalid_arguments", True), explanation
     assert hint in explanation.hint

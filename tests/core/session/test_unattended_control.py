@@ -13,7 +13,6 @@ from interlock.core.session.plan import Plan, Stream, fold
 from interlock.core.session.unattended_control import (
     ControlNotPossible,
     NotUnattended,
-    UnattendedOver,
     plan_control,
     plan_delivery,
     plan_limits,
@@ -31,6 +30,7 @@ from interlock.core.unattended.order import (
     UnattendedOrder,
     UnattendedState,
 )
+from tests.scenes import refusal_code
 
 SESSION = SessionId("ses_0000000000000001")
 ORDER = UnattendedOrder(WorkflowId("line"), "See to it", "/work", "here")
@@ -105,12 +105,14 @@ def test_what_is_so_already_is_not_recorded_again(before: str, control: Control)
 
 def test_what_is_over_stays_over() -> None:
     stream = STREAMS["done"]
-    over = UnattendedOver(SESSION, "success")
 
-    assert plan_control(stream, "resume", **WHO) == over
-    assert plan_steer(stream, "s1", "Hello", **WHO) == over
-    assert plan_limits(stream, LimitsWish(turns=5), **WHO) == over
-    assert plan_move(stream, WORKING, at_ms=9) == over
+    for outcome in (
+        plan_control(stream, "resume", **WHO),
+        plan_steer(stream, "s1", "Hello", **WHO),
+        plan_limits(stream, LimitsWish(turns=5), **WHO),
+        plan_move(stream, WORKING, at_ms=9),
+    ):
+        assert refusal_code(outcome) == "unattended_over"
 
 
 def test_a_session_of_a_person_is_not_controlled() -> None:

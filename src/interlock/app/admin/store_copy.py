@@ -15,9 +15,8 @@ import msgspec
 
 from interlock.app.context import App
 from interlock.app.sessions.lookup import check_stream, check_streams
-from interlock.core.explanation import Explanation
 from interlock.core.ids import BlobRef, SessionId
-from interlock.core.refusal import Refusal, TextRefusal
+from interlock.core.refusal import PlainRefusal
 from interlock.core.session.chain import ChainLink
 from interlock.core.session.events import Envelope, blob_refs_of, decode_envelope
 from interlock.core.session.plan import Plan, Stream, plan_from_recorded
@@ -26,90 +25,6 @@ from interlock.store.log_reader import LogReader
 from interlock.store.open_store import Store, directory_of, holds_foreign_files, open_target
 
 _SHOWN_MAX = 10
-
-
-class NoTarget(TextRefusal, frozen=True):
-    """The name of the target is empty, like a variable that is not set."""
-
-    code = "invalid_arguments"
-    error = "No target is named"
-    hint = (
-        "Nothing was copied. Give a URL that begins with postgresql://, or a directory; is"
-        " a variable empty?"
-    )
-
-
-class TargetNotEmpty(TextRefusal, frozen=True):
-    """The target is a directory with something else in it."""
-
-    directory: str
-
-    code = "target_not_empty"
-    error = "`{directory}` holds something else than an Interlock store"
-    hint = "Nothing was copied. Name a new or an empty directory, or one with a store."
-
-
-class SameStore(TextRefusal, frozen=True):
-    store_label: str
-
-    code = "same_store"
-    error = "`{store_label}` is the store in use"
-    hint = "Name another database or directory."
-
-
-class ForeignSession(TextRefusal, frozen=True):
-    """The target has a session that did not come from the source."""
-
-    target: str
-    session: str
-    reason: str
-
-    code = "target_not_empty"
-    error = "`{target}` holds sessions of its own: `{session}` {reason}"
-    hint = (
-        "Nothing was copied. Name an empty database or directory; in a database that others"
-        " use, another schema: ?options=-csearch_path%3Dname"
-    )
-
-
-class SourceDamaged(Refusal, frozen=True):
-    damaged_sessions: tuple[tuple[str, str], ...]
-
-    def explain(self) -> Explanation:
-        count = len(self.damaged_sessions)
-        details = [
-            f"`{session}` ({reason})" for session, reason in self.damaged_sessions[:_SHOWN_MAX]
-        ]
-        more = [f"{count - _SHOWN_MAX} more"] if count > _SHOWN_MAX else []
-        subject = "A session is" if count == 1 else f"{count} sessions are"
-        return Explanation(
-            "session_unhealthy",
-            f"{subject} damaged: {', '.join((*details, *more))}",
-            "Nothing was copied. Restore the store from a backup, or do without them:"
-            " `interlock session delete ID`, then copy again.",
-        )
-
-
-class CopyMismatch(Refusal, frozen=True):
-    """The copy is not what was sent."""
-
-    target: str
-    session: SessionId | None
-    reason: str
-
-    def explain(self) -> Explanation:
-        subject = f"Session `{self.session}`" if self.session else "The copy"
-        return Explanation(
-            "copy_unlike",
-            f"{subject} is not the same in `{self.target}`: {self.reason}",
-            "The target is marked as unfinished and cannot be used; the store in use is as it"
-            " was. See that nobody else writes to the target, then copy to an empty one.",
-        )
-
-
-CopyRefusal: TypeAlias = (
-    NoTarget | TargetNotEmpty | SameStore | ForeignSession | SourceDamaged | CopyMismatch
-)
 
 
 ProgressReporter: TypeAlias = Callable[[str, int, int], None]
@@ -142,7 +57,7 @@ class CopyReport(msgspec.Struct, frozen=True):
     """The time until which everything that was written is in the target."""
 
 
-def copy(app: App, to: str, report: ProgressReporter) -> CopyReport | CopyRefusal:
+def copy(app: App, to: str, report: ProgressReporter) -> CopyReport | PlainRefusal:
     """Copy the store in use to the directory or the URL `to`. A failed copy can be repeated.
 
     Raises:
@@ -154,7 +69,8 @@ def copy(app: App, to: str, report: ProgressReporter) -> CopyReport | CopyRefusa
     source_identity = app.reader.identity()
     with closing(open_target(to, app.entropy)) as target:
         if target.log.identity() == source_identity:
-            return SameStore(app.store_label)
+            error = f"`{app.store_label}` is the store in use"
+            return PlainRefusal("same_store", error, "Name another database or directory.")
         target_sessions = target.log.all_sessions()
         refusal = _find_foreign_session(app.reader, target, target_sessions) or _find_damage(
             app.reader, report
@@ -165,44 +81,64 @@ def copy(app: App, to: str, report: ProgressReporter) -> CopyReport | CopyRefusa
         try:
             outcome = _copy_sessions(app, target, target_sessions, report)
         except StreamMoved:
-            return CopyMismatch(target.label, None, "somebody else writes to it")
+            return _mismatch(target, None, "somebody else writes to it")
         if isinstance(outcome, CopyReport):
             target.log.set_unfinished(is_unfinished=False)
         return outcome
 
 
-def _refuse_target(app: App, to: str) -> NoTarget | TargetNotEmpty | None:
+def _refuse_target(app: App, to: str) -> PlainRefusal | None:
     """Refuse a directory with foreign files: a working directory or a checkout gets no store."""
     if not to.strip():
-        return NoTarget()
+        return PlainRefusal(
+            "invalid_arguments",
+            "No target is named",
+            "Nothing was copied. Give a URL that begins with postgresql://, or a directory; is"
+            " a variable empty?",
+        )
     directory = directory_of(to)
     # The data home contains other files of ours while the store is elsewhere: this is the way back.
     if directory is None or directory.resolve() == app.home.resolve():
         return None
-    return TargetNotEmpty(str(directory)) if holds_foreign_files(directory) else None
+    if not holds_foreign_files(directory):
+        return None
+    return PlainRefusal(
+        "target_not_empty",
+        f"`{directory}` holds something else than an Interlock store",
+        "Nothing was copied. Name a new or an empty directory, or one with a store.",
+    )
 
 
 def _find_foreign_session(
     source: LogReader, target: Store, target_sessions: Sequence[SessionId]
-) -> ForeignSession | None:
+) -> PlainRefusal | None:
     """Find a session in the target that is not a prefix of the same one in the source."""
     for session in target_sessions:
         target_stream = target.log.stream(session)
         assert target_stream is not None, "it is listed"
         link = next(iter(source.links_before(session, target_stream.version, limit=1)), None)
         if link is None:
-            return ForeignSession(target.label, session, "is not in the store that is copied")
+            return _foreign(target, session, "is not in the store that is copied")
         if (link.seq + 1, link.digest) != (target_stream.version, target_stream.end):
-            return ForeignSession(target.label, session, "went on differently there")
+            return _foreign(target, session, "went on differently there")
     for project in target.log.projects():
         version, end = target.log.project_end(project)
         entries = source.project_entries(project, after=version - 1, limit=1)
         if next((entry.digest for entry in entries), None) != end:
-            return ForeignSession(target.label, project, "went on differently there")
+            return _foreign(target, project, "went on differently there")
     return None
 
 
-def _find_damage(source: LogReader, report: ProgressReporter) -> SourceDamaged | None:
+def _foreign(target: Store, session: str, reason: str) -> PlainRefusal:
+    return PlainRefusal(
+        "target_not_empty",
+        f"`{target.label}` holds sessions of its own: `{session}` {reason}",
+        "Nothing was copied. Name an empty database or directory; in a database that others"
+        " use, another schema: ?options=-csearch_path%3Dname",
+    )
+
+
+def _find_damage(source: LogReader, report: ProgressReporter) -> PlainRefusal | None:
     """Check all sessions of the source, before anything is written."""
     sessions = source.all_sessions()
     damaged: list[tuple[str, str]] = []
@@ -211,12 +147,23 @@ def _find_damage(source: LogReader, report: ProgressReporter) -> SourceDamaged |
         if health.state != "healthy":
             damaged.append((session, health.reason))
     damaged += source.project_damage()
-    return SourceDamaged(tuple(damaged)) if damaged else None
+    if not damaged:
+        return None
+    count = len(damaged)
+    details = [f"`{session}` ({reason})" for session, reason in damaged[:_SHOWN_MAX]]
+    more = [f"{count - _SHOWN_MAX} more"] if count > _SHOWN_MAX else []
+    subject = "A session is" if count == 1 else f"{count} sessions are"
+    return PlainRefusal(
+        "session_unhealthy",
+        f"{subject} damaged: {', '.join((*details, *more))}",
+        "Nothing was copied. Restore the store from a backup, or do without them:"
+        " `interlock session delete ID`, then copy again.",
+    )
 
 
 def _copy_sessions(
     app: App, target: Store, target_sessions: Sequence[SessionId], report: ProgressReporter
-) -> CopyReport | CopyMismatch:
+) -> CopyReport | PlainRefusal:
     first_sessions = app.reader.all_sessions()
     event_count = _copy_new_events(app.reader, target, first_sessions, partial(report, "Copying"))
     with app.reader.snapshot(is_long=True):
@@ -228,14 +175,12 @@ def _copy_sessions(
             stream = app.reader.known_stream(session)
             copied = (target.log.stream(session), target.log.runs(session))
             if copied != (stream, app.reader.runs(session)):
-                return CopyMismatch(
-                    target.label, session, "its head is not what its events add up to"
-                )
+                return _mismatch(target, session, "its head is not what its events add up to")
             ends[session] = (stream.version, stream.end)
         requests, shared = app.reader.requests(), app.reader.shared_tables()
     surplus = [session for session in target.log.all_sessions() if session not in ends]
     if foreign := set(surplus).difference(target_sessions, first_sessions):
-        return CopyMismatch(target.label, min(foreign), "somebody else began it there")
+        return _mismatch(target, min(foreign), "somebody else began it there")
     # The others were in the source when the copy began, and were deleted there meanwhile.
     for session in surplus:
         target.log.delete(session)
@@ -247,7 +192,7 @@ def _copy_sessions(
     if mismatch := _find_mismatch(target, ends, report):
         return mismatch
     if target.log.shared_tables() != shared or any(target.log.project_damage()):
-        return CopyMismatch(target.label, None, "what belongs to no session differs")
+        return _mismatch(target, None, "what belongs to no session differs")
     stats = target.log.stats()
     return CopyReport(
         app.store_label,
@@ -339,14 +284,25 @@ def _event_batches(
 
 def _find_mismatch(
     target: Store, ends: StreamEnds, report: ProgressReporter
-) -> CopyMismatch | None:
+) -> PlainRefusal | None:
     """Walk every chain in the target, hash every blob, and return the first difference."""
     for number, (session, end) in enumerate(ends.items(), start=1):
         report("Verifying", number, len(ends))
         stream = target.log.stream(session)
         if stream is None or (stream.version, stream.end) != end:
-            return CopyMismatch(target.label, session, "it does not end where the source does")
+            return _mismatch(target, session, "it does not end where the source does")
         health = check_stream(target.log, session)
         if health.state != "healthy":
-            return CopyMismatch(target.label, session, health.reason)
+            return _mismatch(target, session, health.reason)
     return None
+
+
+def _mismatch(target: Store, session: SessionId | None, reason: str) -> PlainRefusal:
+    """Say that the copy is not what was sent."""
+    subject = f"Session `{session}`" if session else "The copy"
+    return PlainRefusal(
+        "copy_unlike",
+        f"{subject} is not the same in `{target.label}`: {reason}",
+        "The target is marked as unfinished and cannot be used; the store in use is as it"
+        " was. See that nobody else writes to the target, then copy to an empty one.",
+    )

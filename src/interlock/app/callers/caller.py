@@ -26,8 +26,6 @@ from interlock.app.callers.worktree_sessions import (
 )
 from interlock.app.context import App
 from interlock.app.refusals import (
-    BadToken,
-    NodeGone,
     NoSuchSession,
     OpenSession,
     SeveralSessions,
@@ -37,6 +35,7 @@ from interlock.app.sessions.lookup import find_session
 from interlock.core.gate.state import GateRow
 from interlock.core.ids import SessionId
 from interlock.core.protocol.gated_session import ChangeNotAllowed, Conversation
+from interlock.core.tokens import BadToken
 from interlock.store import gate_rows
 from interlock.workspace.machine import clients, processes
 from interlock.workspace.machine.clients import Client
@@ -96,7 +95,7 @@ def local_caller(
     )
 
 
-CallerUnknown = NoSuchSession | SeveralSessions | BadToken | NodeGone
+CallerUnknown = NoSuchSession | SeveralSessions | BadToken
 
 
 def resolve_caller(app: App, caller: Caller) -> SessionId | CallerUnknown:
@@ -280,7 +279,7 @@ def remember_client(app: App, conversation: Conversation) -> None:
         return  # the session is only found less easily then
 
 
-def _session_of_token(app: App, token: str) -> SessionId | BadToken | NodeGone:
+def _session_of_token(app: App, token: str) -> SessionId | BadToken:
     held = find_held_token(app.reader, app.keyring, token)
     return held.located.stream.session if isinstance(held, HeldToken) else held
 

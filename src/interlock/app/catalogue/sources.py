@@ -5,14 +5,14 @@ import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Literal, TypeAlias, assert_never
+from typing import Literal, assert_never
 
 import msgspec
 
 from interlock.app.clock import Clock
 from interlock.core.explanation import Explanation
 from interlock.core.git_names import is_ref
-from interlock.core.refusal import Refusal, TextRefusal
+from interlock.core.refusal import PlainRefusal, Refusal
 from interlock.store.failures import StoreBusy
 from interlock.store.lock import WriteLock
 from interlock.workspace.git.checkout import (
@@ -24,29 +24,6 @@ from interlock.workspace.git.checkout import (
 )
 from interlock.workspace.projects import sources
 from interlock.workspace.projects.sources import Source, SourceKind
-
-
-class SourceNameTaken(TextRefusal, frozen=True):
-    name: str
-    location: str
-
-    code = "source_exists"
-    error = "There is a source `{name}` already: {location}"
-    hint = (
-        "Call this one otherwise with `--name`, or free the name with"
-        " `interlock sources remove {name}`."
-    )
-
-
-class NameUnusable(TextRefusal, frozen=True):
-    name: str
-
-    code = "source_name"
-    error = "`{name}` cannot be the name of a source"
-    hint = (
-        "Choose one with `--name`: small letters, digits, `.`, `_` and `-`, and not `bundled`,"
-        " `user` or `project`."
-    )
 
 
 class LocationUnusable(Refusal, frozen=True):
@@ -89,22 +66,6 @@ class LocationUnusable(Refusal, frozen=True):
                 assert_never(self.fault)
 
 
-class RefUnusable(TextRefusal, frozen=True):
-    ref: str
-
-    code = "source_ref"
-    error = "`{ref}` cannot be a ref"
-    hint = "Give a branch, a tag or a whole commit id."
-
-
-class PathUnusable(TextRefusal, frozen=True):
-    path: str
-
-    code = "source_path"
-    error = "`{path}` is no directory below the location"
-    hint = "Give one from its top, without `..`, and not behind a link that leads out."
-
-
 class NoSuchSource(Refusal, frozen=True):
     name: str
     known: tuple[str, ...]
@@ -116,11 +77,6 @@ class NoSuchSource(Refusal, frozen=True):
             f"No source `{_printable(self.name)}`",
             f"`interlock sources list` shows them: {known}.",
         )
-
-
-AddRefusal: TypeAlias = (
-    SourceNameTaken | NameUnusable | LocationUnusable | RefUnusable | PathUnusable
-)
 
 
 def _printable(text: str) -> str:
@@ -167,7 +123,7 @@ def add_source(
     ref: str | None = None,
     path: str | None = None,
     clock: Clock,
-) -> SourceRow | AddRefusal:
+) -> SourceRow | Refusal:
     """Add a directory, or a repository that is fetched once.
 
     Raises:
@@ -180,7 +136,12 @@ def add_source(
         existing = sources.load(home)
         for source in existing:
             if source.name == new_source.name:
-                return SourceNameTaken(source.name, source.location)
+                return PlainRefusal(
+                    "source_exists",
+                    f"There is a source `{source.name}` already: {source.location}",
+                    "Call this one otherwise with `--name`, or free the name with"
+                    f" `interlock sources remove {source.name}`.",
+                )
         if new_source.kind == "git":
             new_source = sources.fetch(home, new_source, at_ms=clock.now_ms())
         sources.save(home, (*existing, new_source))
@@ -230,7 +191,7 @@ def remove_source(home: Path, name: str) -> SourceRow | NoSuchSource:
 
 def _requested_source(
     location: str, *, name: str | None, ref: str | None, path: str | None
-) -> Source | AddRefusal:
+) -> Source | Refusal:
     recognised = _recognise_location(location, ref)
     if isinstance(recognised, LocationUnusable):
         return recognised
@@ -238,15 +199,25 @@ def _requested_source(
     if name is None:
         name = _proposed_name(location)
     if not sources.name_is_sound(name):
-        return NameUnusable(_printable(name))
+        return PlainRefusal(
+            "source_name",
+            f"`{_printable(name)}` cannot be the name of a source",
+            "Choose one with `--name`: small letters, digits, `.`, `_` and `-`, and not `bundled`,"
+            " `user` or `project`.",
+        )
     if ref is not None and not is_ref(ref):
-        return RefUnusable(_printable(ref))
+        error = f"`{_printable(ref)}` cannot be a ref"
+        return PlainRefusal("source_ref", error, "Give a branch, a tag or a whole commit id.")
     if path is not None:
-        if not path_is_sound(path):
-            return PathUnusable(_printable(path))
+        if not path_is_sound(path) or (
+            kind == "directory" and not is_directory_below(Path(location), path)
+        ):
+            return PlainRefusal(
+                "source_path",
+                f"`{_printable(path)}` is no directory below the location",
+                "Give one from its top, without `..`, and not behind a link that leads out.",
+            )
         path = str(PurePosixPath(path))
-        if kind == "directory" and not is_directory_below(Path(location), path):
-            return PathUnusable(_printable(path))
     return Source(name, kind, location, ref, path)
 
 

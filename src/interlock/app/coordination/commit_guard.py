@@ -12,8 +12,7 @@ from interlock.core.coordination.path_patterns import covers
 from interlock.core.coordination.records import Reservation
 from interlock.core.coordination.refusals import IdentityLost, span_text
 from interlock.core.coordination.registration import loss_of
-from interlock.core.explanation import Explanation
-from interlock.core.refusal import Refusal
+from interlock.core.refusal import PlainRefusal
 from interlock.workspace.git import commit_guard
 from interlock.workspace.git.commit_guard import GuardRefused, staged_paths
 
@@ -34,28 +33,25 @@ class GuardedPath(msgspec.Struct, frozen=True):
         )
 
 
-class GuardNotPossible(Refusal, frozen=True):
-    reason: str
-
-    def explain(self) -> Explanation:
-        error = f"The guard was not changed: {self.reason}"
-        return Explanation("not_allowed", error, "Nothing was written.")
-
-
-def install_guard(app: App, worktree: Path) -> Path | GuardNotPossible:
+def install_guard(app: App, worktree: Path) -> Path | PlainRefusal:
     """Have git ask before each commit; the hook that was there is run as well."""
     try:
         return commit_guard.install_guard(worktree, sys.executable, app.home)
     except (GuardRefused, OSError) as failure:
-        return GuardNotPossible(str(failure))
+        return _guard_unchanged(failure)
 
 
-def remove_guard(worktree: Path) -> bool | GuardNotPossible:
+def remove_guard(worktree: Path) -> bool | PlainRefusal:
     """Put the hooks back as they were; False if the guard was not there."""
     try:
         return commit_guard.remove_guard(worktree)
     except (GuardRefused, OSError) as failure:
-        return GuardNotPossible(str(failure))
+        return _guard_unchanged(failure)
+
+
+def _guard_unchanged(failure: Exception) -> PlainRefusal:
+    error = f"The guard was not changed: {failure}"
+    return PlainRefusal("not_allowed", error, "Nothing was written.")
 
 
 def check_commit(

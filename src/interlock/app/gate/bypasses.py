@@ -4,42 +4,16 @@ import hashlib
 from pathlib import Path
 
 from interlock.app.gate.trust import lock_grants
-from interlock.core.explanation import Explanation
 from interlock.core.gate.rules import OPENABLE, Bypass, Rule
-from interlock.core.refusal import Refusal
+from interlock.core.refusal import PlainRefusal
 from interlock.workspace.machine import grants
 
 DAY_MS = 86_400_000
 
 
-class RuleNotOpenable(Refusal, frozen=True):
-    rule: Rule
-
-    def explain(self) -> Explanation:
-        error = f"The rule `{self.rule}` cannot be opened"
-        return Explanation("not_bypassed", error, f"These can: {', '.join(OPENABLE)}.")
-
-
-class ReasonMissing(Refusal, frozen=True):
-    def explain(self) -> Explanation:
-        hint = "Say it with `--reason`: it is kept with each use."
-        return Explanation("not_bypassed", "A bypass needs a reason", hint)
-
-
-class NoSuchBypass(Refusal, frozen=True):
-    bypass_id: str
-
-    def explain(self) -> Explanation:
-        return Explanation(
-            "not_bypassed",
-            f"There is no bypass `{self.bypass_id}`",
-            "`interlock gate bypass list` shows them all.",
-        )
-
-
 def add(
     home: Path, rule: Rule, reason: str, *, root: Path | None, days: int | None, at_ms: int
-) -> Bypass | RuleNotOpenable | ReasonMissing:
+) -> Bypass | PlainRefusal:
     """Open a rule, in one project or in all, for some days or until it is removed.
 
     Raises:
@@ -47,10 +21,12 @@ def add(
         StoreFailure: it cannot be stored.
     """
     if rule not in OPENABLE:
-        return RuleNotOpenable(rule)
+        error = f"The rule `{rule}` cannot be opened"
+        return PlainRefusal("not_bypassed", error, f"These can: {', '.join(OPENABLE)}.")
     reason = " ".join(reason.split())
     if not reason:
-        return ReasonMissing()
+        hint = "Say it with `--reason`: it is kept with each use."
+        return PlainRefusal("not_bypassed", "A bypass needs a reason", hint)
     project = str(root) if root else ""
     digest = hashlib.sha256(f"{rule}\0{project}\0{at_ms}".encode()).hexdigest()[:8]
     until_ms = None if days is None else at_ms + days * DAY_MS
@@ -71,7 +47,7 @@ def all_bypasses(home: Path) -> tuple[Bypass, ...]:
     return grants.load_bypasses(home)
 
 
-def remove(home: Path, bypass_id: str) -> Bypass | NoSuchBypass:
+def remove(home: Path, bypass_id: str) -> Bypass | PlainRefusal:
     """Close a rule again.
 
     Raises:
@@ -84,7 +60,8 @@ def remove(home: Path, bypass_id: str) -> Bypass | NoSuchBypass:
             if bypass.id == bypass_id:
                 grants.save_bypasses(home, tuple(other for other in bypasses if other != bypass))
                 return bypass
-    return NoSuchBypass(bypass_id)
+    error = f"There is no bypass `{bypass_id}`"
+    return PlainRefusal("not_bypassed", error, "`interlock gate bypass list` shows them all.")
 
 
 def is_expired(bypass: Bypass, at_ms: int) -> bool:

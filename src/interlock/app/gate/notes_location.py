@@ -9,12 +9,10 @@ import msgspec
 
 from interlock.app.gate.policy import is_checkout_trusted
 from interlock.app.refusals import (
-    FolderNotTrusted,
-    FolderOutsideProject,
     NoProject,
     NoSuchDirectory,
-    NotesConfigUnreadable,
 )
+from interlock.core.refusal import PlainRefusal
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.git import state
 from interlock.workspace.projects import project
@@ -22,9 +20,7 @@ from interlock.workspace.projects.settings import notes_in
 
 BUDGET_TOKENS_DEFAULT = 1_500
 
-NotesLocationRefusal: TypeAlias = (
-    NoProject | NotesConfigUnreadable | FolderOutsideProject | FolderNotTrusted | NoSuchDirectory
-)
+NotesLocationRefusal: TypeAlias = NoProject | NoSuchDirectory | PlainRefusal
 
 
 class NotesLocation(msgspec.Struct, frozen=True):
@@ -46,7 +42,7 @@ def notes_location(home: Path, workspace: Path) -> NotesLocation | NotesLocation
         project_settings = notes_in(root / project.CONFIG)
         user_settings = notes_in(home / "config.toml")
     except SettingsBroken as broken:
-        return NotesConfigUnreadable(str(broken))
+        return _config_unreadable(str(broken))
     budget = user_settings.budget or BUDGET_TOKENS_DEFAULT
     asked = project_settings.budget
     if asked and (asked < budget or is_checkout_trusted(home, root)):
@@ -56,9 +52,8 @@ def notes_location(home: Path, workspace: Path) -> NotesLocation | NotesLocation
     if user_folder := _folder_chosen_by_user(user_settings.folders, root):
         folder = os.path.expanduser(user_folder)
         if not os.path.isabs(folder) or "\0" in folder:
-            return NotesConfigUnreadable(
-                f"[notes.folders] names `{user_folder}`, which is no absolute path"
-            )
+            reason = f"[notes.folders] names `{user_folder}`, which is no absolute path"
+            return _config_unreadable(reason)
         return NotesLocation(root, Path(os.path.realpath(folder)), budget)
     folder_name = project_settings.folder or str(project.NOTES_FOLDER)
     # No symbolic links on the way: a clone may contain some.
@@ -66,11 +61,26 @@ def notes_location(home: Path, workspace: Path) -> NotesLocation | NotesLocation
     folder = os.path.normpath(os.path.join(real_root, folder_name))
     is_inside = os.path.realpath(folder) == folder and Path(folder).is_relative_to(real_root)
     if not is_inside:
-        return FolderOutsideProject(folder_name)
+        return PlainRefusal(
+            "no_project",
+            f"The notes folder `{folder_name}` is not in the project, or is a link or behind one",
+            "Make it a directory of the project. Only the user can put notes elsewhere: in"
+            " config.toml of the data home, under [notes.folders], the project's directory = the"
+            " folder.",
+        )
     # Agents write notes in every mode, so the user decides where these are stored.
     if project_settings.folder and not is_checkout_trusted(home, root):
-        return FolderNotTrusted(project_settings.folder)
+        return PlainRefusal(
+            "not_allowed",
+            f"The project's config puts its notes into `{folder_name}`, which nobody trusts",
+            "The user looks at .interlock/config.toml and runs `interlock trust`.",
+        )
     return NotesLocation(root, root / folder_name, budget)
+
+
+def _config_unreadable(reason: str) -> PlainRefusal:
+    hint = "Correct the file, or move it away; an agent asks the user to."
+    return PlainRefusal("settings_broken", reason, hint)
 
 
 def project_root(workspace: Path) -> Path | None:

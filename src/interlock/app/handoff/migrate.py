@@ -17,7 +17,6 @@ from interlock.app.context import App
 from interlock.app.notes.project_notes import OpenedNotes
 from interlock.app.notes.refusals import (
     FrontmatterUnreadable,
-    HandoffFileUnusable,
     NoteExists,
     SimilarNoteExists,
 )
@@ -34,7 +33,7 @@ from interlock.core.notes.address import glob_of
 from interlock.core.notes.fts_query import one_line
 from interlock.core.protocol.gated_session import WorkUpdate
 from interlock.core.protocol.logbook import day_of
-from interlock.core.refusal import Refusal
+from interlock.core.refusal import PlainRefusal, Refusal
 from interlock.core.session.state import SessionState
 from interlock.workspace.failures import FileUnreadable
 from interlock.workspace.files.atomic_file import FileContent
@@ -84,7 +83,11 @@ def migrate_handoff(
     try:
         text = read_handoff(path)
     except FileUnreadable as unreadable:
-        return HandoffFileUnusable(str(path), str(unreadable))
+        return PlainRefusal(
+            "invalid_arguments",
+            f"`{path}` cannot be taken over: {unreadable}",
+            "Name the hand-off file of the project, such as `HANDOFF.md`.",
+        )
     source = _source_name(path, notes.root)
     notes.refresh(app, seconds_max=None)
     migration = plan_migration(parse_handoff(text), source)

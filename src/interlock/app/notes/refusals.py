@@ -128,16 +128,6 @@ class BadNoteName(TextRefusal, frozen=True):
     hint = "Choose a path below the notes folder, such as `decisions/use-sqlite.md`."
 
 
-class PublishPathTaken(TextRefusal, frozen=True):
-    """Somebody's own note has the path at which Interlock would publish a page."""
-
-    path: str
-
-    code = "note_exists"
-    error = "`{path}` is somebody's own note, and was left alone"
-    hint = "Give that note another name; its place is where sessions are published."
-
-
 class NoteNotWritten(Refusal, frozen=True):
     """The disk failed, the text contains a NUL, or the file was changed during the operation."""
 
@@ -160,29 +150,6 @@ class FrontmatterUnreadable(Refusal, frozen=True):
             f"The frontmatter of `{self.path}` cannot be read: {one_line(self.reason)}",
             "It was left as it is. Correct the block between the two `---` lines first.",
         )
-
-
-class HandoffFileUnusable(TextRefusal, frozen=True):
-    """The hand-off file that was named cannot be migrated."""
-
-    path: str
-    reason: str
-
-    code = "invalid_arguments"
-    error = "`{path}` cannot be taken over: {reason}"
-    hint = "Name the hand-off file of the project, such as `HANDOFF.md`."
-
-
-class TooManyFilterValues(TextRefusal, frozen=True):
-    """A search names more types, statuses or tags than one search may."""
-
-    filter_name: str
-    count: int
-    maximum: int
-
-    code = "invalid_arguments"
-    error = "{count} {filter_name} are more than can be looked for at once"
-    hint = "Name at most {maximum}."
 
 
 class EmptyEdit(WordedRefusal, frozen=True):

@@ -4,7 +4,6 @@ import msgspec
 
 from interlock.app.context import App
 from interlock.app.notes.project_notes import SYNC_SECONDS_MAX, OpenedNotes
-from interlock.app.notes.refusals import TooManyFilterValues
 from interlock.app.notes.results import (
     NoteSearchHit,
     NoteSearchResult,
@@ -16,7 +15,7 @@ from interlock.app.notes.write_and_index import refuse_on_disk_failure
 from interlock.core.notes import frontmatter, fts_query, ranking
 from interlock.core.notes.inline_markup import strip_markdown
 from interlock.core.notes.ranking import RankedNote
-from interlock.core.refusal import Refusal
+from interlock.core.refusal import PlainRefusal, Refusal
 from interlock.store.notes.rows import NoteFilter, NoteRow
 from interlock.workspace.failures import FolderFailure
 from interlock.workspace.files.atomic_file import FileContent
@@ -100,7 +99,7 @@ def shown_title(title: str, path: str) -> str:
     return fts_query.label(title) or path.rpartition("/")[2].removesuffix(".md")
 
 
-def _check_filter_size(note_filter: NoteFilter) -> TooManyFilterValues | None:
+def _check_filter_size(note_filter: NoteFilter) -> PlainRefusal | None:
     filters = {
         "types": note_filter.types,
         "statuses": note_filter.statuses,
@@ -108,7 +107,8 @@ def _check_filter_size(note_filter: NoteFilter) -> TooManyFilterValues | None:
     }
     for filter_name, values in filters.items():
         if len(values) > FILTER_VALUES_MAX:
-            return TooManyFilterValues(filter_name, len(values), FILTER_VALUES_MAX)
+            error = f"{len(values)} {filter_name} are more than can be looked for at once"
+            return PlainRefusal("invalid_arguments", error, f"Name at most {FILTER_VALUES_MAX}.")
     return None
 
 

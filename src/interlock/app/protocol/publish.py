@@ -13,7 +13,7 @@ from interlock.app.context import App
 from interlock.app.gate.notes_location import NotesLocation, notes_location
 from interlock.app.gate.policy import load_effective_policy
 from interlock.app.notes.project_notes import OpenedNotes, open_notes
-from interlock.app.notes.refusals import BadNoteName, NoteNotWritten, PublishPathTaken
+from interlock.app.notes.refusals import BadNoteName, NoteNotWritten
 from interlock.app.notes.results import NoteChangeResult
 from interlock.app.notes.write_and_index import (
     refuse_on_disk_failure,
@@ -25,7 +25,7 @@ from interlock.app.runs.user_actions import open_gaps
 from interlock.core.ids import SessionId
 from interlock.core.notes.grammar import ComposedNote, compose_note, parse_note
 from interlock.core.notes.note import Metadata
-from interlock.core.refusal import Refusal
+from interlock.core.refusal import PlainRefusal, Refusal
 from interlock.core.session import state
 from interlock.core.session.delegation_events import HistoryCompacted
 from interlock.core.session.events import Envelope, NoteWritten
@@ -133,7 +133,11 @@ def publish_page(app: App, notes: OpenedNotes, page: SessionNotePage) -> NoteCha
             return BadNoteName(path, file.reason)
         old_note = parse_note(file.text, path=path) if file else None
         if old_note and old_note.type not in PUBLISHED_TYPES:
-            return PublishPathTaken(path)
+            return PlainRefusal(
+                "note_exists",
+                f"`{path}` is somebody's own note, and was left alone",
+                "Give that note another name; its place is where sessions are published.",
+            )
         if old_note and _page_version(old_note.front.values) > _page_version(page.metadata):
             return NoteChangeResult("unchanged", path, page.name, "")
         composed = compose_note(

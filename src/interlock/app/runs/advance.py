@@ -4,11 +4,12 @@ from pathlib import Path
 
 from interlock.app.append_loop import append_reply
 from interlock.app.context import App
-from interlock.app.refusals import BadToken, NodeGone, UnhealthySession
+from interlock.app.refusals import UnhealthySession
 from interlock.app.runs import evidence, past_outputs, token_target
 from interlock.app.runs.submission import Submission
 from interlock.app.runs.token_target import TokenTarget
 from interlock.app.sessions import stored_node
+from interlock.app.sessions.held_token import NODE_GONE
 from interlock.app.sessions.session_approvals import default_expiry_ms
 from interlock.app.sessions.workspace_snapshot import observe_change
 from interlock.core import ids
@@ -21,6 +22,7 @@ from interlock.core.session.events import GapRecorded
 from interlock.core.session.fact_events import gap_key
 from interlock.core.session.nodes import Node, introduce
 from interlock.core.session.refusals import RunRefusal
+from interlock.core.tokens import BadToken
 from interlock.core.workflow import positions
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow
 from interlock.store import queries
@@ -32,13 +34,13 @@ from interlock.store.sql import Query
 
 def advance(
     app: App, token: str, submission: Submission
-) -> RenderedAnswer | BadToken | NodeGone | UnhealthySession | RunRefusal:
+) -> RenderedAnswer | BadToken | UnhealthySession | RunRefusal:
     return append_reply(app, lambda: _decide(app, token, submission))
 
 
 def _decide(
     app: App, token: str, submission: Submission
-) -> decide.PlannedReply | RenderedAnswer | BadToken | NodeGone | UnhealthySession | RunRefusal:
+) -> decide.PlannedReply | RenderedAnswer | BadToken | UnhealthySession | RunRefusal:
     target = token_target.find_token_target(app.log, app.keyring, token)
     if not isinstance(target, TokenTarget):
         return target
@@ -50,7 +52,7 @@ def _decide(
         workflow, inputs = _advance_inputs(app, target)
     except (LookupError, ContentMissing):
         if app.log.ask(queries.creation_event(target.node.id)) is None:
-            return NodeGone()  # somebody has deleted the session since it was read
+            return NODE_GONE  # somebody has deleted the session since it was read
         raise
     return decide.advance(
         target.stream,

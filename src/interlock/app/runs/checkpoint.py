@@ -6,8 +6,6 @@ from interlock.app.append_loop import append_reply
 from interlock.app.callers.caller import Caller
 from interlock.app.context import App
 from interlock.app.refusals import (
-    BadToken,
-    NodeGone,
     NoSuchDirectory,
     NotesRequired,
     UnhealthySession,
@@ -24,7 +22,8 @@ from interlock.core.session import decide
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.attempts import Attempt
 from interlock.core.session.nodes import node_of
-from interlock.core.session.refusals import RunRefusal
+from interlock.core.session.refusals import RunRefusal, notes_refusal
+from interlock.core.tokens import BadToken
 from interlock.store import queries
 
 TITLE_CHARS_MAX = 120  # of the notes, to find the session by
@@ -32,13 +31,13 @@ TITLE_CHARS_MAX = 120  # of the notes, to find the session by
 
 def checkpoint(
     app: App, token: str, submission: Submission
-) -> RenderedAnswer | BadToken | NodeGone | UnhealthySession | RunRefusal:
+) -> RenderedAnswer | BadToken | UnhealthySession | RunRefusal:
     return append_reply(app, lambda: _decide(app, token, submission))
 
 
 def _decide(
     app: App, token: str, submission: Submission
-) -> decide.PlannedReply | RenderedAnswer | BadToken | NodeGone | UnhealthySession | RunRefusal:
+) -> decide.PlannedReply | RenderedAnswer | BadToken | UnhealthySession | RunRefusal:
     target = token_target.find_token_target(app.log, app.keyring, token)
     if not isinstance(target, TokenTarget):
         return target
@@ -54,7 +53,7 @@ def _decide(
     )
     if marker := set_before or set_now:
         return replay(app, app.log, node_of(marker))
-    return decide.notes_refusal(submission.output) or checkpoints.set_checkpoint(
+    return notes_refusal(submission.output.notes) or checkpoints.set_checkpoint(
         last.stream,
         last.node,
         app.pinned_workflow(last.run.workflow_hash),
@@ -69,14 +68,14 @@ def _decide(
 
 def begin_with_checkpoint(
     app: App, caller: Caller, submission: Submission, *, request_id: str | None
-) -> RenderedAnswer | StartRefusal | NotesRequired | BadToken | NodeGone | UnhealthySession:
+) -> RenderedAnswer | StartRefusal | NotesRequired | BadToken | UnhealthySession:
     """For an agent without a workflow: begin a run with one open step, and set a checkpoint."""
     notes = submission.output.notes.strip()
     if not notes:
         return NotesRequired()
     if not os.path.isdir(caller.workspace):
         return NoSuchDirectory(str(caller.workspace))
-    if refusal := decide.notes_refusal(submission.output):
+    if refusal := notes_refusal(submission.output.notes):
         return refusal
     outcome = begin_run(
         app,

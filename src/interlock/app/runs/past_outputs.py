@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from interlock.app.refusals import BadToken, NodeGone, NoSuchStep, UnhealthySession
+from interlock.app.refusals import NoSuchStep, UnhealthySession
 from interlock.app.runs import token_target
 from interlock.app.runs.token_target import TokenTarget
 from interlock.core.canonical import Json
@@ -17,7 +17,7 @@ from interlock.core.session.answer import LeftOutNotes, PastOutput, RenderedAnsw
 from interlock.core.session.events import Envelope, OutputAppended
 from interlock.core.session.nodes import Node, node_of, output_key
 from interlock.core.session.recap import ALL, PastNotes
-from interlock.core.tokens import Token, mint
+from interlock.core.tokens import BadToken, Token, mint
 from interlock.core.workflow.compiled_workflow import CompiledStep, CompiledWorkflow
 from interlock.store import queries
 from interlock.store.keyring import Keyring
@@ -238,7 +238,7 @@ def _output(envelope: Envelope) -> OutputAppended:
 
 def read_notes(
     reader: LogReader, keyring: Keyring, *, token: str, step: str
-) -> RenderedAnswer | BadToken | NodeGone | UnhealthySession | NoSuchStep:
+) -> RenderedAnswer | BadToken | UnhealthySession | NoSuchStep:
     """Return the notes and artifacts of a step, or of all of them with the values."""
     asked = token_target.find_token_target(reader, keyring, token)
     if not isinstance(asked, TokenTarget):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 
 from interlock.app.context import App
-from interlock.app.refusals import BadToken, NodeGone, UnhealthySession
+from interlock.app.refusals import UnhealthySession
 from interlock.app.runs import past_outputs, token_target
 from interlock.app.runs.approvals import resolve_if_overdue
 from interlock.app.runs.past_outputs import TitledNotes
@@ -21,7 +21,7 @@ from interlock.core.session.fact_events import gap_key
 from interlock.core.session.nodes import node_spec_of, situation
 from interlock.core.session.recap import PastNotes, RunMemory
 from interlock.core.session.refusals import RunGivenUp
-from interlock.core.tokens import Token, mint
+from interlock.core.tokens import BadToken, Token, mint
 from interlock.core.workflow import positions
 from interlock.core.workflow import prompt as prompts
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow
@@ -42,7 +42,7 @@ def rehydrate(
     pinned_workflow: Callable[[WorkflowHash], CompiledWorkflow],
     *,
     token: str,
-) -> RenderedAnswer | BadToken | NodeGone | UnhealthySession | RunGivenUp:
+) -> RenderedAnswer | BadToken | UnhealthySession | RunGivenUp:
     asked = token_target.find_token_target(reader, keyring, token, line_steps=LINE_STEPS)
     if not isinstance(asked, TokenTarget):
         return asked
@@ -212,7 +212,7 @@ def _describe_later_work(later: list[TitledNotes] | None) -> str:
 
 def show_pending_step(
     app: App, token: str
-) -> RenderedAnswer | BadToken | NodeGone | UnhealthySession | RunGivenUp:
+) -> RenderedAnswer | BadToken | UnhealthySession | RunGivenUp:
     """Show the pending step again; an overdue approval is decided by whoever looks first."""
     outcome = _rehydrate(app, token)
     if not isinstance(outcome, RenderedAnswer):
@@ -223,7 +223,5 @@ def show_pending_step(
     return outcome
 
 
-def _rehydrate(
-    app: App, token: str
-) -> RenderedAnswer | BadToken | NodeGone | UnhealthySession | RunGivenUp:
+def _rehydrate(app: App, token: str) -> RenderedAnswer | BadToken | UnhealthySession | RunGivenUp:
     return rehydrate(app.reader, app.keyring, app.pinned_workflow, token=token)

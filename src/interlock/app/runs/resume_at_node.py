@@ -1,7 +1,7 @@
 """Go on from a node that somebody points at: make a token for it, or set a checkpoint beside it."""
 
 from interlock.app.context import App
-from interlock.app.refusals import BadToken, NodeGone, NoSuchNode, NotesRequired, UnhealthySession
+from interlock.app.refusals import NoSuchNode, NotesRequired, UnhealthySession
 from interlock.app.runs.checkpoint import checkpoint
 from interlock.app.runs.rehydrate import rehydrate
 from interlock.app.runs.submission import Output, Submission, parse_submission
@@ -10,14 +10,14 @@ from interlock.core.ids import AttemptId, NodeId, SessionId
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.nodes import node_of
 from interlock.core.session.refusals import RunGivenUp, RunRefusal
-from interlock.core.tokens import Token, mint
+from interlock.core.tokens import BadToken, Token, mint
 from interlock.store import queries
 from interlock.store.log_reader import LogReader
 
 
 def pick_up(
     app: App, session: SessionId, requested_node: str
-) -> RenderedAnswer | NoSuchNode | BadToken | NodeGone | UnhealthySession | RunGivenUp:
+) -> RenderedAnswer | NoSuchNode | BadToken | UnhealthySession | RunGivenUp:
     """Return what an agent would be shown there, with a token for it. Nothing is recorded.
 
     Handing in with that token makes a branch, if the step was handed in before.
@@ -31,15 +31,7 @@ def pick_up(
 
 def add_checkpoint(
     app: App, session: SessionId, requested_node: str, notes: str
-) -> (
-    RenderedAnswer
-    | NoSuchNode
-    | NotesRequired
-    | BadToken
-    | NodeGone
-    | UnhealthySession
-    | RunRefusal
-):
+) -> RenderedAnswer | NoSuchNode | NotesRequired | BadToken | UnhealthySession | RunRefusal:
     """Set a checkpoint with notes beside that node."""
     node = _continuation_node(app.reader, session, requested_node)
     if isinstance(node, NoSuchNode):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from interlock.app.refusals import BadToken, NodeGone, UnhealthySession
+from interlock.app.refusals import UnhealthySession
 from interlock.app.sessions.held_token import HeldToken, find_held_token, locate_node
 from interlock.app.sessions.lookup import check_stream
 from interlock.core import ids
@@ -29,7 +29,7 @@ from interlock.core.session.nodes import (
 )
 from interlock.core.session.plan import Stream
 from interlock.core.session.run_head import RunHead
-from interlock.core.tokens import Token
+from interlock.core.tokens import BadToken, Token
 from interlock.store.keyring import Keyring
 from interlock.store.log_reader import LogReader
 from interlock.store.records import LocatedNode, RunLine
@@ -84,7 +84,7 @@ class TokenTarget(msgspec.Struct, frozen=True):
 
 def find_token_target(
     reader: LogReader, keyring: Keyring, token: str, *, line_steps: int = 0
-) -> TokenTarget | BadToken | NodeGone | UnhealthySession:
+) -> TokenTarget | BadToken | UnhealthySession:
     """`line_steps`: read the way to the node as well, with so many steps."""
     held = find_held_token(reader, keyring, token, line_steps=line_steps)
     if not isinstance(held, HeldToken):

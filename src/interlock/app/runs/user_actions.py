@@ -7,16 +7,14 @@ import msgspec
 from interlock.app.append_loop import append_plan
 from interlock.app.context import App
 from interlock.app.refusals import (
-    NoSuchGap,
     NoSuchRun,
     NoSuchSession,
-    NothingToAbandon,
-    NothingToUnblock,
 )
 from interlock.app.sessions.lookup import find_session
 from interlock.core import canonical
 from interlock.core.ids import GapId, RunId, SessionId
 from interlock.core.preferences import Preferences, Wish, apply_wish
+from interlock.core.refusal import PlainRefusal
 from interlock.core.session.events import (
     GapRecorded,
     GapResolved,
@@ -84,25 +82,33 @@ def set_autonomy(app: App, session: SessionId, preferences: Preferences) -> list
     return runs
 
 
-def unblock(app: App, run_prefix: str) -> RunHead | NoSuchRun | NothingToUnblock:
+def unblock(app: App, run_prefix: str) -> RunHead | NoSuchRun | PlainRefusal:
     match = find_run(app.log, run_prefix)
     if isinstance(match, NoSuchRun):
         return match
     run, stream = match
     if not run.is_waiting:
-        return NothingToUnblock(run.run)
+        return PlainRefusal(
+            "nothing_to_unblock",
+            f"Run `{run.run}` does not wait for anybody",
+            f"`interlock run show {run.run}` shows where it stands.",
+        )
     _append_event(app, stream.session, f"unblocked:{run.run}", RunUnblocked(), run.run)
     return run
 
 
-def abandon(app: App, run_prefix: str, reason: str) -> RunHead | NoSuchRun | NothingToAbandon:
+def abandon(app: App, run_prefix: str, reason: str) -> RunHead | NoSuchRun | PlainRefusal:
     """Give a run up. Return it as it was before."""
     match = find_run(app.log, run_prefix)
     if isinstance(match, NoSuchRun):
         return match
     run, stream = match
     if run.status not in ("open", "waiting"):
-        return NothingToAbandon(run.run, run.status)
+        return PlainRefusal(
+            "nothing_to_abandon",
+            f"Run `{run.run}` is {run.status.replace('_', ' ')} already",
+            "`interlock run list` shows those that are open or wait.",
+        )
     event = RunAbandoned(reason.strip())
     _append_event(app, stream.session, f"abandoned:{run.run}", event, run.run, is_unique=True)
     return run
@@ -122,10 +128,11 @@ def open_gaps(app: App, session: SessionId) -> Iterator[UnresolvedGap]:
 
 def resolve_gap(
     app: App, session: SessionId, gap: GapId, resolution: str
-) -> GapRecorded | NoSuchGap:
+) -> GapRecorded | PlainRefusal:
     recorded = app.log.event_with_key(session, gap_key(gap))
     if recorded is None or app.log.event_with_key(session, gap_resolved_key(gap)):
-        return NoSuchGap(gap)
+        hint = "`interlock gaps list` shows those that are open."
+        return PlainRefusal("unknown_gap", f"No open gap `{gap}`", hint)
     assert isinstance(recorded.event, GapRecorded), "a gap key is used by a gap"
     event = GapResolved(gap, recorded.event.severity, resolution, "user")
     _append_event(app, session, gap_resolved_key(gap), event, recorded.run, is_unique=True)

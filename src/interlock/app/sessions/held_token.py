@@ -2,7 +2,6 @@
 
 import msgspec
 
-from interlock.app.refusals import BadToken, NodeGone
 from interlock.core import ids, tokens
 from interlock.core.session.nodes import (
     advance_prefix,
@@ -10,11 +9,17 @@ from interlock.core.session.nodes import (
     approval_resolved_key,
     validation_key,
 )
-from interlock.core.tokens import ForeignStoreToken, Token, TokenFault
+from interlock.core.tokens import BadToken, Token
 from interlock.store import queries
 from interlock.store.keyring import Keyring
 from interlock.store.log_reader import LogReader
 from interlock.store.records import LocatedNode, RunLine
+
+NODE_GONE = BadToken(
+    "node_gone",
+    "The session of this token is no longer in the store",
+    "It was deleted. `resume_session` shows what there is.",
+)
 
 
 class HeldToken(msgspec.Struct, frozen=True):
@@ -27,23 +32,23 @@ class HeldToken(msgspec.Struct, frozen=True):
 
 def find_held_token(
     reader: LogReader, keyring: Keyring, token: str, *, line_steps: int = 0
-) -> HeldToken | BadToken | NodeGone:
+) -> HeldToken | BadToken:
     """`line_steps`: read the way to the node as well, with so many steps."""
     keys = keyring.keys()
     parsed = tokens.read_token(token, keys)
-    if isinstance(parsed, ForeignStoreToken):
+    if isinstance(parsed, BadToken) and parsed.code == "token_other_store":
         keyring.refresh()  # another process may have made its key a moment ago
         keys = keyring.keys()
         parsed = tokens.read_token(token, keys)
-    if isinstance(parsed, TokenFault):
-        return BadToken(parsed)
+    if isinstance(parsed, BadToken):
+        return parsed
     located, line = locate_node(reader, parsed, line_steps=line_steps)
     # Whatever was read brings news of the keys along: this one may have been revoked.
     if keyring.keys() is not keys:
         parsed = tokens.read_token(token, keyring.keys())
-        if isinstance(parsed, TokenFault):
-            return BadToken(parsed)
-    return HeldToken(parsed, located, line) if located else NodeGone()
+        if isinstance(parsed, BadToken):
+            return parsed
+    return HeldToken(parsed, located, line) if located else NODE_GONE
 
 
 def locate_node(

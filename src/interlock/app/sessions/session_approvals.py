@@ -7,6 +7,7 @@ import msgspec
 from interlock.app.append_loop import append_once, append_plan
 from interlock.app.context import App
 from interlock.core.ids import ApprovalId, SessionId
+from interlock.core.refusal import PlainRefusal
 from interlock.core.session import session_approvals
 from interlock.core.session.approval_events import (
     SessionApprovalRequested,
@@ -20,7 +21,6 @@ from interlock.core.session.head import Head
 from interlock.core.session.nodes import approval_key, approval_resolved_key
 from interlock.core.session.plan import Plan
 from interlock.core.session.session_approvals import (
-    ApprovalNotPossible,
     CallPermission,
     SessionApprovalWish,
     Status,
@@ -52,7 +52,7 @@ class RequestStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
 
 def permit_call(
     app: App, session: SessionId, wish: SessionApprovalWish
-) -> tuple[ApprovalId, str | None] | ApprovalNotPossible:
+) -> tuple[ApprovalId, str | None] | PlainRefusal:
     """Let a tool call pass by a grant for it, or ask for one.
 
     Returns the approval, and who has granted it if the call may pass. Of several identical calls at
@@ -61,7 +61,7 @@ def permit_call(
     call = app.entropy(CALL_BYTES).hex()
     while True:
         permission = _record_call(app, session, wish, call)
-        if isinstance(permission, ApprovalNotPossible):
+        if isinstance(permission, PlainRefusal):
             return permission
         approval = permission.approval
         if not permission.is_granted:
@@ -78,8 +78,8 @@ def permit_call(
 
 def _record_call(
     app: App, session: SessionId, wish: SessionApprovalWish, call: str
-) -> CallPermission | ApprovalNotPossible:
-    decision: CallPermission | ApprovalNotPossible | None = None
+) -> CallPermission | PlainRefusal:
+    decision: CallPermission | PlainRefusal | None = None
 
     def decide() -> Plan | None:
         nonlocal decision
@@ -95,11 +95,11 @@ def _record_call(
 
 def request_approval(
     app: App, session: SessionId, wish: SessionApprovalWish
-) -> RequestStatus | ApprovalNotPossible:
+) -> RequestStatus | PlainRefusal:
     """Put something to the user unless that was done before, and return what became of it."""
     expiry_ms = default_expiry_ms(app)
 
-    def decide() -> Plan | ApprovalNotPossible | None:
+    def decide() -> Plan | PlainRefusal | None:
         stream, at_ms = app.log.known_stream(session), app.clock.now_ms()
         approval = session_approvals.request_id_of(stream, wish)
         if app.log.event_with_key(session, approval_key(approval)):

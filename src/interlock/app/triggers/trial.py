@@ -13,9 +13,8 @@ from interlock.app.triggers.webhook_intake import WebhookCall, admit_payload
 from interlock.app.unattended.forge_settings import find_forge, open_forge
 from interlock.core import ids
 from interlock.core.canonical import Json
-from interlock.core.explanation import Explanation
 from interlock.core.ids import SessionId
-from interlock.core.refusal import Refusal, TextRefusal
+from interlock.core.refusal import PlainRefusal
 from interlock.core.triggers.admission import (
     AdmittedWork,
     IgnoredOccasion,
@@ -41,35 +40,16 @@ class TrialOutcome(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
     deliver: tuple[str, ...] = ()
 
 
-class OccasionMissing(TextRefusal, frozen=True):
-    trigger: str
-
-    code = "invalid_arguments"
-    error = "The trigger `{trigger}` needs an occasion"
-    hint = (
-        "Give it one: `--payload FILE` with what a webhook would send, or `--request NUMBER` of"
-        " a request on the forge."
-    )
-
-
-class ForgeUnusable(Refusal, frozen=True):
-    why: str
-
-    def explain(self) -> Explanation:
-        hint = "The section `[forges.NAME]` of config.toml has its address and its token."
-        return Explanation("not_possible_now", self.why, hint)
-
-
 Occasion = Mapping[str, Json] | int | None
 """A payload, the number of a request, or nothing: the time has come."""
 
 
 def try_trigger(
     app: App, one: ProjectTrigger, occasion: Occasion, event: str
-) -> TrialOutcome | OccasionMissing | ForgeUnusable:
+) -> TrialOutcome | PlainRefusal:
     """Say what an occasion would start. `event`: the kind of a payload, as its header names it."""
     decision = _decide(app, one, occasion, event)
-    if isinstance(decision, OccasionMissing | ForgeUnusable):
+    if isinstance(decision, PlainRefusal):
         return decision
     if isinstance(decision, IgnoredOccasion):
         return TrialOutcome(would_start=False, reason=decision.reason)
@@ -89,13 +69,13 @@ def try_trigger(
 
 def run_trigger(
     app: App, one: ProjectTrigger, occasion: Occasion, event: str, *, is_again: bool = False
-) -> Firing | OccasionMissing | ForgeUnusable:
+) -> Firing | PlainRefusal:
     """Let a trigger fire now, with an occasion that somebody names.
 
     `is_again`: also if the same was ordered before.
     """
     decision = _decide(app, one, occasion, event)
-    if isinstance(decision, OccasionMissing | ForgeUnusable):
+    if isinstance(decision, PlainRefusal):
         return decision
     if is_again and isinstance(decision, AdmittedWork):
         identity = (*decision.identity, app.entropy(6).hex())
@@ -116,7 +96,7 @@ def _event_word(payload: Mapping[str, Json]) -> str:
 
 def _decide(
     app: App, one: ProjectTrigger, occasion: Occasion, event: str
-) -> AdmittedWork | IgnoredOccasion | OccasionMissing | ForgeUnusable:
+) -> AdmittedWork | IgnoredOccasion | PlainRefusal:
     trigger = one.trigger
     try:
         if isinstance(occasion, int):
@@ -133,7 +113,13 @@ def _decide(
             forge = find_forge(app.home, trigger.forge)
             return admit_payload(app, one, forge, WebhookCall(one.place, headers, b""), occasion)
     except (SettingsBroken, OSError) as failure:
-        return ForgeUnusable(str(failure))
+        hint = "The section `[forges.NAME]` of config.toml has its address and its token."
+        return PlainRefusal("not_possible_now", str(failure), hint)
     if trigger.source == "cron":
         return admit_time(trigger, place=one.place, at_ms=app.clock.now_ms())
-    return OccasionMissing(one.name)
+    return PlainRefusal(
+        "invalid_arguments",
+        f"The trigger `{one.name}` needs an occasion",
+        "Give it one: `--payload FILE` with what a webhook would send, or `--request NUMBER` of"
+        " a request on the forge.",
+    )

@@ -29,11 +29,11 @@ from interlock.core.canonical import Json
 from interlock.core.ids import ApprovalId, SessionId, WorkflowId
 from interlock.core.preferences import Wish
 from interlock.core.project_stream import LeaseCondition
-from interlock.core.refusal import Refusal
+from interlock.core.refusal import PlainRefusal, Refusal
 from interlock.core.session import unattended_control
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.plan import Plan
-from interlock.core.session.session_approvals import ApprovalNotPossible, tool_call_wish
+from interlock.core.session.session_approvals import tool_call_wish
 from interlock.core.session.unattended_control import (
     ControlNotPossible,
     ControlRefusal,
@@ -173,14 +173,14 @@ class ToolPermission(msgspec.Struct, frozen=True):
 
 def permit_tool(
     app: App, session_id: str, question: ToolQuestion
-) -> ToolPermission | NoSuchSession | ApprovalNotPossible:
+) -> ToolPermission | NoSuchSession | PlainRefusal:
     """Let a tool call pass by a grant, or ask for one. A grant is used once."""
     session = find_session(app.reader, session_id)
     if isinstance(session, NoSuchSession):
         return session
     wish = tool_call_wish(question.tool, question.tool_input, question.cwd, title=question.title)
     outcome = session_approvals.permit_call(app, session, wish)
-    if isinstance(outcome, ApprovalNotPossible):
+    if isinstance(outcome, PlainRefusal):
         return outcome
     approval, who = outcome
     return ToolPermission(approval, "waiting" if who is None else "granted")

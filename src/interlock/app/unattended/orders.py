@@ -16,12 +16,12 @@ from interlock.app.runs import user_actions
 from interlock.app.runs.start import GOAL_CHARS_MAX
 from interlock.app.sessions.lookup import find_session
 from interlock.app.unattended.driver_settings import driver_settings
-from interlock.app.unattended.other_repositories import RepositoryRefused, settle_repositories
+from interlock.app.unattended.other_repositories import settle_repositories
 from interlock.core import ids
 from interlock.core.canonical import Json
 from interlock.core.git_names import is_commit
 from interlock.core.ids import SessionId, WorkflowId
-from interlock.core.refusal import TextRefusal
+from interlock.core.refusal import PlainRefusal, TextRefusal
 from interlock.core.session import unattended_control as control
 from interlock.core.session.head import Head
 from interlock.core.session.plan import Plan, Stream
@@ -48,27 +48,13 @@ from interlock.workspace.machine.identity import user_name
 
 UNSETTLED_MAX = 10_000
 STEER_BYTES = 6
-
-
-class NoRepository(TextRefusal, frozen=True):
-    directory: str
-
-    code = "no_project"
-    error = "`{directory}` is not in a git repository with a commit"
-    hint = (
-        "Unattended work is done in a worktree of its own, so that yours stays as it is. Make"
-        " one: `git init && git add . && git commit`."
-    )
-
-
-class NoModel(TextRefusal, frozen=True):
-    code = "not_possible_now"
-    error = "No model is chosen for unattended work"
-    hint = (
-        'Name one with `--model anthropic:MODEL`, or set `model = "anthropic:MODEL"` under'
-        " `[driver]` in config.toml of the data home. With Claude Code instead of a model:"
-        " `--runner claude-code`."
-    )
+NO_MODEL = PlainRefusal(
+    "not_possible_now",
+    "No model is chosen for unattended work",
+    'Name one with `--model anthropic:MODEL`, or set `model = "anthropic:MODEL"` under'
+    " `[driver]` in config.toml of the data home. With Claude Code instead of a model:"
+    " `--runner claude-code`.",
+)
 
 
 class OrderRequest(msgspec.Struct, frozen=True):
@@ -107,14 +93,7 @@ class OrderedWork(msgspec.Struct, frozen=True, rename="camel"):
 
 
 OrderRefusal = (
-    GoalMissing
-    | NoSuchDirectory
-    | NoSuchWorkflow
-    | NoRepository
-    | NoModel
-    | InputRefused
-    | AlreadyOrdered
-    | RepositoryRefused
+    GoalMissing | NoSuchDirectory | NoSuchWorkflow | PlainRefusal | InputRefused | AlreadyOrdered
 )
 
 
@@ -132,7 +111,12 @@ def order_work(app: App, request: OrderRequest, *, place: str) -> OrderedWork | 
         return NoSuchDirectory(str(request.directory))
     root, git = root_of(request.directory), observe(request.directory)
     if root is None or git is None or git.head is None:
-        return NoRepository(str(request.directory))
+        return PlainRefusal(
+            "no_project",
+            f"`{request.directory}` is not in a git repository with a commit",
+            "Unattended work is done in a worktree of its own, so that yours stays as it is. Make"
+            " one: `git init && git add . && git commit`.",
+        )
     entry = find_workflow(app, request.directory, request.workflow)
     if isinstance(entry, NoSuchWorkflow):
         return entry
@@ -145,12 +129,12 @@ def order_work(app: App, request: OrderRequest, *, place: str) -> OrderedWork | 
     settings = driver_settings(app.home)
     runner, model = request.runner or settings.runner, request.model or settings.model
     if runner == "model" and not model:
-        return NoModel()
+        return NO_MODEL
     if runner == "model" and not is_model_name(model):
         why = "it is no model: `anthropic:MODEL`, `openai:MODEL` or `scripted:PATH`"
         return InputRefused("/model", why)
     others = settle_repositories(root, request.repositories, runner)
-    if isinstance(others, RepositoryRefused):
+    if isinstance(others, PlainRefusal):
         return others
     order = UnattendedOrder(
         request.workflow,

@@ -14,16 +14,14 @@ from interlock.core.canonical import Json, NotCanonical
 from interlock.core.ids import DelegationId, is_made_by_call
 from interlock.core.protocol.delegation_plan import events_with_reviews, plan_events
 from interlock.core.protocol.delegation_refusals import (
-    TEXT_CHARS_MAX,
-    DecisionUnknown,
     DelegationRefusal,
     DelegationUnclear,
-    InputTooLarge,
-    InvalidDelegation,
     RequestIdReused,
+    invalid_delegation,
 )
 from interlock.core.protocol.gated_session import SessionEnded
 from interlock.core.protocol.specialists import REMEMBERED, is_agent_name, normalise_agent
+from interlock.core.refusal import PlainRefusal
 from interlock.core.session.delegation_events import (
     AgentCompleted,
     AgentInvoked,
@@ -44,6 +42,7 @@ from interlock.core.session.plan import Plan, Stream
 from interlock.core.session.state import SessionState, timestamp
 
 REPEATED_MS = 60_000
+TEXT_CHARS_MAX = 50_000  # of all that one call records; more belongs into files
 
 
 class DelegationRequest(msgspec.Struct, frozen=True):
@@ -255,7 +254,9 @@ def judge_decision(
         return SessionEnded(state.session_id)
     decisions = {one.id: one for one in state.work.decisions}
     if named not in decisions:
-        return DecisionUnknown(named, tuple(decisions))
+        known = ", ".join(decisions)
+        hint = f"There are: {known}." if known else "None is recorded in this session yet."
+        return PlainRefusal("unknown_decision", f"No decision `{named}`", hint)
     judged_by = decisions[named].approved_by if is_approved else decisions[named].rejected_by
     if agent in judged_by:
         return None
@@ -274,7 +275,7 @@ def _refuse(
     state: SessionState,
     request: DelegationRequest | CompletionRequest | DecisionRequest,
     *texts: str | Mapping[str, Json],
-) -> SessionEnded | InputTooLarge | InvalidDelegation | None:
+) -> SessionEnded | PlainRefusal | None:
     """`texts`: the names of agents, then what was said, then what was given along."""
     if state.status == "ended":
         return SessionEnded(state.session_id)
@@ -283,13 +284,17 @@ def _refuse(
         canonical.check_canonical(msgspec.to_builtins(given))
         chars = len(msgspec.json.encode(request))
     except (NotCanonical, RecursionError, UnicodeError) as error:
-        return InvalidDelegation(f"What is given along cannot be recorded: {error}")
+        return invalid_delegation(f"What is given along cannot be recorded: {error}")
     if chars > TEXT_CHARS_MAX:
-        return InputTooLarge(chars)
+        return PlainRefusal(
+            "invalid_arguments",
+            f"This is {chars:,} characters long; at most {TEXT_CHARS_MAX:,} are recorded",
+            "Write it to a file or a note, and name that in `artifacts`.",
+        )
     if not str(said).strip():
-        return InvalidDelegation("It says nothing")
+        return invalid_delegation("It says nothing")
     bad = next((name for name in agents if not is_agent_name(str(name))), None)
-    return None if bad is None else InvalidDelegation(f"`{bad}` is no name of an agent")
+    return None if bad is None else invalid_delegation(f"`{bad}` is no name of an agent")
 
 
 def _delegation_id(stream: Stream, request: DelegationRequest) -> DelegationId:

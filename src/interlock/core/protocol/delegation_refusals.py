@@ -4,9 +4,7 @@ from typing import TypeAlias
 
 from interlock.core.explanation import Explanation
 from interlock.core.protocol.gated_session import SessionEnded
-from interlock.core.refusal import Refusal, TextRefusal
-
-TEXT_CHARS_MAX = 50_000  # of all that one call records; more belongs into files
+from interlock.core.refusal import PlainRefusal, Refusal, TextRefusal
 
 
 class DelegationUnclear(Refusal, frozen=True):
@@ -21,16 +19,6 @@ class DelegationUnclear(Refusal, frozen=True):
         return Explanation("unknown_delegation", f"No delegation `{self.named}` is open", hint)
 
 
-class DecisionUnknown(Refusal, frozen=True):
-    named: str
-    decisions: tuple[str, ...]
-
-    def explain(self) -> Explanation:
-        known = ", ".join(self.decisions)
-        hint = f"There are: {known}." if known else "None is recorded in this session yet."
-        return Explanation("unknown_decision", f"No decision `{self.named}`", hint)
-
-
 class RequestIdReused(TextRefusal, frozen=True):
     request_id: str
 
@@ -39,31 +27,9 @@ class RequestIdReused(TextRefusal, frozen=True):
     hint = "Take another one, or none."
 
 
-class InvalidDelegation(Refusal, frozen=True):
-    """The call says something that cannot be recorded."""
-
-    problem: str
-
-    def explain(self) -> Explanation:
-        return Explanation("invalid_arguments", self.problem, "Correct it and repeat the call.")
+def invalid_delegation(problem: str) -> PlainRefusal:
+    """Refuse a call that says something that cannot be recorded."""
+    return PlainRefusal("invalid_arguments", problem, "Correct it and repeat the call.")
 
 
-class InputTooLarge(Refusal, frozen=True):
-    chars: int
-
-    def explain(self) -> Explanation:
-        return Explanation(
-            "invalid_arguments",
-            f"This is {self.chars:,} characters long; at most {TEXT_CHARS_MAX:,} are recorded",
-            "Write it to a file or a note, and name that in `artifacts`.",
-        )
-
-
-DelegationRefusal: TypeAlias = (
-    DelegationUnclear
-    | DecisionUnknown
-    | RequestIdReused
-    | InvalidDelegation
-    | InputTooLarge
-    | SessionEnded
-)
+DelegationRefusal: TypeAlias = DelegationUnclear | RequestIdReused | SessionEnded | PlainRefusal

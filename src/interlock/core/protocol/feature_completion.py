@@ -12,10 +12,10 @@ from interlock.core import canonical, ids
 from interlock.core.explanation import Explanation
 from interlock.core.ids import DelegationId
 from interlock.core.protocol.delegation_plan import events_with_reviews, plan_events
-from interlock.core.protocol.delegation_refusals import InvalidDelegation, RequestIdReused
+from interlock.core.protocol.delegation_refusals import RequestIdReused, invalid_delegation
 from interlock.core.protocol.gated_session import SessionEnded
 from interlock.core.protocol.specialists import is_agent_name
-from interlock.core.refusal import Refusal, TextRefusal
+from interlock.core.refusal import PlainRefusal, Refusal
 from interlock.core.session.delegation_events import AgentCompleted, AgentInvoked
 from interlock.core.session.events import GapRecorded, SessionEvent
 from interlock.core.session.feature_review import FeatureReview
@@ -43,12 +43,6 @@ class FeatureCompletionRequest(msgspec.Struct, frozen=True):
     request_id: str | None = None
 
 
-class FeatureNotNamed(TextRefusal, frozen=True):
-    code = "invalid_arguments"
-    error = "The session is about no feature, and none is named"
-    hint = "Name the one that is complete as `feature`."
-
-
 class FeatureHasOpenWork(Refusal, frozen=True):
     feature: str
     blockers: tuple[str, ...]
@@ -65,9 +59,7 @@ class FeatureHasOpenWork(Refusal, frozen=True):
         )
 
 
-FeatureRefusal = (
-    FeatureNotNamed | FeatureHasOpenWork | InvalidDelegation | RequestIdReused | SessionEnded
-)
+FeatureRefusal = FeatureHasOpenWork | RequestIdReused | SessionEnded | PlainRefusal
 
 
 def request_review(
@@ -84,9 +76,11 @@ def request_review(
         return SessionEnded(state.session_id)
     feature = feature_of(state, request)
     if not feature:
-        return FeatureNotNamed()
+        error = "The session is about no feature, and none is named"
+        hint = "Name the one that is complete as `feature`."
+        return PlainRefusal("invalid_arguments", error, hint)
     if problem := _problem_of(feature, request):
-        return InvalidDelegation(problem)
+        return invalid_delegation(problem)
     if requested := find_requested(state, request):
         is_same = requested.feature == feature
         return None if is_same else RequestIdReused(request.request_id or "")

@@ -26,6 +26,7 @@ import msgspec
 
 from interlock.core import ids
 from interlock.core.ids import AttemptId, GapId, StepId
+from interlock.core.refusal import PlainRefusal
 from interlock.core.session import attempts, next_step
 from interlock.core.session import context as contexts
 from interlock.core.session import judge as judges
@@ -63,23 +64,18 @@ from interlock.core.session.nodes import (
 from interlock.core.session.past import Past, with_done
 from interlock.core.session.plan import EventDraft, Plan, Stream, plan
 from interlock.core.session.refusals import (
-    ApprovalPending,
+    NO_PENDING_STEP,
     InputRefused,
-    NoPendingStep,
-    NotesNotWritten,
-    NotesTooLong,
     RunGivenUp,
     RunRefusal,
-    RunWaitsForUser,
+    notes_refusal,
+    unblock_command,
 )
 from interlock.core.session.run_head import RunHead, on_line, with_blocked_count
 from interlock.core.tokens import SigningKey
 from interlock.core.workflow import positions
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow
-from interlock.core.workflow.examples import is_notes_blank
 from interlock.core.workflow.interpret import Entry, is_plain_trace
-
-NOTES_BYTES_MAX = 64 * 1024  # a step's notes must fit in one answer with room for its neighbours
 
 
 class PlannedReply(msgspec.Struct, frozen=True):
@@ -173,20 +169,22 @@ def call_refusal(node: Node, run: RunHead, output: StepOutput) -> RunRefusal | N
     if run.status == "abandoned":
         return RunGivenUp(node.run)
     if node.created.node_kind == "approval":
-        return ApprovalPending(ids.approval_id(node.id))
+        return PlainRefusal(
+            "approval_pending",
+            f"No step is pending here: approval `{ids.approval_id(node.id)}` comes before the next"
+            " one",
+            "Ask again with the same token and without output: that shows whether it was"
+            " answered, and where the run goes on.",
+        )
     if node.created.step_id is None:
-        return NoPendingStep()
+        return NO_PENDING_STEP
     if run.is_waiting:
-        return RunWaitsForUser(node.run)
-    return notes_refusal(output)
-
-
-def notes_refusal(output: StepOutput) -> NotesNotWritten | NotesTooLong | None:
-    if is_notes_blank(output.notes):
-        return NotesNotWritten()
-    if (size := len(output.notes.encode())) > NOTES_BYTES_MAX:
-        return NotesTooLong(size, NOTES_BYTES_MAX)
-    return None
+        return PlainRefusal(
+            "run_waits",
+            f"Too many attempts were not accepted: run `{node.run}` waits for the user",
+            f"Tell the user, who can let it go on with `{unblock_command(node.run)}`.",
+        )
+    return notes_refusal(output.notes)
 
 
 def run_of(stream: Stream, node: Node) -> RunHead:

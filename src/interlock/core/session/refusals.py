@@ -3,9 +3,11 @@
 from typing import TypeAlias
 
 from interlock.core.explanation import Explanation
-from interlock.core.ids import ApprovalId, RunId, SessionId
-from interlock.core.refusal import Refusal, TextRefusal
-from interlock.core.workflow.examples import NOTES_BLANK
+from interlock.core.ids import RunId, SessionId
+from interlock.core.refusal import PlainRefusal, Refusal, TextRefusal
+from interlock.core.workflow.examples import NOTES_BLANK, is_notes_blank
+
+NOTES_BYTES_MAX = 64 * 1024  # a step's notes must fit in one answer with room for its neighbours
 
 
 def unblock_command(run: RunId) -> str:
@@ -13,22 +15,11 @@ def unblock_command(run: RunId) -> str:
     return f"interlock run unblock {run}"
 
 
-class NoPendingStep(TextRefusal, frozen=True):
-    """The run is complete at this node: there is no step to hand in."""
-
-    code = "nothing_pending"
-    error = "The workflow is complete at this point: no step is pending"
-    hint = "Nothing to hand in. Start another workflow with `start_workflow`."
-
-
-class RunWaitsForUser(TextRefusal, frozen=True):
-    """Too many attempts in a row were blocked; the user must let the run go on."""
-
-    run: RunId
-
-    code = "run_waits"
-    error = "Too many attempts were not accepted: run `{run}` waits for the user"
-    hint = "Tell the user, who can let it go on with `interlock run unblock {run}`."
+NO_PENDING_STEP = PlainRefusal(
+    "nothing_pending",
+    "The workflow is complete at this point: no step is pending",
+    "Nothing to hand in. Start another workflow with `start_workflow`.",
+)
 
 
 class RunGivenUp(TextRefusal, frozen=True):
@@ -53,39 +44,6 @@ class SessionUnattended(TextRefusal, frozen=True):
     code = "not_possible_now"
     error = "`{session}` is unattended work ({status}), so it takes no other run"
     hint = "Start the workflow without `sessionId`: it then gets a session of its own."
-
-
-class NotesNotWritten(Refusal, frozen=True):
-    """The notes are still the placeholder of the example."""
-
-    def explain(self) -> Explanation:
-        return Explanation(
-            "notes_not_written",
-            f"The notes still say `{NOTES_BLANK}`",
-            "Put your own notes there.",
-        )
-
-
-class NotesTooLong(TextRefusal, frozen=True):
-    size: int
-    size_max: int
-
-    code = "notes_too_long"
-    error = "The notes have {size} bytes; a step takes {size_max}"
-    hint = "Shorten them: what was done, found and decided. Large results belong in files."
-
-
-class ApprovalPending(TextRefusal, frozen=True):
-    """No step is pending: the run waits for an approval, or has gone on after one."""
-
-    approval: ApprovalId
-
-    code = "approval_pending"
-    error = "No step is pending here: approval `{approval}` comes before the next one"
-    hint = (
-        "Ask again with the same token and without output: that shows whether it was"
-        " answered, and where the run goes on."
-    )
 
 
 class RunCannotBegin(Refusal, frozen=True):
@@ -140,15 +98,19 @@ class InputRefused(TextRefusal, frozen=True):
     hint = "Change or leave out that part and send the call again."
 
 
+def notes_refusal(notes: str) -> PlainRefusal | None:
+    if is_notes_blank(notes):
+        error = f"The notes still say `{NOTES_BLANK}`"
+        return PlainRefusal("notes_not_written", error, "Put your own notes there.")
+    if (size := len(notes.encode())) > NOTES_BYTES_MAX:
+        return PlainRefusal(
+            "notes_too_long",
+            f"The notes have {size} bytes; a step takes {NOTES_BYTES_MAX}",
+            "Shorten them: what was done, found and decided. Large results belong in files.",
+        )
+    return None
+
+
 RunRefusal: TypeAlias = (
-    NoPendingStep
-    | ApprovalPending
-    | RunWaitsForUser
-    | RunGivenUp
-    | SessionUnattended
-    | NotesNotWritten
-    | NotesTooLong
-    | RunCannotBegin
-    | ContextUnset
-    | InputRefused
+    PlainRefusal | RunGivenUp | SessionUnattended | RunCannotBegin | ContextUnset | InputRefused
 )

@@ -12,9 +12,8 @@ import msgspec
 
 from interlock.core import canonical, ids
 from interlock.core.canonical import Json
-from interlock.core.explanation import Explanation
 from interlock.core.ids import ApprovalId
-from interlock.core.refusal import Refusal
+from interlock.core.refusal import PlainRefusal
 from interlock.core.session.approval_events import (
     OpenApproval,
     SessionApprovalEvent,
@@ -54,14 +53,6 @@ class CallPermission(msgspec.Struct, frozen=True):
     """None if it was asked for already, and waits."""
 
 
-class ApprovalNotPossible(Refusal, frozen=True):
-    why: str
-
-    def explain(self) -> Explanation:
-        hint = "Ask the user in the chat, or make it smaller. The user can answer what waits."
-        return Explanation("not_allowed", f"The user cannot be asked: {self.why}", hint)
-
-
 def tool_call_wish(
     tool: str, tool_input: Mapping[str, Json], cwd: str, *, title: str
 ) -> SessionApprovalWish:
@@ -92,7 +83,7 @@ def request_id_of(stream: Stream, wish: SessionApprovalWish) -> ApprovalId:
 
 def plan_request(
     stream: Stream, wish: SessionApprovalWish, *, deadline_ms: int | None, at_ms: int
-) -> Plan | ApprovalNotPossible:
+) -> Plan | PlainRefusal:
     """Record that something was put to the user, which it was not before."""
     if refusal := _refuse(stream, wish, at_ms):
         return refusal
@@ -102,7 +93,7 @@ def plan_request(
 
 def decide_call(
     stream: Stream, wish: SessionApprovalWish, *, call: str, at_ms: int
-) -> CallPermission | ApprovalNotPossible:
+) -> CallPermission | PlainRefusal:
     """Let a call pass by the grant for it, or ask for one unless that waits already."""
     for one in _open_approvals(stream):
         is_same = (one.subject, one.digest) == ("tool_call", wish.digest)
@@ -155,13 +146,15 @@ def _overdue_drafts(stream: Stream, at_ms: int) -> list[EventDraft]:
     ]
 
 
-def _refuse(stream: Stream, wish: SessionApprovalWish, at_ms: int) -> ApprovalNotPossible | None:
+def _refuse(stream: Stream, wish: SessionApprovalWish, at_ms: int) -> PlainRefusal | None:
+    why = ""
     if len(wish.content) > CONTENT_CHARS_MAX or len(wish.title) > TITLE_CHARS_MAX:
         chars = f"a title has {TITLE_CHARS_MAX} characters at most, a text {CONTENT_CHARS_MAX}"
-        return ApprovalNotPossible(f"it is too long to be read ({chars})")
-    if sum(not one.is_overdue(at_ms) for one in _open_approvals(stream)) >= OPEN_MAX:
-        return ApprovalNotPossible(f"{OPEN_MAX} approvals of this session are open")
-    return None
+        why = f"it is too long to be read ({chars})"
+    elif sum(not one.is_overdue(at_ms) for one in _open_approvals(stream)) >= OPEN_MAX:
+        why = f"{OPEN_MAX} approvals of this session are open"
+    hint = "Ask the user in the chat, or make it smaller. The user can answer what waits."
+    return PlainRefusal("not_allowed", f"The user cannot be asked: {why}", hint) if why else None
 
 
 def _open_approvals(stream: Stream) -> tuple[OpenApproval, ...]:

@@ -8,7 +8,7 @@ import msgspec
 
 from interlock.core.explanation import Explanation
 from interlock.core.ids import SessionId
-from interlock.core.refusal import Refusal, TextRefusal
+from interlock.core.refusal import PlainRefusal, Refusal, TextRefusal
 from interlock.core.session.approval_events import SessionApprovalResolved
 from interlock.core.session.delivery_control import draft_request
 from interlock.core.session.events import RunAbandoned, SessionCreated
@@ -44,18 +44,6 @@ class NotUnattended(TextRefusal, frozen=True):
     )
 
 
-class UnattendedOver(TextRefusal, frozen=True):
-    session: SessionId
-    outcome: str
-
-    code = "unattended_over"
-    error = "The unattended work of session `{session}` is over ({outcome})"
-    hint = (
-        "`interlock session show {session}` shows what came of it. Start another run with"
-        " `interlock run start WORKFLOW --goal … --driver`."
-    )
-
-
 class ControlNotPossible(Refusal, frozen=True):
     why: str
     hint: str
@@ -64,7 +52,7 @@ class ControlNotPossible(Refusal, frozen=True):
         return Explanation("not_possible_now", self.why, self.hint)
 
 
-ControlRefusal = NotUnattended | UnattendedOver | ControlNotPossible
+ControlRefusal = NotUnattended | ControlNotPossible | PlainRefusal
 
 
 def plan_order(
@@ -222,12 +210,18 @@ def _state_of(stream: Stream) -> UnattendedState | NotUnattended:
     return state or NotUnattended(stream.session)
 
 
-def _state_at_work(stream: Stream) -> UnattendedState | NotUnattended | UnattendedOver:
+def _state_at_work(stream: Stream) -> UnattendedState | NotUnattended | PlainRefusal:
     state = _state_of(stream)
     if isinstance(state, UnattendedState) and state.is_over:
         return _over(stream, state)
     return state
 
 
-def _over(stream: Stream, state: UnattendedState) -> UnattendedOver:
-    return UnattendedOver(stream.session, state.outcome or "over")
+def _over(stream: Stream, state: UnattendedState) -> PlainRefusal:
+    session, outcome = stream.session, state.outcome or "over"
+    return PlainRefusal(
+        "unattended_over",
+        f"The unattended work of session `{session}` is over ({outcome})",
+        f"`interlock session show {session}` shows what came of it. Start another run with"
+        " `interlock run start WORKFLOW --goal … --driver`.",
+    )

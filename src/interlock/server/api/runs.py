@@ -10,10 +10,8 @@ from interlock.app.callers.caller import Caller, Connection
 from interlock.app.callers.user_answer import user_answer
 from interlock.app.context import App
 from interlock.app.refusals import (
-    NoSuchGap,
     NoSuchRun,
     NoSuchSession,
-    NothingToUnblock,
     UnhealthySession,
 )
 from interlock.app.runs import approvals, user_actions
@@ -27,7 +25,7 @@ from interlock.core.canonical import Json
 from interlock.core.explanation import Explanation
 from interlock.core.ids import GapId, RunId, SessionId, WorkflowId
 from interlock.core.preferences import Preferences, Wish, loosens
-from interlock.core.refusal import Refusal
+from interlock.core.refusal import PlainRefusal, Refusal
 from interlock.core.session.answer import Answer, RenderedAnswer
 from interlock.core.session.approve import REASON_CHARS_MAX
 from interlock.core.session.events import GapRecorded
@@ -201,7 +199,7 @@ def _set_preferences(app: App, at: RunParameters, wish: Wish) -> Preferences | N
     return user_actions.set_preferences(app, at.run, wish)
 
 
-def _unblock(app: App, at: RunParameters, _: None) -> UnblockedRun | NoSuchRun | NothingToUnblock:
+def _unblock(app: App, at: RunParameters, _: None) -> UnblockedRun | NoSuchRun | PlainRefusal:
     outcome = user_actions.unblock(app, at.run)
     return (
         UnblockedRun(outcome.run, outcome.pending_title or "")
@@ -232,12 +230,12 @@ def _list_gaps(app: App, at: GapListParameters) -> GapList | NoSuchSession | Unh
 
 def _close_gap(
     app: App, at: GapParameters, body: GapCloseRequest
-) -> ClosedGap | NoSuchSession | NoSuchGap:
+) -> ClosedGap | NoSuchSession | PlainRefusal:
     session = find_session(app.reader, at.session)
     if isinstance(session, NoSuchSession):
         return session
     outcome = user_actions.resolve_gap(app, session, GapId(at.gap), body.how)
-    return outcome if isinstance(outcome, NoSuchGap) else ClosedGap(session, outcome.gap)
+    return outcome if isinstance(outcome, PlainRefusal) else ClosedGap(session, outcome.gap)
 
 
 def _list_waiting(app: App, _: NoParameters) -> WaitingForUser:

@@ -26,7 +26,7 @@ from interlock.core.preferences import (
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.events import GapRecorded
 from interlock.core.session.head import Head
-from interlock.core.session.refusals import NoPendingStep
+from interlock.core.session.refusals import NO_PENDING_STEP
 from interlock.core.session.run_head import RunHead
 from interlock.core.session.state import SessionState
 from interlock.server.console import Console, Page, PageRedirect, PageRequest
@@ -214,7 +214,7 @@ def fork(request: PageRequest, target: FoundSession) -> Page | Explanation:
     if not isinstance(picked, RenderedAnswer):
         return picked.explain()
     if picked.answer.is_complete:
-        return NoPendingStep().explain()
+        return NO_PENDING_STEP.explain()
     facts = {"session": target.session, "node": node, "answer": picked.answer}
     return Page("fork.html", "Continue from here", facts)
 
