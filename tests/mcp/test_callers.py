@@ -127,8 +127,8 @@ def test_an_agent_whose_session_was_ended_is_not_taken_for_another_agent(
     assert ended["status"] == "ended"
     before = app.reader.stream(other)
 
+    assert first.call("session")["session"] == ""
     calls: tuple[tuple[str, dict[str, str]], ...] = (
-        ("session", {}),
         ("session", {"mode": "planning"}),
         ("record_decision", {"description": "Theirs", "rationale": "It would be"}),
     )
@@ -246,7 +246,7 @@ def test_a_server_whose_client_has_no_session_any_more_is_not_lost(
     monkeypatch.chdir(project)
     agent = Agent(McpProtocol(in_client(app, child, "gone"), TOOLS))
 
-    problem = agent.refused("session", {})
+    problem = agent.refused("session", {"mode": "planning"})
 
     assert problem["details"]["correctCall"] == {"tool": "session", "params": {"action": "start"}}
     begun = agent.ok("session", action="start")

@@ -187,5 +187,8 @@ def test_others_are_not_asked_and_the_same_call_tells_the_answer(
         "status": "granted",
         "who": "ana, in a terminal",
         "reason": "Go",
+        "guidance": f"Approval {waiting['approval']} was granted by ana, in a terminal: Go. Do"
+        " exactly this.",
     }
+    assert "Tell the user" in waiting["guidance"], "clients that show the structure need it too"
     assert desk.heard() == []

@@ -130,7 +130,11 @@ def test_a_session_that_ended_or_is_not_there_is_refused_and_leads_on(attended: 
     session = attended.ok("session")["session"]
     assert commands.run_cli(["session", "end", "--force"]) == 0
 
-    for arguments in ({}, {"sessionId": session, "task": "T"}, {"sessionId": "ses_none"}):
+    for arguments in (
+        {"task": "T"},
+        {"sessionId": session, "task": "T"},
+        {"sessionId": "ses_none"},
+    ):
         problem = attended.refused("session", arguments)
 
         is_named = arguments.get("sessionId") == session
@@ -138,6 +142,32 @@ def test_a_session_that_ended_or_is_not_there_is_refused_and_leads_on(attended: 
         better, given = mend(problem)
         assert attended.ok(better, **given)["status"] == "active"
         assert commands.run_cli(["session", "end", "--force"]) == 0
+
+
+def test_a_look_at_the_session_where_none_is_open_is_answered(attended: Agent) -> None:
+    assert commands.run_cli(["session", "end", "--force"]) == 0
+
+    answer = attended.ok("session")
+
+    assert (answer["session"], answer["mode"], answer["status"]) == ("", None, "none")
+    assert answer["summary"].startswith("You have no open session here.")
+    [call] = answer["nextCalls"]
+    assert attended.ok(call["tool"], **call["params"])["status"] == "active"
+
+
+def test_a_start_sets_the_work_that_it_names(attended: Agent) -> None:
+    """Also where the session is open already: the answer must not drop what was sent."""
+    answer = attended.ok("session", action="start", task="T-1", feature="billing")
+
+    assert (answer["task"], answer["feature"]) == ("T-1", "billing")
+    assert "Feature: billing. Task: T-1." in answer["summary"]
+
+
+def test_a_start_in_a_mode_that_is_the_users_to_set_is_refused(attended: Agent) -> None:
+    problem = attended.refused("session", {"action": "start", "mode": "coding"})
+
+    assert "needs the user's agreement" in problem["message"]
+    assert attended.ok("session")["mode"] == "analysis"
 
 
 def test_an_approval_that_is_not_answered_yet_is_told_to_the_agent(

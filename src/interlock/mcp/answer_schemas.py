@@ -10,9 +10,9 @@ from interlock.app.notes.results import (
     NoteSearchResult,
     NoteText,
 )
-from interlock.app.sessions.session_approvals import RequestStatus
 from interlock.core.coordination.preflight import PreflightReport
 from interlock.core.session.answer import Answer
+from interlock.mcp.approval_tool import RequestAnswer
 from interlock.mcp.catalogue_tools import Inspection, WorkflowList
 from interlock.mcp.delegation_tools import DecisionAnswer, DelegationAnswer
 from interlock.mcp.message_tools import MessagesAnswer
@@ -30,7 +30,7 @@ ANSWERS: dict[str, type[msgspec.Struct]] = {
     "checkpoint_workflow": Answer,
     "resume_session": ResumeAnswer,
     "session": SessionAnswer,
-    "request_approval": RequestStatus,
+    "request_approval": RequestAnswer,
     "delegate": DelegationAnswer,
     "complete_delegation": DelegationAnswer,
     "record_decision": DecisionAnswer,

@@ -39,6 +39,11 @@ class ApprovalArguments(msgspec.Struct, frozen=True, rename="camel"):
     workspace_path: str | None = None
 
 
+class RequestAnswer(RequestStatus, frozen=True):
+    guidance: str = ""
+    """What the answer means for the agent: the whole text."""
+
+
 def _call_request_approval(app: App, caller: Caller, arguments: ApprovalArguments) -> ToolResult:
     session = session_meant(app, caller)
     if not isinstance(session, str):
@@ -88,7 +93,8 @@ def _status_result(outcome: RequestStatus) -> ToolResult:
                 f"Approval {name} has expired: {reason}, so it counts as denied. Ask again with"
                 " another requestId if it is still wanted."
             )
-    return ToolResult(outcome, text)
+    answer = RequestAnswer(name, outcome.status, outcome.who, outcome.reason, guidance=text)
+    return ToolResult(answer, text)
 
 
 REQUEST_APPROVAL = Tool(

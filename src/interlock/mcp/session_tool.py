@@ -109,7 +109,7 @@ class SessionArguments(msgspec.Struct, frozen=True, rename="camel"):
 
 class SessionAnswer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     session: str
-    mode: Mode
+    mode: Mode | None
     status: str
     summary: str
     feature: str = ""
@@ -128,15 +128,13 @@ def _call_session(app: App, caller: Caller, arguments: SessionArguments) -> Tool
             NoSuchDirectory(str(workspace)).explain(), SESSION_TOOL.corrected_call(sent_arguments)
         )
     if arguments.action == "start":
-        return _start_session(app, caller, sent_arguments)
+        return _start_session(app, caller, arguments)
     session = session_meant(app, caller)
-    changes = (
-        *(arguments.mode, arguments.task, arguments.feature, arguments.phase, arguments.track),
-    )
-    action = arguments.action or ("set" if any(change is not None for change in changes) else "get")
-    if session == NO_SESSION and governed_root(app.home, workspace) is None:
-        if action == "get":
-            return _ungated_result()
+    action = arguments.action or ("set" if _names_change(arguments) else "get")
+    is_governed = governed_root(app.home, workspace) is not None
+    if session == NO_SESSION and action == "get":
+        return _no_session_result() if is_governed else _ungated_result()
+    if session == NO_SESSION and not is_governed:
         return refusal_result(ProjectNotOptedIn(str(workspace)).explain(), None)
     if not isinstance(session, str):
         unnamed = msgspec.structs.replace(caller, session=None, token=None)
@@ -154,6 +152,11 @@ def _call_session(app: App, caller: Caller, arguments: SessionArguments) -> Tool
     if action == "end":
         return _end_session(app, caller, state, arguments)
     return _change_result(app, state, arguments)
+
+
+def _names_change(arguments: SessionArguments) -> bool:
+    work = (arguments.task, arguments.feature, arguments.phase, arguments.track)
+    return any(value is not None for value in (arguments.mode, *work))
 
 
 def _change_result(
@@ -289,10 +292,12 @@ def _call_before_review(
     )
 
 
-def _start_session(app: App, caller: Caller, sent_arguments: dict[str, Json]) -> ToolResult:
+def _start_session(app: App, caller: Caller, arguments: SessionArguments) -> ToolResult:
     outcome = gated_sessions.start(app, caller)
     if isinstance(outcome, session_record.StartedSession):
         caller.connection.remember_work(outcome.session)
+        if _names_change(arguments):
+            return _change_result(app, outcome.state, arguments)
         remarks = _remarks(app, outcome.state)
         return _session_result(
             app, outcome.state, assemble_bootstrap(app, outcome.state, remarks).text
@@ -301,7 +306,14 @@ def _start_session(app: App, caller: Caller, sent_arguments: dict[str, Json]) ->
         return refusal_result(outcome.explain(), SESSION_TOOL.corrected_call({"action": "start"}))
     if isinstance(outcome, ProjectNotOptedIn):
         return refusal_result(outcome.explain(), None)
-    return refuse_unknown_caller(app, caller, outcome, SESSION_TOOL, sent_arguments)
+    return refuse_unknown_caller(app, caller, outcome, SESSION_TOOL, given_arguments(arguments))
+
+
+def _no_session_result() -> ToolResult:
+    text = 'You have no open session here. To open one: session {"action":"start"}'
+    call = SuggestedCall("session", {"action": "start"})
+    answer = SessionAnswer("", None, "none", text, next_calls=(call,))
+    return ToolResult(answer, f"{text}\nstatus: none")
 
 
 def _ungated_result() -> ToolResult:

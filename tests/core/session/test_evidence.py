@@ -88,5 +88,24 @@ def test_other_records_prove_nothing(
     assert (doubt.is_failure, doubt.is_unseen) == (is_failure, is_unseen)
 
 
+@pytest.mark.parametrize("command", ["test -s docs/tax.md", "test -s 'docs/tax.md'"])
+def test_quotes_around_a_plain_word_do_not_matter(command: str) -> None:
+    record = CommandRecord((run(command),))
+
+    assert isinstance(find_proof('test -s "docs/tax.md"', record), Proof)
+
+
+def test_quotes_that_change_the_meaning_matter() -> None:
+    assert bare_command("make test '&&' true") != bare_command("make test && true")
+    assert bare_command("'A=b' make") != bare_command("A=b make")
+
+
+def test_a_run_with_more_arguments_is_not_called_a_list_of_commands() -> None:
+    doubt = find_proof(MAKE, CommandRecord((run(f"{MAKE} -k show"),)))
+
+    assert isinstance(doubt, Unproven)
+    assert doubt.reason == f"only a longer command was run (`{MAKE} -k show`); run it alone"
+
+
 def test_quotes_keep_their_content() -> None:
     assert bare_command("cd x && pytest -k 'a && b'") == "pytest -k 'a && b'"

@@ -250,17 +250,22 @@ def test_a_changed_example_passes_or_each_breach_has_a_place(
 
 
 @pytest.mark.parametrize("contract", ALL.values(), ids=ALL)
-def test_the_instructions_show_the_example_in_one_line_and_name_what_it_leaves_out(
+def test_the_instructions_show_the_example_in_one_line_and_the_form_of_what_it_leaves_out(
     contract: Contract,
 ) -> None:
     shown, *more = instructions(contract).splitlines()
+    is_told = bool(more) and more[-1].startswith("It may also have: ")
+    optional: dict[str, Any] = (
+        decoded(more.pop().removeprefix("It may also have: ")) if is_told else {}
+    )
 
     example = decoded(shown[shown.index("{") :])
     assert example == decoded(contract.example)
     assert example["kind"] == contract.name
-    left_out = [name for name in decoded(contract.schema)["properties"] if name not in example]
-    told = [f"It may also have: {', '.join(left_out)}."] if left_out else []
-    assert more == [*(rule.rule for rule in contract.rules), *told]
+    assert more == [rule.rule for rule in contract.rules]
+    assert {*example, *optional} >= set(decoded(contract.schema)["properties"])
+    whole = fill({**example, **optional})
+    assert check(contract, [whole]) == ((), ())
 
 
 def test_the_instructions_tell_the_limits_in_the_blanks() -> None:
@@ -270,7 +275,7 @@ def test_the_instructions_tell_the_limits_in_the_blanks() -> None:
 Hand in this artifact, with your own values in place of each <…>: {"kind":"ticket","links":\
 [{"to":"<ticket>","why":"<blocks | follows>"}],"size":"<small | large>","title":\
 "<what is to be done, 5 to 40 characters>"}
-It may also have: estimate."""
+It may also have: {"estimate":"<whole number, at least 1>"}"""
     )
 
 

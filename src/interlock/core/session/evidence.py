@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 _CHANGE_OF_DIRECTORY = re.compile(r"\s*cd\s+(?:'[^']*'|\"[^\"$`]*\"|[^\s'\"$`&;|<>()]+)\s*&&\s*")
+_QUOTED_WORD = re.compile(r"(?<!\S)(['\"])([\w./:@%+,-]+)\1(?!\S)")
 
 
 Outcome = Literal["success", "failure", "unknown"]
@@ -52,11 +53,10 @@ def find_proof(command: str, record: CommandRecord) -> Proof | Unproven:
     demanded = bare_command(command)
     own = [run for run in record.runs if bare_command(run.command) == demanded]
     if not own:
-        together = [run for run in record.runs if demanded in run.command]
+        together = [run for run in record.runs if demanded in bare_command(run.command)]
         if together:
             return Unproven(
-                f"it was only run together with other commands (`{together[-1].command[:120]}`);"
-                " run it alone"
+                f"only a longer command was run (`{together[-1].command[:120]}`); run it alone"
             )
         is_unseen = not any(run.outcome != "unknown" for run in record.runs)
         return Unproven("no run of it was recorded", is_unseen=is_unseen)
@@ -71,5 +71,9 @@ def find_proof(command: str, record: CommandRecord) -> Proof | Unproven:
 
 
 def bare_command(command: str) -> str:
-    """Return the command without a change of directory before it, its white space made even."""
-    return " ".join(_CHANGE_OF_DIRECTORY.sub("", command, count=1).split())
+    """Return the command in a form to compare: without `cd DIR &&`, spare white space and quotes.
+
+    Quotes around a plain word mean nothing to a shell, and agents leave them out.
+    """
+    words = " ".join(_CHANGE_OF_DIRECTORY.sub("", command, count=1).split())
+    return _QUOTED_WORD.sub(r"\2", words)

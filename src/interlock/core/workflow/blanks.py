@@ -58,6 +58,9 @@ def with_blanks(schema: SchemaNode, example: Json = _MISSING) -> Json:
 
 def _put_blanks(node: SchemaNode | None, example: Any, schema: SchemaNode, depth: int) -> Json:
     node = node or {}
+    if isinstance(node.get("type"), list):
+        kinds = cast("list[str]", node["type"])
+        node = {**node, "type": next((kind for kind in kinds if kind != "null"), "null")}
     match node:
         case {"const": value} | {"enum": [value] | [value, None]}:
             return value
@@ -111,9 +114,7 @@ def _blank_value(node: SchemaNode, example: Any) -> Json:
         inside = ""
     if example is None:
         return None
-    kinds = node.get("type", _kind_of(example))
-    kinds = cast("list[str]", kinds if isinstance(kinds, list) else [kinds])
-    kind = next((one for one in kinds if one != "null"), "null")
+    kind = node.get("type", _kind_of(example))
     match node:
         case {"enum": [*options]}:
             options = [option for option in options if option is not None]

@@ -121,7 +121,7 @@ def check(
     if not candidates:
         return ((_missing_artifact(contract, artifacts),) if contract.is_required else ()), ()
     schema: SchemaNode = msgspec.json.decode(contract.schema)
-    blanks = blanks_in(msgspec.json.decode(contract.example))
+    blanks = blanks_in([msgspec.json.decode(contract.example), _optional_fields(contract)])
     is_valid = schemas.validator(schema)
     index, artifact = next(
         (
@@ -169,10 +169,19 @@ def instructions(contract: Contract) -> str:
     demand = "Hand in" if contract.is_required else "If it applies, hand in"
     text = f"{demand} this artifact, with your own values in place of each <…>: {contract.example}"
     text = "\n".join((text, *(rule.rule for rule in contract.rules)))
+    more = _optional_fields(contract)
+    return f"{text}\nIt may also have: {canonical.encode(more).decode()}" if more else text
+
+
+def _optional_fields(contract: Contract) -> dict[str, Json]:
+    """Return the fields that the example leaves out, with blanks: a bare name hides their form."""
     schema: SchemaNode = msgspec.json.decode(contract.schema)
     shown = msgspec.json.decode(contract.example)
-    more = [name for name in schema.get("properties", {}) if name not in shown]
-    return f"{text}\nIt may also have: {', '.join(more)}." if more else text
+    optional = {
+        name: node for name, node in schema.get("properties", {}).items() if name not in shown
+    }
+    fields = with_blanks({**schema, "properties": optional, "required": list(optional)})
+    return cast("dict[str, Json]", fields)
 
 
 def _encode_contract(name: str, schema: SchemaNode, example: dict[str, Json]) -> Contract:
