@@ -19,7 +19,8 @@ from interlock.core.session.events import DEPARTED
 from interlock.core.session.state import SessionState
 from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
-from interlock.server.api import sessions
+from interlock.server.api import OPERATIONS
+from interlock.server.api.sessions import ModeRequest, SessionParameters
 from interlock.server.http_refusals import CONFLICT, status_of
 from tests.app.callers.conversations import begun
 from tests.cli.conftest import Terminal
@@ -241,13 +242,13 @@ def test_an_http_client_does_not_inherit_the_servers_environment(
 
 
 def test_rest_changes_the_mode_of_every_session_that_has_not_ended(scene: Scene) -> None:
-    change = next(one for one in sessions.OPERATIONS if one.name == "changeMode").call
-    read = next(one for one in sessions.OPERATIONS if one.name == "showState").call
-    at = sessions.SessionParameters(session=scene.session)
+    change = next(one for one in OPERATIONS if one.name == "changeMode").call
+    read = next(one for one in OPERATIONS if one.name == "showState").call
+    at = SessionParameters(session=scene.session)
     if scene.kind == "hooks":
         gated_sessions.change_status(scene.app, SessionId(scene.session), "ended", DEPARTED)
 
-    changed = change(scene.app, at, sessions.ModeRequest("planning"))
+    changed = change(scene.app, at, ModeRequest("planning"))
 
     assert isinstance(changed, SessionState)
     assert read(scene.app, at, None) == changed
@@ -255,7 +256,7 @@ def test_rest_changes_the_mode_of_every_session_that_has_not_ended(scene: Scene)
     if scene.kind == "hooks":
         return
     gated_sessions.change_status(scene.app, SessionId(scene.session), "ended", "by the user")
-    refused = change(scene.app, at, sessions.ModeRequest("analysis"))
+    refused = change(scene.app, at, ModeRequest("analysis"))
     assert isinstance(refused, SessionEnded)
     assert status_of(refused.explain().code) == CONFLICT
 

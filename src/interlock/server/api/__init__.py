@@ -32,38 +32,41 @@ from interlock.server.api.operation import (
     Parameters,
     body_of,
     parameters_of,
-    read_operation,
+    rest_operation,
 )
 from interlock.server.http_refusals import HttpRefusal, refusal_response
 from interlock.server.live_changes import LiveChanges
 from interlock.server.loosening import refuse_loosening
 from interlock.server.worker import Worker
 
+_MODULES = (
+    sessions,
+    search,
+    runs,
+    jobs,
+    driver,
+    driver_desk,
+    triggers,
+    delivery,
+    coordination,
+    workflows,
+    system,
+)
 
+
+@rest_operation("GET", "/openapi.json", "Show this document", answer=dict)
 def _show_document(_app: App, _at: NoParameters) -> dict[str, Any]:
     return openapi()
 
 
 OPERATIONS: tuple[Operation, ...] = (
-    *sessions.OPERATIONS,
-    *search.OPERATIONS,
-    *runs.OPERATIONS,
-    *jobs.OPERATIONS,
-    *driver.OPERATIONS,
-    *driver_desk.OPERATIONS,
-    *triggers.OPERATIONS,
-    *delivery.OPERATIONS,
-    *coordination.OPERATIONS,
-    *workflows.OPERATIONS,
-    *system.OPERATIONS,
-    read_operation(
-        "/openapi.json",
-        "showDocument",
-        "Show this document",
-        _show_document,
-        parameters=NoParameters,
-        answer=dict,
+    *(
+        declared
+        for module in _MODULES
+        for declared in vars(module).values()
+        if isinstance(declared, Operation)
     ),
+    _show_document,
 )
 
 
@@ -85,7 +88,7 @@ def routes(reader: Worker, writer: Worker, background: Worker, live: LiveChanges
             at = parameters_of(operation, request.path_params, request.query_params.multi_items())
             if isinstance(at, HttpRefusal):
                 return refusal_response(at)
-            if operation.name == system.LIVE_OPERATION:
+            if operation.media_type == "text/event-stream":
                 return await live.stream(request)
             body = None
             if operation.body is not None:

@@ -27,12 +27,7 @@ from interlock.core.coordination.refusals import (
     UnknownMessage,
     UnknownProject,
 )
-from interlock.server.api.operation import (
-    Body,
-    NoParameters,
-    change_operation,
-    read_operation,
-)
+from interlock.server.api.operation import Body, NoParameters, rest_operation
 
 ProjectName = Annotated[
     str, Meta(min_length=1, max_length=300, description="The id of a project, as listed.")
@@ -93,7 +88,13 @@ class TakeoverCall(Body, frozen=True):
     """Go on though its uncommitted work cannot be saved."""
 
 
-def _list(app: App, _: NoParameters) -> CoordinationList:
+@rest_operation(
+    "GET",
+    "/coordination",
+    "List the projects in which agents have registered, with who is there and holds what",
+    about="The project in which somebody was seen last comes first.",
+)
+def _list_coordination(app: App, _: NoParameters) -> CoordinationList:
     return CoordinationList(tuple(_describe(app, one) for one in list_boards(app)))
 
 
@@ -118,7 +119,15 @@ def _desk(app: App, project: str) -> ProjectDesk | UnknownProject:
     return found if isinstance(found, UnknownProject) else found.desk
 
 
-def _send(
+@rest_operation(
+    "POST",
+    "/coordination/messages",
+    "Write to agents, as the person who watches over them",
+    codes=("unknown_project",),
+    about="To an agent, `track:NAME` or `all`. The same message again within a minute, or with"
+    " the same `requestId`, is the first one.",
+)
+def _send_message(
     app: App, _: NoParameters, body: OverseerMessage
 ) -> Message | MessageRefused | UnknownProject:
     desk = _desk(app, body.project)
@@ -130,7 +139,13 @@ def _send(
     return mail.send_as_overseer(app, desk, draft)
 
 
-def _acknowledge(
+@rest_operation(
+    "POST",
+    "/coordination/acknowledge",
+    "Acknowledge a message to the overseer",
+    codes=("unknown_project", "unknown_message"),
+)
+def _acknowledge_message(
     app: App, _: NoParameters, body: Acknowledgement
 ) -> Message | UnknownMessage | UnknownProject:
     desk = _desk(app, body.project)
@@ -140,7 +155,13 @@ def _acknowledge(
     return outcome if isinstance(outcome, UnknownMessage) else outcome[0]
 
 
-def _release(
+@rest_operation(
+    "POST",
+    "/coordination/release",
+    "Release what an agent has reserved; the agent is told",
+    codes=("unknown_project", "unknown_identity"),
+)
+def _release_paths(
     app: App, _: NoParameters, body: ReleaseRequest
 ) -> ReleasedPaths | UnknownIdentity | UnknownProject:
     desk = _desk(app, body.project)
@@ -149,6 +170,14 @@ def _release(
     return holdings.release_as_overseer(app, desk, body.identity, body.patterns)
 
 
+@rest_operation(
+    "POST",
+    "/coordination/takeover",
+    "Take over from an agent: what it held is free, and it is refused until it registers anew",
+    codes=("unknown_project", "unknown_identity", "not_stale", "needs_answer"),
+    about="Its uncommitted work is saved under a ref first, where it is on this machine.",
+    loosens=lambda body: body.force,
+)
 def _take_over(
     app: App, _: NoParameters, body: TakeoverCall
 ) -> TakenOverIdentity | TakeoverRefusal | UnknownProject:
@@ -162,60 +191,3 @@ def _take_over(
         needs_snapshot=not body.without_snapshot,
     )
     return takeovers.take_over(app, desk, None, wish)
-
-
-OPERATIONS = (
-    read_operation(
-        "/coordination",
-        "listCoordination",
-        "List the projects in which agents have registered, with who is there and holds what",
-        _list,
-        parameters=NoParameters,
-        answer=CoordinationList,
-        about="The project in which somebody was seen last comes first.",
-    ),
-    change_operation(
-        "/coordination/messages",
-        "sendMessage",
-        "Write to agents, as the person who watches over them",
-        _send,
-        parameters=NoParameters,
-        body=OverseerMessage,
-        answer=Message,
-        codes=("unknown_project",),
-        about="To an agent, `track:NAME` or `all`. The same message again within a minute, or with"
-        " the same `requestId`, is the first one.",
-    ),
-    change_operation(
-        "/coordination/acknowledge",
-        "acknowledgeMessage",
-        "Acknowledge a message to the overseer",
-        _acknowledge,
-        parameters=NoParameters,
-        body=Acknowledgement,
-        answer=Message,
-        codes=("unknown_project", "unknown_message"),
-    ),
-    change_operation(
-        "/coordination/release",
-        "releasePaths",
-        "Release what an agent has reserved; the agent is told",
-        _release,
-        parameters=NoParameters,
-        body=ReleaseRequest,
-        answer=ReleasedPaths,
-        codes=("unknown_project", "unknown_identity"),
-    ),
-    change_operation(
-        "/coordination/takeover",
-        "takeOver",
-        "Take over from an agent: what it held is free, and it is refused until it registers anew",
-        _take_over,
-        parameters=NoParameters,
-        body=TakeoverCall,
-        answer=TakenOverIdentity,
-        codes=("unknown_project", "unknown_identity", "not_stale", "needs_answer"),
-        about="Its uncommitted work is saved under a ref first, where it is on this machine.",
-        loosens=lambda body: body.force,
-    ),
-)

@@ -9,7 +9,7 @@ from interlock.app.unattended.delivery import deliver_work
 from interlock.core.unattended.delivery import DeliveryState
 from interlock.core.unattended.order import UnattendedState
 from interlock.server.api.driver import CONTROLLED, PLACE
-from interlock.server.api.operation import Body, change_operation
+from interlock.server.api.operation import Body, rest_operation
 from interlock.server.api.sessions import SessionParameters
 
 
@@ -19,22 +19,15 @@ class DeliveryBody(Body, frozen=True):
     ] = False
 
 
-def _deliver(app: App, at: SessionParameters, body: DeliveryBody) -> object:
+@rest_operation(
+    "POST",
+    "/sessions/{session}/deliver",
+    "Deliver the result of unattended work that is done, as its order wants it",
+    answer=DeliveryState,
+    codes=CONTROLLED,
+    about="It is done in the background: `daemon-status` and the events say what came of it.",
+    loosens=True,
+)
+def _deliver_work(app: App, at: SessionParameters, body: DeliveryBody) -> object:
     state = deliver_work(app, at.session, place=PLACE, accepts_secrets=body.accepts_secrets)
     return state.delivery if isinstance(state, UnattendedState) else state
-
-
-OPERATIONS = (
-    change_operation(
-        "/sessions/{session}/deliver",
-        "deliverWork",
-        "Deliver the result of unattended work that is done, as its order wants it",
-        _deliver,
-        parameters=SessionParameters,
-        body=DeliveryBody,
-        answer=DeliveryState,
-        codes=CONTROLLED,
-        about="It is done in the background: `daemon-status` and the events say what came of it.",
-        loosens=True,
-    ),
-)

@@ -25,12 +25,7 @@ from interlock.core.unattended.order import (
     Runner,
     UnattendedState,
 )
-from interlock.server.api.operation import (
-    Body,
-    NoParameters,
-    change_operation,
-    read_operation,
-)
+from interlock.server.api.operation import Body, NoParameters, rest_operation
 from interlock.server.api.sessions import Limit, Position, SessionParameters
 
 PLACE = "over REST"
@@ -89,7 +84,21 @@ class TurnList(msgspec.Struct, frozen=True):
     entries: tuple[JournalEntry, ...]
 
 
-def _order(app: App, _: NoParameters, body: OrderBody) -> OrderedWork | OrderRefusal:
+@rest_operation(
+    "GET", "/driver", "Show which driver runs, and all unattended work that is not over"
+)
+def _show_driver(app: App, _: NoParameters) -> DriverStatus:
+    return status.driver_status(app)
+
+
+@rest_operation(
+    "POST",
+    "/unattended",
+    "Have a workflow run without anybody attending",
+    codes=("unknown_workflow", "no_project", "not_possible_now", "settings_broken"),
+    loosens=True,
+)
+def _order_work(app: App, _: NoParameters, body: OrderBody) -> OrderedWork | OrderRefusal:
     request = OrderRequest(
         WorkflowId(body.workflow),
         body.goal,
@@ -105,51 +114,35 @@ def _order(app: App, _: NoParameters, body: OrderBody) -> OrderedWork | OrderRef
     return orders.order_work(app, request, place=PLACE)
 
 
-def _show_driver(app: App, _: NoParameters) -> DriverStatus:
-    return status.driver_status(app)
+@rest_operation("POST", "/unattended/cancel", "Cancel all unattended work that is not over")
+def _cancel_all_work(app: App, _: NoParameters) -> CancelledWork:
+    return CancelledWork(orders.cancel_all(app, place=PLACE))
 
 
-def _show_status(app: App, at: SessionParameters) -> DaemonStatus | NoSuchSession | NotUnattended:
-    session = find_session(app.reader, at.session)
+@rest_operation(
+    "GET",
+    "/sessions/{session}/daemon-status",
+    "Show how the unattended work of a session stands",
+    codes=_UNKNOWN,
+)
+def _show_daemon_status(app: App, at: SessionParameters) -> DaemonStatus | Refusal:
+    return _daemon_status(app, at.session)
+
+
+def _daemon_status(app: App, session_id: str) -> DaemonStatus | Refusal:
+    session = find_session(app.reader, session_id)
     if isinstance(session, NoSuchSession):
         return session
     state = orders.state_of(app, session)
     return status.daemon_status(app, session, state) if state else NotUnattended(session)
 
 
-def _control(
-    app: App, at: SessionParameters, wanted: Control
-) -> DaemonStatus | NoSuchSession | Refusal:
-    outcome = orders.control_work(app, at.session, wanted, place=PLACE)
-    return _show_status(app, at) if isinstance(outcome, UnattendedState) else outcome
-
-
-def _pause(app: App, at: SessionParameters, body: ControlBody) -> object:
-    return _control(app, at, "pause_now" if body.hard else "pause")
-
-
-def _resume(app: App, at: SessionParameters, _: None) -> object:
-    return _control(app, at, "resume")
-
-
-def _cancel(app: App, at: SessionParameters, _: None) -> object:
-    return _control(app, at, "cancel")
-
-
-def _steer(app: App, at: SessionParameters, body: SteerBody) -> object:
-    outcome = orders.steer_work(app, at.session, body.text, place=PLACE, steer=body.id)
-    return _show_status(app, at) if isinstance(outcome, UnattendedState) else outcome
-
-
-def _raise_limits(app: App, at: SessionParameters, body: LimitsWish) -> object:
-    outcome = orders.raise_limits(app, at.session, body, place=PLACE)
-    return _show_status(app, at) if isinstance(outcome, UnattendedState) else outcome
-
-
-def _cancel_all(app: App, _: NoParameters, __: None) -> CancelledWork:
-    return CancelledWork(orders.cancel_all(app, place=PLACE))
-
-
+@rest_operation(
+    "GET",
+    "/sessions/{session}/turns",
+    "List what a driver has written down of a session, oldest first",
+    codes=("unknown_session",),
+)
 def _list_turns(app: App, at: TurnListParameters) -> TurnList | NoSuchSession:
     session = find_session(app.reader, at.session)
     if isinstance(session, NoSuchSession):
@@ -157,104 +150,65 @@ def _list_turns(app: App, at: TurnListParameters) -> TurnList | NoSuchSession:
     return TurnList(tuple(status.turns_of(app, session, first=at.first, limit=at.limit)))
 
 
-OPERATIONS = (
-    read_operation(
-        "/driver",
-        "showDriver",
-        "Show which driver runs, and all unattended work that is not over",
-        _show_driver,
-        parameters=NoParameters,
-        answer=DriverStatus,
-    ),
-    change_operation(
-        "/unattended",
-        "orderWork",
-        "Have a workflow run without anybody attending",
-        _order,
-        parameters=NoParameters,
-        body=OrderBody,
-        answer=OrderedWork,
-        codes=("unknown_workflow", "no_project", "not_possible_now", "settings_broken"),
-        loosens=True,
-    ),
-    change_operation(
-        "/unattended/cancel",
-        "cancelAllWork",
-        "Cancel all unattended work that is not over",
-        _cancel_all,
-        parameters=NoParameters,
-        answer=CancelledWork,
-    ),
-    read_operation(
-        "/sessions/{session}/daemon-status",
-        "showDaemonStatus",
-        "Show how the unattended work of a session stands",
-        _show_status,
-        parameters=SessionParameters,
-        answer=DaemonStatus,
-        codes=_UNKNOWN,
-    ),
-    read_operation(
-        "/sessions/{session}/turns",
-        "listTurns",
-        "List what a driver has written down of a session, oldest first",
-        _list_turns,
-        parameters=TurnListParameters,
-        answer=TurnList,
-        codes=("unknown_session",),
-    ),
-    change_operation(
-        "/sessions/{session}",
-        "cancelSession",
-        "Cancel the unattended work of a session",
-        _cancel,
-        parameters=SessionParameters,
-        answer=DaemonStatus,
-        codes=CONTROLLED,
-        about="Removes nothing: that is `deleteSession`.",
-        method="DELETE",
-    ),
-    change_operation(
-        "/sessions/{session}/pause",
-        "pauseWork",
-        "Pause unattended work after the turn that goes on, or at once",
-        _pause,
-        parameters=SessionParameters,
-        body=ControlBody,
-        answer=DaemonStatus,
-        codes=CONTROLLED,
-    ),
-    change_operation(
-        "/sessions/{session}/resume",
-        "resumeWork",
-        "Let unattended work go on that is paused or stands still",
-        _resume,
-        parameters=SessionParameters,
-        answer=DaemonStatus,
-        codes=CONTROLLED,
-        loosens=True,
-    ),
-    change_operation(
-        "/sessions/{session}/steer",
-        "steerWork",
-        "Tell the model something before its next turn",
-        _steer,
-        parameters=SessionParameters,
-        body=SteerBody,
-        answer=DaemonStatus,
-        codes=CONTROLLED,
-        about="A second message with the same id is ignored.",
-        loosens=True,
-    ),
-    change_operation(
-        "/sessions/{session}/limits",
-        "setLimits",
-        "Set other limits; work that stands still because one was reached goes on",
-        _raise_limits,
-        parameters=SessionParameters,
-        body=LimitsWish,
-        answer=DaemonStatus,
-        codes=CONTROLLED,
-        loosens=True,
-    ),
+def _control(
+    app: App, at: SessionParameters, wanted: Control
+) -> DaemonStatus | NoSuchSession | Refusal:
+    outcome = orders.control_work(app, at.session, wanted, place=PLACE)
+    return _daemon_status(app, at.session) if isinstance(outcome, UnattendedState) else outcome
+
+
+@rest_operation(
+    "POST",
+    "/sessions/{session}/pause",
+    "Pause unattended work after the turn that goes on, or at once",
+    codes=CONTROLLED,
 )
+def _pause_work(app: App, at: SessionParameters, body: ControlBody) -> DaemonStatus | Refusal:
+    return _control(app, at, "pause_now" if body.hard else "pause")
+
+
+@rest_operation(
+    "POST",
+    "/sessions/{session}/resume",
+    "Let unattended work go on that is paused or stands still",
+    codes=CONTROLLED,
+    loosens=True,
+)
+def _resume_work(app: App, at: SessionParameters) -> DaemonStatus | Refusal:
+    return _control(app, at, "resume")
+
+
+@rest_operation(
+    "DELETE",
+    "/sessions/{session}",
+    "Cancel the unattended work of a session",
+    codes=CONTROLLED,
+    about="Removes nothing: that is `deleteSession`.",
+)
+def _cancel_session(app: App, at: SessionParameters) -> DaemonStatus | Refusal:
+    return _control(app, at, "cancel")
+
+
+@rest_operation(
+    "POST",
+    "/sessions/{session}/steer",
+    "Tell the model something before its next turn",
+    codes=CONTROLLED,
+    about="A second message with the same id is ignored.",
+    loosens=True,
+)
+def _steer_work(app: App, at: SessionParameters, body: SteerBody) -> DaemonStatus | Refusal:
+    outcome = orders.steer_work(app, at.session, body.text, place=PLACE, steer=body.id)
+    return _daemon_status(app, at.session) if isinstance(outcome, UnattendedState) else outcome
+
+
+@rest_operation(
+    "POST",
+    "/sessions/{session}/limits",
+    "Set other limits; work that stands still because one was reached goes on",
+    codes=CONTROLLED,
+    loosens=True,
+)
+def _set_limits(app: App, at: SessionParameters, body: LimitsWish) -> DaemonStatus | Refusal:
+    outcome = orders.raise_limits(app, at.session, body, place=PLACE)
+    return _daemon_status(app, at.session) if isinstance(outcome, UnattendedState) else outcome

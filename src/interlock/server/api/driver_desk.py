@@ -19,11 +19,12 @@ from interlock.app.unattended.status import DriverStatus
 from interlock.core.canonical import INT_MAX
 from interlock.core.ids import ApprovalId, SessionId
 from interlock.core.project_stream import LeaseCondition
+from interlock.core.refusal import Refusal
 from interlock.core.session.answer import Answer, RenderedAnswer
 from interlock.core.session.unattended_events import UnattendedMoved
 from interlock.core.unattended.order import UnattendedState
 from interlock.server.api.driver import CONTROLLED, Directory
-from interlock.server.api.operation import Body, NoParameters, change_operation
+from interlock.server.api.operation import Body, NoParameters, rest_operation
 from interlock.server.api.sessions import SessionParameters
 
 _LEASED = (*CONTROLLED, "lease_lost")
@@ -71,6 +72,11 @@ class SpawnedChild(msgspec.Struct, frozen=True):
     session: SessionId
 
 
+@rest_operation(
+    "POST",
+    "/driver/check-in",
+    "For drivers: acquire or renew the lease, and see the work",
+)
 def _check_in(app: App, _: NoParameters, body: CheckInBody) -> DriverBoard | DriverStatus:
     if body.leaves:
         driver_desk.check_out(app, body.holder)
@@ -78,92 +84,59 @@ def _check_in(app: App, _: NoParameters, body: CheckInBody) -> DriverBoard | Dri
     return driver_desk.check_in(app, body.holder, is_alone=body.is_alone)
 
 
-def _report(app: App, at: SessionParameters, body: ReportBody) -> object:
+@rest_operation(
+    "POST",
+    "/driver/sessions/{session}/report",
+    "For drivers: say how the work stands",
+    codes=_LEASED,
+)
+def _report_work(app: App, at: SessionParameters, body: ReportBody) -> UnattendedState | Refusal:
     return orders.record_move(
         driver_desk.under_lease(app, body.condition()), at.session, body.moved
     )
 
 
-def _show_step(app: App, at: SessionParameters, body: StepBody) -> object:
+@rest_operation(
+    "POST",
+    "/driver/sessions/{session}/step",
+    "For drivers: show the pending step; a run that was not started yet is started",
+    codes=(*_LEASED, "unknown_workflow", "workflow_unusable"),
+)
+def _show_pending_step(app: App, at: SessionParameters, body: StepBody) -> Answer | Refusal:
     leased = driver_desk.under_lease(app, body.condition())
     shown = driver_desk.show_step(leased, at.session, Path(body.worktree))
     return shown.answer if isinstance(shown, RenderedAnswer) else shown
 
 
-def _permit(app: App, at: SessionParameters, body: PermitBody) -> object:
+@rest_operation(
+    "POST",
+    "/driver/sessions/{session}/permit",
+    "For drivers: let a tool call pass by a grant, or ask the user for one",
+    codes=(*_LEASED, "not_allowed"),
+)
+def _permit_tool(app: App, at: SessionParameters, body: PermitBody) -> ToolPermission | Refusal:
     leased = driver_desk.under_lease(app, body.condition())
     return driver_desk.permit_tool(leased, at.session, body.question)
 
 
-def _approval(app: App, at: SessionParameters, body: ApprovalBody) -> object:
+@rest_operation(
+    "POST",
+    "/driver/sessions/{session}/approval",
+    "For drivers: show what became of what was asked",
+    codes=(*_LEASED, "unknown_approval"),
+)
+def _show_approval(app: App, at: SessionParameters, body: ApprovalBody) -> RequestStatus | Refusal:
     leased = driver_desk.under_lease(app, body.condition())
     return driver_desk.approval_outcome(leased, at.session, ApprovalId(body.approval))
 
 
-def _spawn(app: App, at: SessionParameters, body: SpawnBody) -> object:
+@rest_operation(
+    "POST",
+    "/driver/sessions/{session}/spawn",
+    "For drivers: record a child session of a model",
+    codes=_LEASED,
+)
+def _spawn_child(app: App, at: SessionParameters, body: SpawnBody) -> SpawnedChild | Refusal:
     leased = driver_desk.under_lease(app, body.condition())
     outcome = driver_desk.spawn_child(leased, at.session, body.child)
     return SpawnedChild(outcome) if isinstance(outcome, str) else outcome
-
-
-OPERATIONS = (
-    change_operation(
-        "/driver/check-in",
-        "checkIn",
-        "For drivers: acquire or renew the lease, and see the work",
-        _check_in,
-        parameters=NoParameters,
-        body=CheckInBody,
-        answer=DriverBoard | DriverStatus,
-    ),
-    change_operation(
-        "/driver/sessions/{session}/report",
-        "reportWork",
-        "For drivers: say how the work stands",
-        _report,
-        parameters=SessionParameters,
-        body=ReportBody,
-        answer=UnattendedState,
-        codes=_LEASED,
-    ),
-    change_operation(
-        "/driver/sessions/{session}/step",
-        "showPendingStep",
-        "For drivers: show the pending step; a run that was not started yet is started",
-        _show_step,
-        parameters=SessionParameters,
-        body=StepBody,
-        answer=Answer,
-        codes=(*_LEASED, "unknown_workflow", "workflow_unusable"),
-    ),
-    change_operation(
-        "/driver/sessions/{session}/permit",
-        "permitTool",
-        "For drivers: let a tool call pass by a grant, or ask the user for one",
-        _permit,
-        parameters=SessionParameters,
-        body=PermitBody,
-        answer=ToolPermission,
-        codes=(*_LEASED, "not_allowed"),
-    ),
-    change_operation(
-        "/driver/sessions/{session}/approval",
-        "showApproval",
-        "For drivers: show what became of what was asked",
-        _approval,
-        parameters=SessionParameters,
-        body=ApprovalBody,
-        answer=RequestStatus,
-        codes=(*_LEASED, "unknown_approval"),
-    ),
-    change_operation(
-        "/driver/sessions/{session}/spawn",
-        "spawnChild",
-        "For drivers: record a child session of a model",
-        _spawn,
-        parameters=SessionParameters,
-        body=SpawnBody,
-        answer=SpawnedChild,
-        codes=_LEASED,
-    ),
-)

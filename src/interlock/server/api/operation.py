@@ -1,13 +1,15 @@
-"""An operation: the one entry from which its route, its checks and its documentation come."""
+"""An operation: the one declaration from which its route, its checks and its document come."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, cast, get_args
 
 import msgspec
 
 from interlock.app.context import App
+from interlock.core.explanation import Explanation
+from interlock.core.refusal import Refusal
 from interlock.server.http_refusals import AnyCode, HttpRefusal
 from interlock.server.loosening import Loosens
 
@@ -35,10 +37,6 @@ class FileAnswer(msgspec.Struct, frozen=True):
 
     name: str
     content: bytes
-
-
-P = TypeVar("P", bound=Parameters)
-B = TypeVar("B")
 
 
 class Operation(msgspec.Struct, frozen=True, dict=True):
@@ -82,68 +80,66 @@ class Operation(msgspec.Struct, frozen=True, dict=True):
         return any(field.required for field in msgspec.structs.fields(self.body))
 
 
-def read_operation(
+def rest_operation(
+    method: Method,
     path: str,
-    name: str,
     summary: str,
-    call: Callable[[App, P], object],
     *,
-    parameters: type[P],
-    answer: Any,
+    answer: Any = None,
     codes: tuple[AnyCode, ...] = (),
     about: str = "",
-    is_writing: bool = False,
-) -> Operation:
-    """A GET operation. `is_writing`: it may record what has become true meanwhile."""
-
-    def call_without_body(app: App, at: P, _: None) -> object:
-        return call(app, at)
-
-    return Operation(
-        name,
-        "GET",
-        path,
-        summary,
-        call_without_body,
-        answer,
-        parameters,
-        codes=codes,
-        about=about,
-        is_writing=is_writing,
-    )
-
-
-def change_operation(
-    path: str,
-    name: str,
-    summary: str,
-    call: Callable[[App, P, B], object],
-    *,
-    parameters: type[P],
-    body: type[B] | None = None,
-    answer: Any,
-    codes: tuple[AnyCode, ...] = (),
-    about: str = "",
-    method: Method = "POST",
-    is_writing: bool = True,
+    media_type: str = "application/json",
+    is_writing: bool | None = None,
     is_patient: bool = False,
     loosens: Loosens = False,
-) -> Operation:
-    return Operation(
-        name,
-        method,
-        path,
-        summary,
-        call,
-        answer,
-        parameters,
-        body,
-        codes,
-        about,
-        is_writing=is_writing,
-        is_patient=is_patient,
-        loosens=loosens,
-    )
+) -> Callable[[Callable[..., object]], Operation]:
+    """Make an operation of a function `(app, at)` or `(app, at, body)`.
+
+    Its name comes from the function's name; its parameters, its body and, unless `answer` is
+    given, the type of its answer come from the annotations. A GET that records what has become
+    true meanwhile has `is_writing`.
+    """
+
+    def declare(function: Callable[..., object]) -> Operation:
+        types = function.__annotations__
+        body = types.get("body")
+
+        def call(app: App, at: Parameters, sent: Any) -> object:
+            return function(app, at) if body is None else function(app, at, sent)
+
+        words = function.__name__.strip("_").split("_")
+        return Operation(
+            name=words[0] + "".join(word.capitalize() for word in words[1:]),
+            method=method,
+            path=path,
+            summary=summary,
+            call=call,
+            answer=answer or _answer_type(types["return"]),
+            parameters=next(kind for kind in types.values() if _is_a(kind, Parameters)),
+            body=body,
+            codes=codes,
+            about=about,
+            media_type=media_type,
+            is_writing=method != "GET" if is_writing is None else is_writing,
+            is_patient=is_patient,
+            loosens=loosens,
+        )
+
+    return declare
+
+
+def _answer_type(returned: Any) -> Any:
+    """Return the kinds that a function returns, apart from refusals."""
+    refusals = (Refusal, Explanation, HttpRefusal)
+    kinds: tuple[Any, ...] = get_args(returned) or (returned,)
+    answer, *others = (kind for kind in kinds if not _is_a(kind, *refusals))
+    for other in others:
+        answer |= other
+    return answer
+
+
+def _is_a(kind: Any, *bases: type) -> bool:
+    return isinstance(kind, type) and issubclass(kind, bases)
 
 
 def parameters_of(

@@ -9,11 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 from interlock.app.callers.caller import Caller, Connection
 from interlock.app.callers.user_answer import user_answer
 from interlock.app.context import App
-from interlock.app.refusals import (
-    NoSuchRun,
-    NoSuchSession,
-    UnhealthySession,
-)
+from interlock.app.refusals import NoSuchRun, NoSuchSession, UnhealthySession
 from interlock.app.runs import approvals, user_actions
 from interlock.app.runs.approvals import AnswerRefusal, ApprovalAnswer, PendingApproval
 from interlock.app.runs.start import GOAL_CHARS_MAX, StartRequest, start
@@ -32,13 +28,7 @@ from interlock.core.session.events import GapRecorded
 from interlock.core.session.run_head import RunHead
 from interlock.core.views.graph import RunGraph
 from interlock.core.views.status import Status
-from interlock.server.api.operation import (
-    Body,
-    NoParameters,
-    Parameters,
-    change_operation,
-    read_operation,
-)
+from interlock.server.api.operation import Body, NoParameters, Parameters, rest_operation
 from interlock.server.api.sessions import Session, SessionParameters
 
 SESSIONS_MAX = 100
@@ -163,7 +153,23 @@ def _loosens(wish: Wish) -> bool:
     return loosens(wish.autonomy, wish.risk_policy)
 
 
-def _start(app: App, _: NoParameters, body: RunRequest) -> Answer | Refusal | Explanation:
+@rest_operation(
+    "POST",
+    "/runs",
+    "Start a workflow, and get its first step with the token that goes on",
+    codes=(
+        "unknown_workflow",
+        "unknown_session",
+        "context_unset",
+        "workflow_unusable",
+        "request_reused",
+        "settings_broken",
+    ),
+    about="The same call within a minute, or with the same `requestId`, is answered with what"
+    " the first one made. The run goes on over MCP, with the token.",
+    loosens=lambda body: _loosens(body.preferences),
+)
+def _start_run(app: App, _: NoParameters, body: RunRequest) -> Answer | Refusal | Explanation:
     request = StartRequest(
         WorkflowId(body.workflow),
         goal=body.goal,
@@ -182,6 +188,12 @@ def _start(app: App, _: NoParameters, body: RunRequest) -> Answer | Refusal | Ex
     return outcome.answer if isinstance(outcome, RenderedAnswer) else outcome
 
 
+@rest_operation(
+    "GET",
+    "/runs/{run}",
+    "Show where a run stands, and its graph",
+    codes=("unknown_run", "session_unhealthy"),
+)
 def _show_run(app: App, at: RunParameters) -> RunDetail | NoSuchRun | UnhealthySession:
     outcome = user_actions.find_run(app.reader, at.run)
     if isinstance(outcome, NoSuchRun):
@@ -195,11 +207,25 @@ def _show_run(app: App, at: RunParameters) -> RunDetail | NoSuchRun | UnhealthyS
     return RunDetail(stream.session, status, head, graph)
 
 
-def _set_preferences(app: App, at: RunParameters, wish: Wish) -> Preferences | NoSuchRun:
-    return user_actions.set_preferences(app, at.run, wish)
+@rest_operation(
+    "POST",
+    "/runs/{run}/preferences",
+    "Change how far the agent of a run goes alone, from its next step on",
+    codes=("unknown_run",),
+    loosens=_loosens,
+)
+def _set_preferences(app: App, at: RunParameters, body: Wish) -> Preferences | NoSuchRun:
+    return user_actions.set_preferences(app, at.run, body)
 
 
-def _unblock(app: App, at: RunParameters, _: None) -> UnblockedRun | NoSuchRun | PlainRefusal:
+@rest_operation(
+    "POST",
+    "/runs/{run}/unblock",
+    "Let a run go on that waits after too many blocked attempts",
+    codes=("unknown_run", "nothing_to_unblock"),
+    loosens=True,
+)
+def _unblock_run(app: App, at: RunParameters) -> UnblockedRun | NoSuchRun | PlainRefusal:
     outcome = user_actions.unblock(app, at.run)
     return (
         UnblockedRun(outcome.run, outcome.pending_title or "")
@@ -208,6 +234,12 @@ def _unblock(app: App, at: RunParameters, _: None) -> UnblockedRun | NoSuchRun |
     )
 
 
+@rest_operation(
+    "GET",
+    "/gaps",
+    "List what was knowingly left undone",
+    codes=("unknown_session", "session_unhealthy"),
+)
 def _list_gaps(app: App, at: GapListParameters) -> GapList | NoSuchSession | UnhealthySession:
     sessions: list[SessionId] = []
     if at.session:
@@ -228,7 +260,14 @@ def _list_gaps(app: App, at: GapListParameters) -> GapList | NoSuchSession | Unh
     return GapList(tuple(open_gaps))
 
 
-def _close_gap(
+@rest_operation(
+    "POST",
+    "/sessions/{session}/gaps/{gap}/resolve",
+    "Close a gap, saying how",
+    codes=("unknown_session", "unknown_gap"),
+    loosens=True,
+)
+def _resolve_gap(
     app: App, at: GapParameters, body: GapCloseRequest
 ) -> ClosedGap | NoSuchSession | PlainRefusal:
     session = find_session(app.reader, at.session)
@@ -238,137 +277,53 @@ def _close_gap(
     return outcome if isinstance(outcome, PlainRefusal) else ClosedGap(session, outcome.gap)
 
 
+@rest_operation(
+    "GET",
+    "/waiting",
+    "List everything that waits for the user, the longest wait first",
+    about="Approvals, steps at which the agent must ask, runs that were stopped after too many"
+    " attempts, critical gaps, messages of agents to the overseer, and agents that hold the"
+    " same paths. Approvals whose deadline has passed are decided by looking.",
+    is_writing=True,
+)
 def _list_waiting(app: App, _: NoParameters) -> WaitingForUser:
     return list_waiting(app)
 
 
+@rest_operation(
+    "GET",
+    "/approvals",
+    "List the approvals that wait for an answer, oldest first",
+    about="Those whose deadline has passed are decided by looking.",
+    is_writing=True,
+)
 def _list_approvals(app: App, _: NoParameters) -> ApprovalList:
     return ApprovalList(tuple(approvals.list_pending(app)))
 
 
-def _grant(app: App, at: ApprovalParameters, body: GrantRequest) -> ApprovalAnswer | AnswerRefusal:
+@rest_operation(
+    "POST",
+    "/approvals/{approval}/grant",
+    "Let the run go on, or what an agent has asked for",
+    codes=("unknown_approval", "approval_answered", "approval_changed"),
+    loosens=True,
+)
+def _grant_approval(
+    app: App, at: ApprovalParameters, body: GrantRequest
+) -> ApprovalAnswer | AnswerRefusal:
     verdict = user_answer("granted", body.reason, place=BY_REST)
     return approvals.answer(app, at.approval, verdict, shown=body.shown)
 
 
-def _deny(app: App, at: ApprovalParameters, body: DenialRequest) -> ApprovalAnswer | AnswerRefusal:
+@rest_operation(
+    "POST",
+    "/approvals/{approval}/deny",
+    "Send the run back to the step, or refuse the agent, saying why",
+    codes=("unknown_approval", "approval_answered", "approval_changed"),
+    loosens=True,
+)
+def _deny_approval(
+    app: App, at: ApprovalParameters, body: DenialRequest
+) -> ApprovalAnswer | AnswerRefusal:
     verdict = user_answer("denied", body.reason, place=BY_REST)
     return approvals.answer(app, at.approval, verdict, shown=body.shown)
-
-
-OPERATIONS = (
-    change_operation(
-        "/runs",
-        "startRun",
-        "Start a workflow, and get its first step with the token that goes on",
-        _start,
-        parameters=NoParameters,
-        body=RunRequest,
-        answer=Answer,
-        codes=(
-            "unknown_workflow",
-            "unknown_session",
-            "context_unset",
-            "workflow_unusable",
-            "request_reused",
-            "settings_broken",
-        ),
-        about="The same call within a minute, or with the same `requestId`, is answered with what"
-        " the first one made. The run goes on over MCP, with the token.",
-        loosens=lambda body: _loosens(body.preferences),
-    ),
-    read_operation(
-        "/runs/{run}",
-        "showRun",
-        "Show where a run stands, and its graph",
-        _show_run,
-        parameters=RunParameters,
-        answer=RunDetail,
-        codes=("unknown_run", "session_unhealthy"),
-    ),
-    change_operation(
-        "/runs/{run}/preferences",
-        "setPreferences",
-        "Change how far the agent of a run goes alone, from its next step on",
-        _set_preferences,
-        parameters=RunParameters,
-        body=Wish,
-        answer=Preferences,
-        codes=("unknown_run",),
-        loosens=_loosens,
-    ),
-    change_operation(
-        "/runs/{run}/unblock",
-        "unblockRun",
-        "Let a run go on that waits after too many blocked attempts",
-        _unblock,
-        parameters=RunParameters,
-        answer=UnblockedRun,
-        codes=("unknown_run", "nothing_to_unblock"),
-        loosens=True,
-    ),
-    read_operation(
-        "/gaps",
-        "listGaps",
-        "List what was knowingly left undone",
-        _list_gaps,
-        parameters=GapListParameters,
-        answer=GapList,
-        codes=("unknown_session", "session_unhealthy"),
-    ),
-    change_operation(
-        "/sessions/{session}/gaps/{gap}/resolve",
-        "resolveGap",
-        "Close a gap, saying how",
-        _close_gap,
-        parameters=GapParameters,
-        body=GapCloseRequest,
-        answer=ClosedGap,
-        codes=("unknown_session", "unknown_gap"),
-        loosens=True,
-    ),
-    read_operation(
-        "/waiting",
-        "listWaiting",
-        "List everything that waits for the user, the longest wait first",
-        _list_waiting,
-        parameters=NoParameters,
-        answer=WaitingForUser,
-        about="Approvals, steps at which the agent must ask, runs that were stopped after too many"
-        " attempts, critical gaps, messages of agents to the overseer, and agents that hold the"
-        " same paths. Approvals whose deadline has passed are decided by looking.",
-        is_writing=True,
-    ),
-    read_operation(
-        "/approvals",
-        "listApprovals",
-        "List the approvals that wait for an answer, oldest first",
-        _list_approvals,
-        parameters=NoParameters,
-        answer=ApprovalList,
-        about="Those whose deadline has passed are decided by looking.",
-        is_writing=True,
-    ),
-    change_operation(
-        "/approvals/{approval}/grant",
-        "grantApproval",
-        "Let the run go on, or what an agent has asked for",
-        _grant,
-        parameters=ApprovalParameters,
-        body=GrantRequest,
-        answer=ApprovalAnswer,
-        codes=("unknown_approval", "approval_answered", "approval_changed"),
-        loosens=True,
-    ),
-    change_operation(
-        "/approvals/{approval}/deny",
-        "denyApproval",
-        "Send the run back to the step, or refuse the agent, saying why",
-        _deny,
-        parameters=ApprovalParameters,
-        body=DenialRequest,
-        answer=ApprovalAnswer,
-        codes=("unknown_approval", "approval_answered", "approval_changed"),
-        loosens=True,
-    ),
-)

@@ -6,7 +6,7 @@ from msgspec import Meta
 
 from interlock.app.context import App
 from interlock.app.sessions.search import QUERY_CHARS_MAX, SearchResult, search
-from interlock.server.api.operation import Parameters, read_operation
+from interlock.server.api.operation import Parameters, rest_operation
 from interlock.server.api.sessions import Limit
 
 
@@ -23,19 +23,12 @@ class SearchParameters(Parameters, frozen=True):
     limit: Limit = 50
 
 
+@rest_operation(
+    "GET",
+    "/search",
+    "Search sessions, the best matches first",
+    about="Notes are looked through from the session that was changed last, up to a number of"
+    " events; `notesSinceMs` says where that ended.",
+)
 def _search(app: App, at: SearchParameters) -> SearchResult:
     return search(app, at.q, limit=at.limit, is_archived=at.archived)
-
-
-OPERATIONS = (
-    read_operation(
-        "/search",
-        "search",
-        "Search sessions, the best matches first",
-        _search,
-        parameters=SearchParameters,
-        answer=SearchResult,
-        about="Notes are looked through from the session that was changed last, up to a number of"
-        " events; `notesSinceMs` says where that ended.",
-    ),
-)

@@ -1,6 +1,7 @@
 """Operations on sessions: list, show, export, import, archive, delete, change the mode."""
 
 from collections.abc import Callable
+from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, get_args
 
 import msgspec
@@ -38,8 +39,7 @@ from interlock.server.api.operation import (
     FileAnswer,
     NoParameters,
     Parameters,
-    change_operation,
-    read_operation,
+    rest_operation,
 )
 
 Session = Annotated[
@@ -157,6 +157,7 @@ def with_session(
 ) -> Callable[[App, S], object]:
     """An operation that reads the session of the request, if it exists and is sound."""
 
+    @wraps(read)
     def operation(app: App, at: S) -> object:
         session = find_session(app.reader, at.session)
         if isinstance(session, NoSuchSession):
@@ -166,6 +167,7 @@ def with_session(
     return operation
 
 
+@rest_operation("GET", "/sessions", "List sessions, newest first")
 def _list_sessions(app: App, at: SessionListParameters) -> SessionInListPage:
     session_filter = SessionFilter(
         words=tuple(at.q.split())[:WORDS_MAX],
@@ -190,6 +192,14 @@ def _list_sessions(app: App, at: SessionListParameters) -> SessionInListPage:
     return SessionInListPage(sessions, page.next)
 
 
+@rest_operation(
+    "GET",
+    "/sessions/{session}",
+    "Show the status of a session, its runs, and whether its record is sound",
+    codes=("unknown_session",),
+    about="Walks the whole chain of its events: half a second for twenty thousand.",
+)
+@with_session
 def _show_session(app: App, session: SessionId, _: SessionParameters) -> SessionDetail:
     head, runs = app.reader.head(session), tuple(app.reader.runs(session))
     observer = Observer(app)
@@ -204,6 +214,13 @@ def _show_session(app: App, session: SessionId, _: SessionParameters) -> Session
     )
 
 
+@rest_operation(
+    "GET",
+    "/sessions/{session}/events",
+    "List the events of a session, newest first",
+    codes=("unknown_session", "session_unhealthy"),
+)
+@with_session
 def _list_events(
     app: App, session: SessionId, at: EventListParameters
 ) -> EventPage | UnhealthySession:
@@ -212,16 +229,38 @@ def _list_events(
     return event_pages.events(app, session, before=before, limit=at.limit, kind=kind)
 
 
+@rest_operation(
+    "GET",
+    "/sessions/{session}/nodes/{node}",
+    "Show a node: what the agent was given there, and what it handed in",
+    codes=("unknown_session", "unknown_node", "session_unhealthy"),
+)
+@with_session
 def _show_node(app: App, session: SessionId, at: NodeParameters) -> NodePanel | NoSuchNode:
     viewed = session_views.view_session(app, session)
     assert isinstance(viewed, ViewedSession), "it was found in the same moment"
     return session_views.node(app, viewed, at.node, session_views.read_nodes(app, viewed))
 
 
+@rest_operation(
+    "GET",
+    "/sessions/{session}/state",
+    "Show the state of a session: mode, work and protocol",
+    codes=("unknown_session", "session_unhealthy"),
+)
+@with_session
 def _show_state(app: App, session: SessionId, _: SessionParameters) -> SessionState:
     return session_record.state_of(app, session)
 
 
+@rest_operation(
+    "GET",
+    "/sessions/{session}/export",
+    "Export a session as one document that can be imported elsewhere",
+    answer=bytes,
+    codes=("unknown_session", "session_unhealthy"),
+    about="It has everything that was recorded, secrets that somebody typed included.",
+)
 def _export_session(
     app: App, at: SessionParameters
 ) -> FileAnswer | NoSuchSession | UnhealthySession:
@@ -231,26 +270,52 @@ def _export_session(
     return FileAnswer(f"{outcome.session}.json", outcome.document)
 
 
-def _import_session(app: App, _: NoParameters, document: bytes) -> ImportedSession | BundleBroken:
-    session = bundle.import_as_new(app, document)
+@rest_operation(
+    "POST",
+    "/import",
+    "Take in an exported session as a new one",
+    codes=("bundle_broken",),
+    about="The body is what `exportSession` answered, byte for byte.",
+)
+def _import_session(app: App, _: NoParameters, body: bytes) -> ImportedSession | BundleBroken:
+    session = bundle.import_as_new(app, body)
     return session if isinstance(session, BundleBroken) else ImportedSession(session)
 
 
-def _archive(app: App, at: SessionParameters, _: None) -> ArchiveState | NoSuchSession:
+@rest_operation(
+    "POST",
+    "/sessions/{session}/archive",
+    "Leave a session out of lists and of resuming, without losing it",
+    codes=("unknown_session",),
+)
+def _archive_session(app: App, at: SessionParameters) -> ArchiveState | NoSuchSession:
     outcome = user_actions.set_archived(app, at.session, is_archived=True)
     return (
         outcome if isinstance(outcome, NoSuchSession) else ArchiveState(outcome, is_archived=True)
     )
 
 
-def _unarchive(app: App, at: SessionParameters, _: None) -> ArchiveState | NoSuchSession:
+@rest_operation(
+    "POST",
+    "/sessions/{session}/unarchive",
+    "Bring an archived session back",
+    codes=("unknown_session",),
+)
+def _unarchive_session(app: App, at: SessionParameters) -> ArchiveState | NoSuchSession:
     outcome = user_actions.set_archived(app, at.session, is_archived=False)
     return (
         outcome if isinstance(outcome, NoSuchSession) else ArchiveState(outcome, is_archived=False)
     )
 
 
-def _delete(app: App, at: SessionParameters, _: None) -> DeletedSession | NoSuchSession:
+@rest_operation(
+    "POST",
+    "/sessions/{session}/delete",
+    "Delete a session with everything that only it holds",
+    codes=("unknown_session",),
+    about="There is no way back.",
+)
+def _delete_session(app: App, at: SessionParameters) -> DeletedSession | NoSuchSession:
     outcome = deletion.delete(app, at.session)
     return (
         outcome
@@ -259,119 +324,17 @@ def _delete(app: App, at: SessionParameters, _: None) -> DeletedSession | NoSuch
     )
 
 
+@rest_operation(
+    "POST",
+    "/sessions/{session}/mode",
+    "Change what the agent of a session may do",
+    codes=("unknown_session", "session_ended", "settings_broken"),
+    about="Without a connected client the mode is recorded, and nothing enforces it.",
+    loosens=lambda body: body.mode in LOOSE_MODES,
+)
 def _change_mode(app: App, at: SessionParameters, body: ModeRequest) -> SessionState | Refusal:
     session = find_session(app.reader, at.session)
     if isinstance(session, NoSuchSession):
         return session
     task = None if body.task is UNSET else body.task
     return gated_sessions.change_mode(app, session, body.mode, by="user", task=task)
-
-
-OPERATIONS = (
-    read_operation(
-        "/sessions",
-        "listSessions",
-        "List sessions, newest first",
-        _list_sessions,
-        parameters=SessionListParameters,
-        answer=SessionInListPage,
-    ),
-    read_operation(
-        "/sessions/{session}",
-        "showSession",
-        "Show the status of a session, its runs, and whether its record is sound",
-        with_session(_show_session),
-        parameters=SessionParameters,
-        answer=SessionDetail,
-        codes=("unknown_session",),
-        about="Walks the whole chain of its events: half a second for twenty thousand.",
-    ),
-    read_operation(
-        "/sessions/{session}/events",
-        "listEvents",
-        "List the events of a session, newest first",
-        with_session(_list_events),
-        parameters=EventListParameters,
-        answer=EventPage,
-        codes=("unknown_session", "session_unhealthy"),
-    ),
-    read_operation(
-        "/sessions/{session}/nodes/{node}",
-        "showNode",
-        "Show a node: what the agent was given there, and what it handed in",
-        with_session(_show_node),
-        parameters=NodeParameters,
-        answer=NodePanel,
-        codes=("unknown_session", "unknown_node", "session_unhealthy"),
-    ),
-    read_operation(
-        "/sessions/{session}/state",
-        "showState",
-        "Show the state of a session: mode, work and protocol",
-        with_session(_show_state),
-        parameters=SessionParameters,
-        answer=SessionState,
-        codes=("unknown_session", "session_unhealthy"),
-    ),
-    read_operation(
-        "/sessions/{session}/export",
-        "exportSession",
-        "Export a session as one document that can be imported elsewhere",
-        _export_session,
-        parameters=SessionParameters,
-        answer=bytes,
-        codes=("unknown_session", "session_unhealthy"),
-        about="It has everything that was recorded, secrets that somebody typed included.",
-    ),
-    change_operation(
-        "/import",
-        "importSession",
-        "Take in an exported session as a new one",
-        _import_session,
-        parameters=NoParameters,
-        body=bytes,
-        answer=ImportedSession,
-        codes=("bundle_broken",),
-        about="The body is what `exportSession` answered, byte for byte.",
-    ),
-    change_operation(
-        "/sessions/{session}/archive",
-        "archiveSession",
-        "Leave a session out of lists and of resuming, without losing it",
-        _archive,
-        parameters=SessionParameters,
-        answer=ArchiveState,
-        codes=("unknown_session",),
-    ),
-    change_operation(
-        "/sessions/{session}/unarchive",
-        "unarchiveSession",
-        "Bring an archived session back",
-        _unarchive,
-        parameters=SessionParameters,
-        answer=ArchiveState,
-        codes=("unknown_session",),
-    ),
-    change_operation(
-        "/sessions/{session}/delete",
-        "deleteSession",
-        "Delete a session with everything that only it holds",
-        _delete,
-        parameters=SessionParameters,
-        answer=DeletedSession,
-        codes=("unknown_session",),
-        about="There is no way back.",
-    ),
-    change_operation(
-        "/sessions/{session}/mode",
-        "changeMode",
-        "Change what the agent of a session may do",
-        _change_mode,
-        parameters=SessionParameters,
-        body=ModeRequest,
-        answer=SessionState,
-        codes=("unknown_session", "session_ended", "settings_broken"),
-        about="Without a connected client the mode is recorded, and nothing enforces it.",
-        loosens=lambda body: body.mode in LOOSE_MODES,
-    ),
-)

@@ -9,10 +9,8 @@ from interlock import __version__
 from interlock.app.context import App
 from interlock.app.sessions import lookup
 from interlock.app.sessions.lookup import Stats
-from interlock.server.api.operation import NoParameters, Operation, Parameters, read_operation
+from interlock.server.api.operation import NoParameters, Parameters, rest_operation
 from interlock.server.api.sessions import Position, Session
-
-LIVE_OPERATION = "listen"
 
 
 class ServerHealth(msgspec.Struct, frozen=True):
@@ -33,46 +31,25 @@ class ListenParameters(Parameters, frozen=True):
     ] = UNSET
 
 
-def _health(app: App, _: NoParameters) -> ServerHealth:
+@rest_operation("GET", "/health", "Say whether the server can answer")
+def _show_health(app: App, _: NoParameters) -> ServerHealth:
     return ServerHealth("ready", __version__, app.reader.position())
 
 
-def _stats(app: App, _: NoParameters) -> Stats:
+@rest_operation("GET", "/stats", "Show what the store holds")
+def _show_stats(app: App, _: NoParameters) -> Stats:
     return lookup.stats(app)
 
 
-def _listen(_app: App, _at: ListenParameters, _body: None) -> None:
-    raise AssertionError("a stream is no answer: the route hands it to `live`")
-
-
-OPERATIONS = (
-    read_operation(
-        "/health",
-        "showHealth",
-        "Say whether the server can answer",
-        _health,
-        parameters=NoParameters,
-        answer=ServerHealth,
-    ),
-    read_operation(
-        "/stats",
-        "showStats",
-        "Show what the store holds",
-        _stats,
-        parameters=NoParameters,
-        answer=Stats,
-    ),
-    Operation(
-        LIVE_OPERATION,
-        "GET",
-        "/live",
-        "Be told that something has changed, as server-sent events",
-        _listen,
-        str,
-        ListenParameters,
-        about="An event `changed` has the position of the newest event as `id` and as `data`."
-        " Whoever is told asks again for what it shows. At most two are sent in a second; a comment"
-        " after twenty quiet ones.",
-        media_type="text/event-stream",
-    ),
+@rest_operation(
+    "GET",
+    "/live",
+    "Be told that something has changed, as server-sent events",
+    answer=str,
+    about="An event `changed` has the position of the newest event as `id` and as `data`."
+    " Whoever is told asks again for what it shows. At most two are sent in a second; a comment"
+    " after twenty quiet ones.",
+    media_type="text/event-stream",
 )
+def _listen(_app: App, _at: ListenParameters) -> None:
+    raise AssertionError("a stream is no answer: the route hands it to `live`")

@@ -10,13 +10,7 @@ from interlock.app.triggers.firing import Firing
 from interlock.app.triggers.overview import NoSuchTrigger, TriggerList
 from interlock.app.triggers.trial import Occasion, TrialOutcome, run_trigger, try_trigger
 from interlock.core.refusal import Refusal
-from interlock.server.api.operation import (
-    Body,
-    NoParameters,
-    Parameters,
-    change_operation,
-    read_operation,
-)
+from interlock.server.api.operation import Body, NoParameters, Parameters, rest_operation
 
 _CODES = ("unknown_trigger", "invalid_arguments", "not_possible_now")
 
@@ -37,54 +31,37 @@ class OccasionBody(Body, frozen=True):
         return self.payload if self.payload is not None else self.request
 
 
-def _list(app: App, _: NoParameters) -> TriggerList:
+@rest_operation(
+    "GET", "/triggers", "List the triggers of all trusted projects, with what they did last"
+)
+def _list_triggers(app: App, _: NoParameters) -> TriggerList:
     return overview.list_triggers(app, overview.load_triggers(app.home))
 
 
-def _try(app: App, at: TriggerParameters, body: OccasionBody) -> TrialOutcome | Refusal:
+@rest_operation(
+    "POST",
+    "/triggers/{project}/{name}/test",
+    "Say what an occasion would start, and start nothing",
+    codes=_CODES,
+    is_patient=True,
+)
+def _test_trigger(app: App, at: TriggerParameters, body: OccasionBody) -> TrialOutcome | Refusal:
     one = overview.find_trigger(overview.load_triggers(app.home), f"{at.project}/{at.name}")
     if isinstance(one, NoSuchTrigger):
         return one
     return try_trigger(app, one, body.occasion(), body.event)
 
 
-def _run(app: App, at: TriggerParameters, body: OccasionBody) -> Firing | Refusal:
+@rest_operation(
+    "POST",
+    "/triggers/{project}/{name}/run",
+    "Let a trigger fire now; the same occasion again is the same work",
+    codes=_CODES,
+    is_patient=True,
+    loosens=True,
+)
+def _run_trigger(app: App, at: TriggerParameters, body: OccasionBody) -> Firing | Refusal:
     one = overview.find_trigger(overview.load_triggers(app.home), f"{at.project}/{at.name}")
     if isinstance(one, NoSuchTrigger):
         return one
     return run_trigger(app, one, body.occasion(), body.event)
-
-
-OPERATIONS = (
-    read_operation(
-        "/triggers",
-        "listTriggers",
-        "List the triggers of all trusted projects, with what they did last",
-        _list,
-        parameters=NoParameters,
-        answer=TriggerList,
-    ),
-    change_operation(
-        "/triggers/{project}/{name}/test",
-        "testTrigger",
-        "Say what an occasion would start, and start nothing",
-        _try,
-        parameters=TriggerParameters,
-        body=OccasionBody,
-        answer=TrialOutcome,
-        codes=_CODES,
-        is_patient=True,
-    ),
-    change_operation(
-        "/triggers/{project}/{name}/run",
-        "runTrigger",
-        "Let a trigger fire now; the same occasion again is the same work",
-        _run,
-        parameters=TriggerParameters,
-        body=OccasionBody,
-        answer=Firing,
-        codes=_CODES,
-        is_patient=True,
-        loosens=True,
-    ),
-)

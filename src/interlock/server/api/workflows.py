@@ -23,13 +23,7 @@ from interlock.core.workflow import outline
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow
 from interlock.core.workflow.outline import Preview
 from interlock.core.workflow.problems import InvalidWorkflow, Problem
-from interlock.server.api.operation import (
-    Body,
-    NoParameters,
-    Parameters,
-    change_operation,
-    read_operation,
-)
+from interlock.server.api.operation import Body, NoParameters, Parameters, rest_operation
 from interlock.server.api.runs import Workspace
 
 Project = Annotated[
@@ -112,6 +106,12 @@ class WorkflowCheck(msgspec.Struct, frozen=True, rename="camel"):
     """Warnings too, which do not keep it from running."""
 
 
+@rest_operation(
+    "GET",
+    "/workflows",
+    "List the workflows that can be started, and the files that are not valid",
+    codes=("settings_broken",),
+)
 def _list_workflows(app: App, at: WorkflowListParameters) -> Workflows | Explanation:
     workspace = _known_project(app, at.workspace)
     if isinstance(workspace, Explanation):
@@ -127,6 +127,12 @@ def _list_workflows(app: App, at: WorkflowListParameters) -> Workflows | Explana
     )
 
 
+@rest_operation(
+    "GET",
+    "/workflows/{workflow}",
+    "Show what a workflow asks for, step by step, and what it compiles to",
+    codes=("unknown_workflow", "settings_broken"),
+)
 def _show_workflow(
     app: App, at: WorkflowParameters
 ) -> WorkflowDetail | NoSuchWorkflow | Explanation:
@@ -141,6 +147,13 @@ def _show_workflow(
     return WorkflowDetail(_listed_workflow(entry), tuple(steps), compiled)
 
 
+@rest_operation(
+    "POST",
+    "/validate",
+    "Check the source of a workflow; nothing is stored",
+    codes=("settings_broken",),
+    is_writing=False,
+)
 def _validate_workflow(
     app: App, _: NoParameters, body: SourceCheckRequest
 ) -> WorkflowCheck | Explanation:
@@ -186,36 +199,3 @@ def _listed_workflow(entry: CatalogueEntry) -> ListedWorkflow:
 
 def _workflow_location(location: CatalogueLocation) -> WorkflowLocation:
     return WorkflowLocation(location.origin, str(location.path))
-
-
-OPERATIONS = (
-    read_operation(
-        "/workflows",
-        "listWorkflows",
-        "List the workflows that can be started, and the files that are not valid",
-        _list_workflows,
-        parameters=WorkflowListParameters,
-        answer=Workflows,
-        codes=("settings_broken",),
-    ),
-    read_operation(
-        "/workflows/{workflow}",
-        "showWorkflow",
-        "Show what a workflow asks for, step by step, and what it compiles to",
-        _show_workflow,
-        parameters=WorkflowParameters,
-        answer=WorkflowDetail,
-        codes=("unknown_workflow", "settings_broken"),
-    ),
-    change_operation(
-        "/validate",
-        "validateWorkflow",
-        "Check the source of a workflow; nothing is stored",
-        _validate_workflow,
-        parameters=NoParameters,
-        body=SourceCheckRequest,
-        answer=WorkflowCheck,
-        codes=("settings_broken",),
-        is_writing=False,
-    ),
-)
