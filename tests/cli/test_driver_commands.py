@@ -22,16 +22,8 @@ from interlock.core.gate.state import GateRow, Policy
 from interlock.core.gate.tool_call import parse_tool_call
 from interlock.core.ids import SessionId
 from interlock.core.session.unattended_events import UnattendedMoved
-from interlock.core.unattended.conversation import (
-    ModelMessage,
-    SpokenPart,
-    Usage,
-)
-from interlock.core.unattended.journal import (
-    ModelAnswered,
-    ModelCalled,
-    ToolStarted,
-)
+from interlock.core.unattended.conversation import ModelMessage, SpokenPart, Usage
+from interlock.core.unattended.journal import ModelAnswered, ModelCalled, ToolStarted
 from interlock.core.unattended.order import Limits
 from interlock.workspace.machine import processes
 from tests.cli.conftest import Terminal

@@ -32,12 +32,7 @@ from interlock.workspace.outside.deadline_http import DeadlineHttp, ServerDown
 from tests.driver.stage import Stage, call, one_step
 from tests.durable.test_notification import configure, park, run_jobs
 from tests.hooks.agent_shell import Shell, text_of
-from tests.sandbox.hostile_directory import (
-    Hostile,
-    LaunchedServer,
-    LaunchedUp,
-    hostile_directory,
-)
+from tests.sandbox.hostile_directory import Hostile, LaunchedServer, LaunchedUp, hostile_directory
 from tests.server.http_agent import HttpClient
 from tests.unattended_scene import order
 from tests.workspace.git.test_hostile import age

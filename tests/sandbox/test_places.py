@@ -10,12 +10,7 @@ from pathlib import Path
 import pytest
 
 from interlock.sandbox.confinement import ABI_MIN, landlock_abi
-from interlock.sandbox.scratch import (
-    DIRECTORY,
-    NAME_LENGTH,
-    ScratchUnsafe,
-    scratch_directory,
-)
+from interlock.sandbox.scratch import DIRECTORY, NAME_LENGTH, ScratchUnsafe, scratch_directory
 from interlock.sandbox.worktree import WorktreeUnsafe, own_git_directory, worktree_boundary
 from tests.sandbox.sandboxed import Place
 from tests.unprivileged import NOBODY

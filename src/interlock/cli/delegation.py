@@ -10,25 +10,11 @@ from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
 from interlock.app.protocol import delegations
 from interlock.cli.session_state import refuse_caller
-from interlock.cli.terminal import (
-    expect,
-    print_json,
-    print_lines,
-    print_message,
-    print_table,
-)
+from interlock.cli.terminal import expect, print_json, print_lines, print_message, print_table
 from interlock.core.ids import SessionId
 from interlock.core.protocol.delegation import CompletionRequest, DecisionRequest, DelegationRequest
-from interlock.core.protocol.specialists import (
-    SPECIALISTS,
-    normalise_agent,
-    unknown_agent_warning,
-)
-from interlock.core.session.delegation_events import (
-    AgentStatus,
-    DecisionType,
-    VerdictGiven,
-)
+from interlock.core.protocol.specialists import SPECIALISTS, normalise_agent, unknown_agent_warning
+from interlock.core.session.delegation_events import AgentStatus, DecisionType, VerdictGiven
 from interlock.core.session.orchestration import Decision, Orchestration, outcome_of
 from interlock.core.session.verdict_outcomes import OUTCOMES
 from interlock.core.views.delegated_work import delegation_lines, handoff_lines, output_lines

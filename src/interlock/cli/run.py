@@ -26,11 +26,7 @@ from interlock.cli.terminal import (
     print_text,
     refuse,
 )
-from interlock.cli.unattended_order import (
-    order_options,
-    order_unattended,
-    require_fitting_options,
-)
+from interlock.cli.unattended_order import order_options, order_unattended, require_fitting_options
 from interlock.core.ids import WorkflowId
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.plan import Stream

@@ -44,11 +44,7 @@ from interlock.cli.terminal import (
 from interlock.core.explanation import Explanation
 from interlock.core.gate.state import LOOSE_MODES, MODES, PROFILES, mode_named
 from interlock.core.ids import SessionId
-from interlock.core.protocol.gated_session import (
-    AttendanceRefusal,
-    ChangeNotAllowed,
-    WorkUpdate,
-)
+from interlock.core.protocol.gated_session import AttendanceRefusal, ChangeNotAllowed, WorkUpdate
 from interlock.core.session.events import Phase, SessionStatus
 from interlock.core.session.requirements import END_IDS, START_IDS
 from interlock.core.session.state import SessionState

@@ -16,12 +16,7 @@ from interlock.app.unattended.orders import OrderedWork, OrderRequest, order_wor
 from interlock.cli.authority import SERVED, require_person
 from interlock.cli.terminal import expect, print_json, print_lines, print_message
 from interlock.core.ids import WorkflowId
-from interlock.core.unattended.order import (
-    Limits,
-    LimitsWish,
-    OtherRepository,
-    limits_in_words,
-)
+from interlock.core.unattended.order import Limits, LimitsWish, OtherRepository, limits_in_words
 
 PLACE = "in a terminal"
 _COUNT = click.IntRange(1, 1_000_000_000)

@@ -16,12 +16,7 @@ from typing import TYPE_CHECKING
 
 from interlock.app.context import App, open_app, store_url
 from interlock.app.failures import SettingsBroken, StoreFailure
-from interlock.app.jobs.executor_role import (
-    ExecutorRole,
-    can_have_jobs,
-    executor_role,
-    own_machine,
-)
+from interlock.app.jobs.executor_role import ExecutorRole, can_have_jobs, executor_role, own_machine
 from interlock.app.jobs.job_counts import announcements_for_us
 from interlock.app.protocol.feature_reviews import settle_overdue_reviews
 from interlock.app.runs import approvals

@@ -25,10 +25,7 @@ from interlock.store import queries
 from interlock.store.blob_cache import BlobCache
 from interlock.store.failures import ContentMissing
 from interlock.store.queries import blob_hash, blob_ref
-from interlock.store.records import (
-    EarlierRequest,
-    Stats,
-)
+from interlock.store.records import EarlierRequest, Stats
 from interlock.store.session_index import SessionIndex
 from interlock.store.shared_tables import SharedTables, read_shared_tables
 from interlock.store.sql import Contents, Query, Rows, SqlDatabase, Texts

@@ -6,10 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.app.admin.store_copy import (
-    CopyReport,
-    copy,
-)
+from interlock.app.admin.store_copy import CopyReport, copy
 from interlock.app.context import App, open_app
 from interlock.app.protocol import deletion
 from interlock.core.ids import SessionId

@@ -25,11 +25,7 @@ from interlock.app.context import App
 from interlock.app.gate import gate_journal
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.deletion import delete
-from interlock.app.refusals import (
-    NoSuchSession,
-    OpenSession,
-    SeveralSessions,
-)
+from interlock.app.refusals import NoSuchSession, OpenSession, SeveralSessions
 from interlock.app.sessions.held_token import NODE_GONE
 from interlock.core.gate.state import GateRow
 from interlock.core.protocol.gated_session import Conversation

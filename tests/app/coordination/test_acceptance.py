@@ -10,11 +10,7 @@ from interlock.app.coordination.holdings import claim_work
 from interlock.app.coordination.preflight import PreflightRequest, look_around, run_preflight
 from interlock.app.coordination.takeovers import clean_up_orphans
 from interlock.core.coordination.preflight import SessionRecord
-from interlock.core.coordination.records import (
-    IdentityChanged,
-    MessageSent,
-    WorkItemChanged,
-)
+from interlock.core.coordination.records import IdentityChanged, MessageSent, WorkItemChanged
 from interlock.core.coordination.refusals import PatternRefused, WorkHeld
 from interlock.core.ids import SessionId
 from tests.app.callers.conversations import begun

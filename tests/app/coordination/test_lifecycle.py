@@ -25,12 +25,7 @@ from interlock.app.coordination.takeovers import TakeoverWish, clean_up_orphans,
 from interlock.app.sessions.project_name import project_of
 from interlock.core.coordination.messages import MessageDraft
 from interlock.core.coordination.preflight import PreflightReport
-from interlock.core.coordination.records import (
-    CURSOR,
-    Identity,
-    IdentityChanged,
-    Message,
-)
+from interlock.core.coordination.records import CURSOR, Identity, IdentityChanged, Message
 from interlock.core.coordination.refusals import PathsHeld, UnknownMessage
 from interlock.core.ids import SessionId
 from interlock.core.project_stream import RowChange

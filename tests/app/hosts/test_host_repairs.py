@@ -16,17 +16,7 @@ from interlock.app.gate import integrity
 from interlock.app.hosts.install import Scope, repair
 from interlock.app.hosts.install_plan import Part
 from interlock.workspace.machine import install_manifest
-from tests.app.hosts.installs import (
-    PLACES,
-    change_json,
-    holds,
-    parts,
-    put,
-    read,
-    take,
-    tree,
-    write,
-)
+from tests.app.hosts.installs import PLACES, change_json, holds, parts, put, read, take, tree, write
 
 pytestmark = pytest.mark.slow
 

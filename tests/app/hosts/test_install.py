@@ -14,15 +14,7 @@ from interlock.app.hosts import install as use
 from interlock.app.hosts.install import InstallRefusal
 from interlock.app.hosts.install_changes import InstallFailed
 from tests.app.hosts.configurations import SETTINGS
-from tests.app.hosts.installs import (
-    is_installed,
-    put,
-    read,
-    settings_of,
-    take,
-    tree,
-    write,
-)
+from tests.app.hosts.installs import is_installed, put, read, settings_of, take, tree, write
 
 HOST = claude_code.HOST
 

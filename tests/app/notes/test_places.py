@@ -10,9 +10,7 @@ from interlock.app.notes.move_or_delete import rename_note
 from interlock.app.notes.project_notes import OPEN_NOTES_MAX, open_notes
 from interlock.app.notes.refusals import BadNoteName
 from interlock.app.notes.results import NoteChangeResult
-from interlock.app.refusals import (
-    NoProject,
-)
+from interlock.app.refusals import NoProject
 from interlock.core.notes import edits
 from interlock.core.refusal import PlainRefusal
 from tests.app.notes.desk import Desk

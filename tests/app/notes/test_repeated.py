@@ -9,10 +9,7 @@ import pytest
 
 from interlock.app.callers.request_key import UNNAMED_VALID_MS, request_key
 from interlock.app.notes.move_or_delete import remove_note, rename_note
-from interlock.app.notes.refusals import (
-    NoteChanged,
-    NoteNotWritten,
-)
+from interlock.app.notes.refusals import NoteChanged, NoteNotWritten
 from interlock.app.notes.results import NoteChangeResult
 from interlock.app.refusals import RequestReused
 from interlock.core.notes import edits

@@ -10,12 +10,7 @@ from interlock.app.notes.inspect import NoteInspection, inspect_note
 from interlock.app.notes.move_or_delete import rename_note
 from interlock.app.notes.neighbourhood import build_context, note_graph
 from interlock.app.notes.refusals import BadNoteName, NoSuchNote, SeveralNotes
-from interlock.app.notes.results import (
-    NoteContext,
-    NoteGraph,
-    NoteGraphEdge,
-    RecentNotes,
-)
+from interlock.app.notes.results import NoteContext, NoteGraph, NoteGraphEdge, RecentNotes
 from interlock.app.notes.search import NoteFilter, recent_notes
 from interlock.app.notes.timeframes import parse_since
 from interlock.core.notes.edits import Append

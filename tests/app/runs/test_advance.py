@@ -7,12 +7,7 @@ import pytest
 from interlock.app.callers.caller import local_caller
 from interlock.app.context import App, open_app
 from interlock.app.gate import opt_in
-from interlock.app.refusals import (
-    GoalMissing,
-    NoSuchDirectory,
-    NoSuchWorkflow,
-    UnhealthySession,
-)
+from interlock.app.refusals import GoalMissing, NoSuchDirectory, NoSuchWorkflow, UnhealthySession
 from interlock.app.runs.advance import advance
 from interlock.app.runs.rehydrate import rehydrate
 from interlock.app.runs.start import StartRequest, start

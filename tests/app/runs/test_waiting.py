@@ -5,11 +5,7 @@ from pathlib import Path
 import pytest
 
 from interlock.app.context import App
-from interlock.app.coordination.holdings import (
-    ReserveRequest,
-    release_as_overseer,
-    reserve_paths,
-)
+from interlock.app.coordination.holdings import ReserveRequest, release_as_overseer, reserve_paths
 from interlock.app.coordination.mail import acknowledge_messages, send_message
 from interlock.app.coordination.participants import Participant
 from interlock.app.coordination.project_desk import open_desk

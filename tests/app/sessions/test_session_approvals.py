@@ -13,11 +13,7 @@ from interlock.app.runs.approvals import ApprovalAnswer
 from interlock.app.runs.waiting import count_waiting
 from interlock.app.sessions.bundle import SessionExport, export, import_as_new
 from interlock.app.sessions.lookup import check_stream
-from interlock.app.sessions.session_approvals import (
-    RequestStatus,
-    permit_call,
-    request_approval,
-)
+from interlock.app.sessions.session_approvals import RequestStatus, permit_call, request_approval
 from interlock.core.ids import ApprovalId, SessionId
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.refusal import PlainRefusal

@@ -25,21 +25,9 @@ from interlock.core.coordination.identities import (
 )
 from interlock.core.coordination.path_patterns import PathSet
 from interlock.core.coordination.preflight import LocalFacts, report
-from interlock.core.coordination.records import (
-    PathsReserved,
-    ProjectChange,
-)
-from interlock.core.coordination.refusals import (
-    PathsHeld,
-    WorkHeld,
-    WorkNotFree,
-)
-from tests.core.coordination.tables import (
-    MINUTE_MS,
-    RowsMovedInMemory,
-    Table,
-    messages_in,
-)
+from interlock.core.coordination.records import PathsReserved, ProjectChange
+from interlock.core.coordination.refusals import PathsHeld, WorkHeld, WorkNotFree
+from tests.core.coordination.tables import MINUTE_MS, RowsMovedInMemory, Table, messages_in
 
 NOON_MS = 1_735_689_600_000
 S, DEFAULTS = 1_000, Thresholds()

@@ -7,14 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.core import canonical
-from interlock.core.ids import (
-    ApprovalId,
-    RunId,
-    SessionId,
-    StepId,
-    WorkflowHash,
-    WorkflowId,
-)
+from interlock.core.ids import ApprovalId, RunId, SessionId, StepId, WorkflowHash, WorkflowId
 from interlock.core.preferences import Preferences
 from interlock.core.session import answer_text
 from interlock.core.session.answer import (

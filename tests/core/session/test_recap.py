@@ -7,13 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.core.session.answer import LeftOutNotes
-from interlock.core.session.recap import (
-    ALL,
-    VALUE_CHARS_MAX,
-    PastNotes,
-    RunMemory,
-    compose,
-)
+from interlock.core.session.recap import ALL, VALUE_CHARS_MAX, PastNotes, RunMemory, compose
 
 texts = st.text(st.characters(exclude_categories=["Cs", "Zs", "Cc"]), min_size=1)
 

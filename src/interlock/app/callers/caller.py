@@ -25,11 +25,7 @@ from interlock.app.callers.worktree_sessions import (
     session_in_worktree,
 )
 from interlock.app.context import App
-from interlock.app.refusals import (
-    NoSuchSession,
-    OpenSession,
-    SeveralSessions,
-)
+from interlock.app.refusals import NoSuchSession, OpenSession, SeveralSessions
 from interlock.app.sessions.held_token import HeldToken, find_held_token
 from interlock.app.sessions.lookup import find_session
 from interlock.core.gate.state import GateRow

@@ -14,11 +14,7 @@ import msgspec
 from interlock.app.context import App, Attention
 from interlock.app.coordination.board_reading import make_board
 from interlock.app.coordination.participants import SEEN_EVERY_MS, record_seen
-from interlock.app.coordination.project_desk import (
-    ProjectDesk,
-    open_desk,
-    read_board,
-)
+from interlock.app.coordination.project_desk import ProjectDesk, open_desk, read_board
 from interlock.core.coordination.board import BOARD_KINDS, Board
 from interlock.core.coordination.messages import (
     START,

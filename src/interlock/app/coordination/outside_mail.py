@@ -20,12 +20,7 @@ from interlock.core.coordination.messages import (
     mailboxes_of,
     message_id,
 )
-from interlock.core.coordination.records import (
-    Identity,
-    Message,
-    MessageSent,
-    ProjectChange,
-)
+from interlock.core.coordination.records import Identity, Message, MessageSent, ProjectChange
 from interlock.core.coordination.session_record import SessionRecord
 from interlock.core.explanation import Explanation
 from interlock.core.project_stream import RowChange

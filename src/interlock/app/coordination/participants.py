@@ -7,12 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from interlock.app.callers.caller import (
-    SESSION_VARIABLE,
-    Caller,
-    CallerUnknown,
-    session_meant,
-)
+from interlock.app.callers.caller import SESSION_VARIABLE, Caller, CallerUnknown, session_meant
 from interlock.app.callers.session_record import attended_head
 from interlock.app.context import App, Attention
 from interlock.app.coordination.project_desk import (

@@ -8,10 +8,7 @@ from typing import TypeAlias
 import msgspec
 
 from interlock.app.gate.policy import is_checkout_trusted
-from interlock.app.refusals import (
-    NoProject,
-    NoSuchDirectory,
-)
+from interlock.app.refusals import NoProject, NoSuchDirectory
 from interlock.core.refusal import PlainRefusal
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.git import state

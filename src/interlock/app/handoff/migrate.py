@@ -15,11 +15,7 @@ from interlock.app.callers import session_record
 from interlock.app.callers.caller import Caller, resolve_caller
 from interlock.app.context import App
 from interlock.app.notes.project_notes import OpenedNotes
-from interlock.app.notes.refusals import (
-    FrontmatterUnreadable,
-    NoteExists,
-    SimilarNoteExists,
-)
+from interlock.app.notes.refusals import FrontmatterUnreadable, NoteExists, SimilarNoteExists
 from interlock.app.notes.results import NoteChangeResult
 from interlock.app.notes.write import NoteDraft, PlannedWrite, plan_write, write_draft
 from interlock.app.notes.write_and_index import refuse_on_disk_failure

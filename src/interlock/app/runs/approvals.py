@@ -15,10 +15,7 @@ from interlock.core import canonical, ids
 from interlock.core.canonical import Json
 from interlock.core.ids import ApprovalId, NodeId, RunId, SessionId
 from interlock.core.session import approve, context
-from interlock.core.session.approval_events import (
-    SessionApprovalRequested,
-    SessionApprovalResolved,
-)
+from interlock.core.session.approval_events import SessionApprovalRequested, SessionApprovalResolved
 from interlock.core.session.approve import ApprovalVerdict, AwaitedApproval
 from interlock.core.session.events import ApprovalRequested, ApprovalResolved, Envelope
 from interlock.core.session.nodes import Node, approval_key, approval_resolved_key

@@ -5,11 +5,7 @@ import os
 from interlock.app.append_loop import append_reply
 from interlock.app.callers.caller import Caller
 from interlock.app.context import App
-from interlock.app.refusals import (
-    NoSuchDirectory,
-    NotesRequired,
-    UnhealthySession,
-)
+from interlock.app.refusals import NoSuchDirectory, NotesRequired, UnhealthySession
 from interlock.app.runs import token_target
 from interlock.app.runs.advance import replay
 from interlock.app.runs.start import StartRefusal, StartRequest, begin_run

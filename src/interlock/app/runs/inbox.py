@@ -20,10 +20,7 @@ from interlock.app.runs.waiting import (
 from interlock.app.sessions.lookup import title_of
 from interlock.core import canonical
 from interlock.core.ids import RunId, SessionId
-from interlock.core.session.approval_events import (
-    SessionApprovalRequested,
-    SessionApprovalResolved,
-)
+from interlock.core.session.approval_events import SessionApprovalRequested, SessionApprovalResolved
 from interlock.core.session.events import (
     ApprovalRequested,
     ApprovalResolved,

@@ -6,10 +6,7 @@ import msgspec
 
 from interlock.app.append_loop import append_plan
 from interlock.app.context import App
-from interlock.app.refusals import (
-    NoSuchRun,
-    NoSuchSession,
-)
+from interlock.app.refusals import NoSuchRun, NoSuchSession
 from interlock.app.sessions.lookup import find_session
 from interlock.core import canonical
 from interlock.core.ids import GapId, RunId, SessionId

@@ -4,12 +4,7 @@ import msgspec
 
 from interlock.app.context import App
 from interlock.app.refusals import NoSuchNode
-from interlock.app.sessions.session_views import (
-    ViewedSession,
-    context_at,
-    read_blobs,
-    read_nodes,
-)
+from interlock.app.sessions.session_views import ViewedSession, context_at, read_blobs, read_nodes
 from interlock.core.ids import BlobRef, NodeId, RunId
 from interlock.core.views.comparison import BranchComparison, compare, parting
 from interlock.core.views.node_panel import shown_json

@@ -8,11 +8,7 @@ from interlock.app.context import App
 from interlock.core.ids import SessionId
 from interlock.core.protocol import logbook
 from interlock.core.session import state as states
-from interlock.core.session.events import (
-    Envelope,
-    ObservationRecorded,
-    ProtocolStarted,
-)
+from interlock.core.session.events import Envelope, ObservationRecorded, ProtocolStarted
 from interlock.core.session.protocol_events import (
     ProtocolEnded,
     ProtocolEndRefused,

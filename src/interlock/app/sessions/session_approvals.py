@@ -20,11 +20,7 @@ from interlock.core.session.events import Envelope
 from interlock.core.session.head import Head
 from interlock.core.session.nodes import approval_key, approval_resolved_key
 from interlock.core.session.plan import Plan
-from interlock.core.session.session_approvals import (
-    CallPermission,
-    SessionApprovalWish,
-    Status,
-)
+from interlock.core.session.session_approvals import CallPermission, SessionApprovalWish, Status
 from interlock.store.log_reader import LogReader
 from interlock.workspace.projects import settings
 

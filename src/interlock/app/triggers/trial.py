@@ -15,12 +15,7 @@ from interlock.core import ids
 from interlock.core.canonical import Json
 from interlock.core.ids import SessionId
 from interlock.core.refusal import PlainRefusal
-from interlock.core.triggers.admission import (
-    AdmittedWork,
-    IgnoredOccasion,
-    admit_event,
-    admit_time,
-)
+from interlock.core.triggers.admission import AdmittedWork, IgnoredOccasion, admit_event, admit_time
 from interlock.store.trigger_log import Firing, TriggerLog
 
 TRIAL_ID = "a-trial"

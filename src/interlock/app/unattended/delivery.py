@@ -17,11 +17,7 @@ from interlock.app.jobs.executor_process import wait_for_outcome
 from interlock.app.jobs.executor_role import own_machine
 from interlock.app.refusals import NoSuchSession
 from interlock.app.sessions.lookup import find_session
-from interlock.app.unattended.delivery_parts import (
-    look_at_comment,
-    look_at_push,
-    look_at_request,
-)
+from interlock.app.unattended.delivery_parts import look_at_comment, look_at_push, look_at_request
 from interlock.app.unattended.forge_settings import forge_settings, open_forge
 from interlock.app.unattended.orders import state_of
 from interlock.app.unattended.worktrees import is_genuine

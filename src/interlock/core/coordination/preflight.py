@@ -18,10 +18,7 @@ from interlock.core.coordination.conflicts import (
 )
 from interlock.core.coordination.records import Identity
 from interlock.core.coordination.refusals import ago_text, span_text
-from interlock.core.coordination.session_record import (
-    SessionRecord,
-    SessionStatus,
-)
+from interlock.core.coordination.session_record import SessionRecord, SessionStatus
 
 Answer = Literal["proceed", "switch", "wait", "take-over", "ignore"]
 

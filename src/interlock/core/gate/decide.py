@@ -35,12 +35,7 @@ from interlock.core.gate.paths import RealPath, as_written
 from interlock.core.gate.protected_paths import protected_path_written_by
 from interlock.core.gate.reserved_paths import reservations_written_by
 from interlock.core.gate.rules import OPENABLE, Rule
-from interlock.core.gate.shell import (
-    PATCH_PROGRAMS,
-    Analysis,
-    analyse,
-    analyse_foreign_text,
-)
+from interlock.core.gate.shell import PATCH_PROGRAMS, Analysis, analyse, analyse_foreign_text
 from interlock.core.gate.state import (
     CODING_CONSENT,
     CODING_QUESTION,

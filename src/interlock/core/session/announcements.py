@@ -12,10 +12,7 @@ import msgspec
 from interlock.core import canonical
 from interlock.core.ids import SessionId
 from interlock.core.project_stream import OutboxMessage
-from interlock.core.session.approval_events import (
-    SessionApprovalRequested,
-    SessionApprovalResolved,
-)
+from interlock.core.session.approval_events import SessionApprovalRequested, SessionApprovalResolved
 from interlock.core.session.delivery_events import DeliveryEnded, DeliveryRequested
 from interlock.core.session.events import ApprovalRequested, ApprovalResolved, Envelope
 from interlock.core.session.protocol_events import ProtocolEndRequested, SessionCompleted

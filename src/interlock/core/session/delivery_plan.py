@@ -6,16 +6,8 @@ from collections.abc import Sequence
 import msgspec
 
 from interlock.core.ids import SessionId
-from interlock.core.session.delivery_texts import (
-    comment_text,
-    request_description,
-    request_title,
-)
-from interlock.core.unattended.delivery import (
-    DESPITE_SECRETS,
-    DeliveryOutcome,
-    DeliveryRecord,
-)
+from interlock.core.session.delivery_texts import comment_text, request_description, request_title
+from interlock.core.unattended.delivery import DESPITE_SECRETS, DeliveryOutcome, DeliveryRecord
 from interlock.core.unattended.handed_work import HandedWork, files_by_repository, relative_paths
 from interlock.core.unattended.order import DeliveryPart, DeliveryWish, UnattendedState
 

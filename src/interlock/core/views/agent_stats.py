@@ -4,11 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from interlock.core.session.delegation_events import (
-    AgentCompleted,
-    AgentInvoked,
-    HistoryCompacted,
-)
+from interlock.core.session.delegation_events import AgentCompleted, AgentInvoked, HistoryCompacted
 from interlock.core.session.events import Envelope
 
 

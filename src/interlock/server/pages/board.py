@@ -19,11 +19,7 @@ from interlock.core.coordination.conflicts import (
     shared_tracks,
 )
 from interlock.core.coordination.holdings import open_dependencies, ready_items
-from interlock.core.coordination.messages import (
-    BODY_CHARS_MAX,
-    SUBJECT_CHARS_MAX,
-    MessageDraft,
-)
+from interlock.core.coordination.messages import BODY_CHARS_MAX, SUBJECT_CHARS_MAX, MessageDraft
 from interlock.core.coordination.records import (
     EVERYBODY,
     INTERLOCK,

@@ -8,12 +8,7 @@ import msgspec
 
 from interlock.core.notes.keys import fold_name, key_of
 from interlock.core.notes.stamp import FileStamp
-from interlock.store.notes.links import (
-    LinkReader,
-    directory_of,
-    placeholders,
-    storable_text,
-)
+from interlock.store.notes.links import LinkReader, directory_of, placeholders, storable_text
 from interlock.store.notes.rows import (
     FilterChoices,
     IndexCounts,

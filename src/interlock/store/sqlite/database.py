@@ -11,13 +11,7 @@ from typing import Any, Self
 
 import apsw
 
-from interlock.store.failures import (
-    StoreBusy,
-    StoreDamaged,
-    StoreFailure,
-    StoreFull,
-    StoreUnusable,
-)
+from interlock.store.failures import StoreBusy, StoreDamaged, StoreFailure, StoreFull, StoreUnusable
 from interlock.store.private import create_private_file
 from interlock.store.sql import Value
 

@@ -10,12 +10,7 @@ import msgspec
 from interlock.core.git_names import COMMIT, is_commit, is_ref
 from interlock.workspace.failures import SettingsBroken
 from interlock.workspace.files.regular_file import read_regular_file
-from interlock.workspace.git.checkout import (
-    SourceFailure,
-    check_out,
-    path_is_sound,
-    url_fault,
-)
+from interlock.workspace.git.checkout import SourceFailure, check_out, path_is_sound, url_fault
 
 SourceKind = Literal["directory", "git"]
 FILES_MAX = 500  # workflow files in one directory
