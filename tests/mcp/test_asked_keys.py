@@ -216,6 +216,17 @@ def test_routines_of_workrail_are_listed_as_routines(agent: Agent) -> None:
     assert listed["wr.routine-made-up"] == "routine"
 
 
+def test_the_list_names_the_context_that_a_start_needs(agent: Agent) -> None:
+    """A model starts from the list; a value that it cannot know of costs it a refused call."""
+    for arguments in ({}, {"query": "verify at the end"}):
+        listed = {one["id"]: one for one in agent.ok("list_workflows", **arguments)["workflows"]}
+
+        assert listed["final-verification"]["requiredContext"] == ["command"]
+        text = agent.plain("list_workflows", arguments)["content"][0]["text"]
+        assert "Verify at the end (routine, start needs context: command)" in text
+    assert "requiredContext" not in {**agent.ok("list_workflows")["workflows"][0]}
+
+
 def test_gaps_belong_to_the_branch_on_which_they_were_recorded(app: App, agent: Agent) -> None:
     """Each end names its own gaps, and what counts is the branch where the run stands."""
     first = begin(agent, workflow(step("a"), step("b", runCondition=DEPENDS), step("c")))
@@ -228,6 +239,9 @@ def test_gaps_belong_to_the_branch_on_which_they_were_recorded(app: App, agent: 
 
     unset = done(token, "critical")
     end = submit(agent, unset)
+    assert end["guidance"].endswith("Tell the user about the gaps that are open.")
+    found = agent.plain("resume_session", {})["content"][0]["text"]
+    assert "1 skipped, completed with gaps, in /" in found
     summaries = {gap["summary"]: gap["id"] for gap in end["gaps"]}
     assert set(summaries) == {
         "Left: critical",

@@ -36,6 +36,30 @@ def work_of(app: App, session: str) -> Orchestration:
     return state.orchestrator_workflow
 
 
+@pytest.mark.parametrize("stop", ["", "."])
+def test_the_words_of_agents_end_with_one_full_stop(attended: Agent, stop: str) -> None:
+    attended.ok("record_decision", description=f"Keep it{stop}", rationale=f"It works{stop}")
+    attended.ok("delegate", agent="qa", prompt="Test it")
+    verdict = {"decision": "approve", "reasoning": f"All green{stop}"}
+    words = {"summary": f"Fine{stop}", "handoffTo": "analyst", "verdict": verdict}
+    attended.ok("complete_delegation", delegation="qa", **words)
+
+    told = attended.ok("session")["summary"]
+
+    assert ": Keep it. Because: It works.\n" in told
+    assert "%), All green.\n" in told
+    assert ": Fine. To go on: delegate" in told
+
+
+def test_the_call_for_each_reviewer_names_the_reviewer(attended: Agent) -> None:
+    review = {"action": "complete_feature", "feature": "F", "reviewers": ["qa", "architect"]}
+
+    text = attended.plain("session", review)["content"][0]["text"]
+
+    assert "\nqa: complete_delegation {" in text
+    assert "\narchitect: complete_delegation {" in text
+
+
 def test_every_field_of_the_state_is_reached_through_the_tools(app: App, attended: Agent) -> None:
     attended.ok("session", phase="implementation", feature="Export")
     started = attended.ok(

@@ -41,6 +41,7 @@ class WorkflowListItem(msgspec.Struct, frozen=True, rename="camel", omit_default
     tags: tuple[str, ...] = ()
     kind: str = "workflow"
     """`routine`: made to be called by workflows; it can be started too."""
+    required_context: tuple[str, ...] = ()
 
 
 class BrokenFile(msgspec.Struct, frozen=True, rename="camel"):
@@ -82,9 +83,11 @@ def _list_workflows(app: App, caller: Caller, arguments: ListArguments) -> ToolR
 def _workflow_list_item(
     entry: workflow_files.CatalogueEntry, *, is_short: bool
 ) -> WorkflowListItem:
-    workflow = entry.workflow
+    workflow, needed = entry.workflow, entry.pinned.workflow.required_inputs()
     if is_short:
-        return WorkflowListItem(workflow.id, workflow.name, kind=workflow.kind)
+        return WorkflowListItem(
+            workflow.id, workflow.name, kind=workflow.kind, required_context=needed
+        )
     return WorkflowListItem(
         workflow.id,
         workflow.name,
@@ -94,6 +97,7 @@ def _workflow_list_item(
         entry.pinned.workflow.step_count,
         workflow.tags,
         workflow.kind,
+        needed,
     )
 
 
@@ -105,8 +109,11 @@ def _workflow_list_text(answer: WorkflowList, *, is_short: bool) -> str:
     if answer.remark:
         lines.insert(0, answer.remark)
     for workflow in answer.workflows:
-        kind = "" if workflow.kind == "workflow" else f" ({workflow.kind})"
-        lines.append(f"- {workflow.id}: {workflow.name}{kind}")
+        marks = [] if workflow.kind == "workflow" else [workflow.kind]
+        if workflow.required_context:
+            marks.append(f"start needs context: {', '.join(workflow.required_context)}")
+        mark = f" ({', '.join(marks)})" if marks else ""
+        lines.append(f"- {workflow.id}: {workflow.name}{mark}")
         if not is_short:
             tags = ", ".join(workflow.tags) or "-"
             lines.append(

@@ -152,11 +152,11 @@ def _hint(candidates: list[ResumableRun], named_id: str | None) -> str:
 def _answer_text(answer: ResumeAnswer) -> str:
     lines = [f"{pluralise(len(answer.candidates), 'candidate')}. {answer.hint}"]
     for number, candidate in enumerate(answer.candidates, start=1):
-        at = f"at `{candidate.pending_step}`" if candidate.pending_step else candidate.status
+        step = candidate.pending_step
+        at = f"at `{step}` ({candidate.status})" if step else candidate.status
         lines += [
             f"\n{number}. {candidate.title} [{candidate.session}, {candidate.run}]",
-            f"   {candidate.workflow}, {_progress(candidate)}, {at} ({candidate.status}), in"
-            f" {candidate.workspace}",
+            f"   {candidate.workflow}, {_progress(candidate)}, {at}, in {candidate.workspace}",
             f"   {candidate.confidence}: {'; '.join(candidate.why_matched)}",
         ]
         if candidate.is_own:

@@ -257,14 +257,18 @@ def _complete_feature(app: App, state: SessionState, arguments: SessionArguments
         return refusal_result(outcome.explain(), _call_before_review(state, arguments, outcome))
     review, work = outcome.review, outcome.state.orchestrator_workflow
     assert work is not None, "the review is part of it"
+    reviewers = review.awaited_reviewers if review.is_open else ()
     calls = tuple(
         SuggestedCall("complete_delegation", completion_arguments(work, reviewer.delegation))
-        for reviewer in (review.awaited_reviewers if review.is_open else ())
+        for reviewer in reviewers
     )
     lines = [review_line(review)]
     if calls:
         lines.append("Hand the review to each of these agents, and record its verdict:")
-    lines += [f"{call.tool} {msgspec.json.encode(call.params).decode()}" for call in calls]
+    lines += [
+        f"{reviewer.agent}: {call.tool} {msgspec.json.encode(call.params).decode()}"
+        for reviewer, call in zip(reviewers, calls, strict=True)
+    ]
     result = _session_result(app, outcome.state, "\n".join(lines))
     answer = msgspec.structs.replace(
         result.structured,

@@ -118,7 +118,7 @@ def test_a_session_that_goes_on_is_told_what_has_changed_and_nothing_else(
     for line in (
         heading,
         "The branch was main; now it is feature.",
-        "1 commits were made since.",
+        "1 commit was made since.",
         "Gone, though qa works with it: plan.md.",
         "Still in the way: analyst: no access",
     ):

@@ -178,9 +178,11 @@ def _stale_questions(
         presence = board.presence_of(identity)
         is_alive = facts.processes.get(identity.id) is True
         silence = span_text(presence.silent_ms) if presence.silent_ms is not None else "a while"
-        state = "silent, process alive" if is_alive else "inactive"
+        state = f"inactive for {silence}"
+        if is_alive:
+            state = f"silent for {silence}, but its process is alive"
         yield PreflightQuestion(
-            f"{board.display(identity.id)} {state} for {silence}",
+            f"{board.display(identity.id)} has been {state}",
             ("take-over", "wait", "ignore"),
             # Whoever still runs may only be thinking.
             "wait" if is_alive else "take-over",

@@ -217,9 +217,8 @@ def _completion_text(answer: Answer) -> str:
     if progress is None:
         return ""
     skipped = f", {progress.skipped} skipped" if progress.skipped else ""
-    open_ends = " Tell the user what is still open, below." if answer.gaps else ""
     steps = pluralise(progress.of, "step")
-    return f"The workflow is complete: {progress.done} of {steps} done{skipped}.{open_ends}\n"
+    return f"The workflow is complete: {progress.done} of {steps} done{skipped}.\n"
 
 
 def _branch_line(branch: OtherBranch) -> str:
@@ -245,7 +244,8 @@ def _guidance(situation: Situation, intent: NextIntent) -> str:
     if situation.approval:
         return _APPROVAL_GUIDANCE
     if step is None:
-        return "Nothing is left to submit."
+        open_ends = " Tell the user about the gaps that are open." if situation.gaps else ""
+        return f"Nothing is left to submit.{open_ends}"
     if intent == "rehydrate_only":
         return _WAITING_GUIDANCE
     if situation.blocked and is_introduced:

@@ -186,11 +186,7 @@ def _first_context(
 ) -> MergedContext | InputRefused | ContextUnset:
     """Return the context that was given, with the workflow's defaults for what was not."""
     missing = tuple(
-        declared_input.name
-        for declared_input in workflow.inputs
-        if declared_input.is_required
-        and declared_input.default is None
-        and new_run.context.get(declared_input.name) is None
+        name for name in workflow.required_inputs() if new_run.context.get(name) is None
     )
     if missing:
         return ContextUnset(missing)

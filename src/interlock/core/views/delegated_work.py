@@ -34,13 +34,14 @@ def delegation_lines(work: Orchestration) -> Iterator[str]:
     for verdict in work.verdicts[-SHOWN_MAX:]:
         blockers = f" Blockers: {'; '.join(verdict.blockers)}." if verdict.blockers else ""
         text = f"Verdict of {verdict.agent}: {verdict.outcome} ({verdict.confidence} %),"
-        yield _line(f"{text} {verdict.reasoning}.{blockers}")
+        yield _line(f"{text} {_sentence(verdict.reasoning)}{blockers}")
     for decision in work.decisions[-SHOWN_MAX:]:
         rejected = (
             f" Rejected by {', '.join(decision.rejected_by)}." if decision.rejected_by else ""
         )
         text = f"Decision {decision.id} of {decision.decided_by} ({decision.type}):"
-        yield _line(f"{text} {decision.description} Because: {decision.rationale}{rejected}")
+        reasons = f"Because: {_sentence(decision.rationale)}{rejected}"
+        yield _line(f"{text} {_sentence(decision.description)} {reasons}")
     for invocation in work.agent_history[-SHOWN_MAX:]:
         if invocation.output:
             done = f"{invocation.agent} {invocation.status}: {invocation.output.summary}"
@@ -116,11 +117,16 @@ def handoff_line(handoff: Handoff) -> str:
     call = _call(agent=handoff.to_agent, prompt="<what to do>")
     reason = f" ({one_line(handoff.reason)})" if handoff.reason else ""
     text = f"Hand-off from {handoff.from_agent} to {handoff.to_agent}{reason}: "
-    return f"{_line(text + one_line(handoff.context))}. To go on: delegate {call}"
+    return f"{_sentence(_line(text + one_line(handoff.context)))} To go on: delegate {call}"
 
 
 def _call(**arguments: Json) -> str:
     return msgspec.json.encode(arguments).decode()
+
+
+def _sentence(text: str) -> str:
+    """Return the agent's words with one full stop, whether or not they had one."""
+    return f"{text.rstrip('. ')}."
 
 
 def _line(text: str) -> str:

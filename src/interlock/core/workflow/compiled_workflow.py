@@ -205,6 +205,10 @@ class CompiledWorkflow(_CompiledStruct, frozen=True):
             if declared.default is not None
         }
 
+    def required_inputs(self) -> tuple[str, ...]:
+        """The inputs without which no run starts."""
+        return tuple(one.name for one in self.inputs if one.is_required and one.default is None)
+
     def steps_with_loops(self) -> Iterator[tuple[CompiledStep, tuple[CompiledLoop, ...]]]:
         """The steps in the order of the definition, each with the loops around it."""
         pending: list[tuple[CompiledPart, tuple[CompiledLoop, ...]]] = [

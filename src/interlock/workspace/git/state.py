@@ -120,7 +120,8 @@ def changes_since(workspace: Path, commit: str) -> tuple[str, ...]:
     counts = run_git(workspace, *asked, seconds=DEADLINE_SECONDS)
     behind, _, ahead = ("0\t0" if counts.code else counts.output.strip()).partition("\t")
     if ahead not in ("", "0"):
-        lines.append(f"{ahead} commits were made since.")
+        made = "1 commit was" if ahead == "1" else f"{ahead} commits were"
+        lines.append(f"{made} made since.")
     if behind not in ("", "0"):
-        lines.append(f"{behind} commits of then are not in this branch.")
+        lines.append(f"Commits of then that are not on this branch: {behind}.")
     return tuple(lines)
