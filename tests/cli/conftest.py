@@ -7,6 +7,7 @@ import pytest
 
 from interlock.app.hosts import program
 from interlock.cli import commands
+from tests import suggested_commands
 from tests.app.hosts.conftest import PLACE_VARIABLES
 
 
@@ -23,6 +24,7 @@ class Terminal:
     def __call__(self, *arguments: str) -> Said:
         code = commands.run_cli(list(arguments))
         captured = self._capsys.readouterr()
+        suggested_commands.check(captured.err, is_refusal=code != 0)
         return Said(code, captured.out, captured.err)
 
 

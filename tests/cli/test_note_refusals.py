@@ -282,7 +282,7 @@ def test_a_directory_that_is_gone_is_said_to_be_gone(
 
 
 def test_a_project_without_notes_is_not_asked_about_times(typed: Terminal, folder: Path) -> None:
-    none = "There are no notes yet; `interlock note write` makes one.\n"
+    none = "There are no notes yet; `interlock note write TITLE` makes one.\n"
 
     assert not folder.exists()
     assert typed("note", "recent") == Said(0, none, "")

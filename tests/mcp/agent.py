@@ -11,6 +11,7 @@ from interlock.core.explanation import Code
 from interlock.mcp.answer_schemas import answer_schema
 from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
+from tests import suggested_commands
 from tests.mcp.dry_run import DryRun, suggested_calls
 
 TOLD_IN_WORDS = ("nextCall", "kind", "nextIntent", "introduction")
@@ -51,7 +52,7 @@ def assert_leads_on(tool: str, arguments: object, problem: dict[str, Any]) -> No
 class Agent:
     def __init__(self, protocol: McpProtocol) -> None:
         self._protocol = protocol
-        self._dry_run = DryRun(protocol._app)  # pyright: ignore[reportPrivateUsage]
+        self._dry_run = DryRun(protocol)
         self._started = 0
 
     def plain(self, tool: str, arguments: object) -> dict[str, Any]:
@@ -70,6 +71,7 @@ class Agent:
             for fact in leaves({key: item for key, item in facts if key not in TOLD_IN_WORDS}):
                 assert fact in text, f"{fact!r} is not in the text"
         self._dry_run.check(result["structuredContent"])
+        suggested_commands.check(result["content"][0]["text"], is_refusal=result["isError"])
         if result["isError"]:
             assert_leads_on(tool, arguments, result["structuredContent"])
         return result

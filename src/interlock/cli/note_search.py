@@ -114,7 +114,7 @@ def context_command(name: str, *, depth: int, since: str, limit: int, as_json: b
             )
         if entry.links_left_out:
             more = pluralise(entry.links_left_out, "more link")
-            print_lines(f"    {more}; `interlock note read` shows them")
+            print_lines(f"    {more}; `interlock note read NAME` shows them")
     if context.left_out:
         print_message(f"{context.left_out} more; {_how_to_see_more(limit)}.")
 
@@ -205,7 +205,7 @@ def _report_if_empty(notes: OpenedNotes) -> bool:
     """Whether there is no note at all; if so, print that."""
     is_empty = not notes.index.counts().notes
     if is_empty:
-        print_lines("There are no notes yet; `interlock note write` makes one.")
+        print_lines("There are no notes yet; `interlock note write TITLE` makes one.")
     return is_empty
 
 

@@ -48,7 +48,7 @@ def change_typed_autonomy(
         if evidence and _freedom(preferences) > _freedom(strictest):
             return (
                 f"The autonomy was not changed: more is for the user to allow, and {evidence}."
-                " The user can run `interlock preferences set` in a terminal."
+                " The user can run `interlock preferences set RUN --autonomy …` in a terminal."
             )
         set_autonomy(app, session, preferences)
     finally:

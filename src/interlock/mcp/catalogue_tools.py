@@ -146,7 +146,13 @@ LIST_WORKFLOWS = Tool(
 
 
 class InspectArguments(msgspec.Struct, frozen=True, rename="camel"):
-    workflow_id: Annotated[str, Meta(description="Id from list_workflows.", examples=["hello"])]
+    workflow_id: Annotated[
+        str,
+        Meta(
+            description="Id from list_workflows.",
+            examples=["<id from list_workflows, like “hello”>"],
+        ),
+    ]
     mode: Annotated[
         Literal["metadata", "preview", "source", "compiled"] | None,
         Meta(description="Default: preview (the prompts). metadata: titles only."),

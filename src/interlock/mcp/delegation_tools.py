@@ -10,11 +10,16 @@ from interlock.app.context import App
 from interlock.app.protocol import delegations
 from interlock.core.explanation import Explanation
 from interlock.core.ids import SessionId
-from interlock.core.protocol.delegation import CompletionRequest, DecisionRequest, DelegationRequest
-from interlock.core.protocol.delegation_refusals import DelegationUnclear
+from interlock.core.protocol.delegation import (
+    CANDIDATES_MAX,
+    CompletionRequest,
+    DecisionRequest,
+    DelegationRequest,
+)
+from interlock.core.protocol.delegation_refusals import DelegationUnclear, RequestIdReused
 from interlock.core.protocol.gated_session import SessionEnded
 from interlock.core.protocol.specialists import normalise_agent, unknown_agent_warning
-from interlock.core.refusal import Refusal
+from interlock.core.refusal import PlainRefusal, Refusal
 from interlock.core.session.delegation_events import (
     AgentStatus,
     DecisionType,
@@ -28,17 +33,20 @@ from interlock.core.session.orchestration import (
 )
 from interlock.core.session.verdict_outcomes import OUTCOMES
 from interlock.core.views.delegated_work import delegation_lines, handoff_lines, output_lines
+from interlock.core.workflow.blanks import choice
 from interlock.mcp.results import SuggestedCall, ToolResult, refusal_result
-from interlock.mcp.session_tool import SESSION_TOOL, ReviewAnswer, given_arguments, review_answer
+from interlock.mcp.session_tool import ReviewAnswer, given_arguments, review_answer
 from interlock.mcp.tool import Tool
-from interlock.mcp.unknown_caller import refuse_unknown_caller
+from interlock.mcp.unknown_caller import call_to_begin, refuse_unknown_caller
 
 CONFIDENCE_DEFAULT = 50
 Names = tuple[str, ...]
 
 
 class DelegateArguments(msgspec.Struct, frozen=True, rename="camel"):
-    agent: Annotated[str, Meta(description="analyst, architect, qa, …", examples=["analyst"])]
+    agent: Annotated[
+        str, Meta(description="analyst, architect, qa, …", examples=["<agent, like “analyst”>"])
+    ]
     prompt: Annotated[str, Meta(description="What to do.", examples=["<what to do>"])]
     context: dict[str, Any] | None = None
     artifacts: Names | None = None
@@ -120,7 +128,7 @@ def _call_delegate(app: App, caller: Caller, arguments: DelegateArguments) -> To
     )
     outcome = delegations.delegate(app, session, request)
     if not isinstance(outcome, delegations.StartedDelegation):
-        return _refusal_with_call(outcome, DELEGATE, arguments)
+        return _refusal_with_call(app, caller, outcome, DELEGATE, arguments)
     invocation = outcome.invocation
     call = SuggestedCall(
         COMPLETE_DELEGATION.name, {"delegation": invocation.id, "summary": "<what came of it>"}
@@ -147,7 +155,7 @@ def _call_complete(app: App, caller: Caller, arguments: CompleteArguments) -> To
     if isinstance(session, ToolResult):
         return session
     blockers = arguments.blockers or ()
-    verdict = _verdict(arguments.verdict, blockers) if arguments.verdict else None
+    verdict = _verdict(arguments, arguments.verdict, blockers) if arguments.verdict else None
     if isinstance(verdict, ToolResult):
         return verdict
     request = CompletionRequest(
@@ -164,7 +172,7 @@ def _call_complete(app: App, caller: Caller, arguments: CompleteArguments) -> To
     )
     done = delegations.complete(app, session, request)
     if not isinstance(done, delegations.CompletedDelegation):
-        return _refusal_with_call(done, COMPLETE_DELEGATION, arguments)
+        return _refusal_with_call(app, caller, done, COMPLETE_DELEGATION, arguments)
     lines = [f"{done.agent} {done.status} ({done.id}).", *delegation_lines(done.work)]
     reviews = done.work.feature_reviews
     own_review = (r for r in reviews if any(one.delegation == done.id for one in r.reviewers))
@@ -176,17 +184,21 @@ def _call_complete(app: App, caller: Caller, arguments: CompleteArguments) -> To
     return ToolResult(answer, "\n".join((*lines, f"session: {session}")))
 
 
-def _verdict(given: VerdictArguments, blockers: Names) -> VerdictGiven | ToolResult:
+def _verdict(
+    arguments: CompleteArguments, given: VerdictArguments, blockers: Names
+) -> VerdictGiven | ToolResult:
     outcome = outcome_of(given.decision, has_blockers=bool(blockers))
     if outcome is None:
         words = ("approve", "conditional", "needs_revision", "reject", *OUTCOMES)
+        sent = given_arguments(arguments)
+        verdict = {**given_arguments(given), "decision": choice(words)}
         return refusal_result(
             Explanation(
                 "invalid_arguments",
                 f"`{given.decision}` is no verdict",
                 "Say approve, conditional, needs_revision or reject.",
             ),
-            COMPLETE_DELEGATION.example_call(),
+            COMPLETE_DELEGATION.corrected_call({**sent, "verdict": verdict}),
             allowed=words,
         )
     return VerdictGiven(outcome, given.confidence, given.reasoning, given.conditions, blockers)
@@ -209,7 +221,7 @@ def _call_decision(app: App, caller: Caller, arguments: DecisionArguments) -> To
             app, session, arguments.id, agent, is_approved=is_approved
         )
         if not isinstance(work, Orchestration):
-            return _refusal_with_call(work, RECORD_DECISION, arguments)
+            return _refusal_with_call(app, caller, work, RECORD_DECISION, arguments)
         judged = next(one for one in work.decisions if one.id == arguments.id)
         answer = DecisionAnswer(session, judged.id, judged.approved_by, judged.rejected_by)
         verb = "approves of" if is_approved else "rejects"
@@ -225,7 +237,7 @@ def _call_decision(app: App, caller: Caller, arguments: DecisionArguments) -> To
     )
     decision = delegations.record_decision(app, session, request)
     if isinstance(decision, Refusal):
-        return _refusal_with_call(decision, RECORD_DECISION, arguments)
+        return _refusal_with_call(app, caller, decision, RECORD_DECISION, arguments)
     text = f"Decision {decision.id} of {decision.decided_by} is recorded.\nsession: {session}"
     return ToolResult(DecisionAnswer(session, decision.id), text)
 
@@ -257,18 +269,27 @@ def _session_of(
     return session
 
 
-def _refusal_with_call(refusal: Refusal, tool: Tool[Any], arguments: msgspec.Struct) -> ToolResult:
+def _refusal_with_call(
+    app: App, caller: Caller, refusal: Refusal, tool: Tool[Any], arguments: msgspec.Struct
+) -> ToolResult:
+    sent = given_arguments(arguments)
+    call, calls = None, ()
     match refusal:
-        case DelegationUnclear(open_delegations=(_, *_)):
+        case DelegationUnclear(open_delegations=(_, *_) as names):
             # None is more likely than the others: a result must not be that of another's work.
-            call = tool.corrected_call({**given_arguments(arguments), "delegation": "<its id>"})
+            known = names[-CANDIDATES_MAX:]
+            calls = tuple(tool.corrected_call({**sent, "delegation": name}) for name in known)
+        case PlainRefusal(code="unknown_decision", candidates=(_, *_) as names):
+            calls = tuple(tool.corrected_call({**sent, "id": name}) for name in names)
+        case RequestIdReused():
+            call = tool.corrected_call({**sent, "requestId": "<another name>"})
         case DelegationUnclear():
             call = DELEGATE.example_call()
         case SessionEnded():
-            call = SESSION_TOOL.corrected_call({"action": "start"})
+            call = call_to_begin(app, caller.workspace)
         case _:
             call = tool.example_call() if tool is not RECORD_DECISION else _DECISION_EXAMPLE
-    return refusal_result(refusal.explain(), call)
+    return refusal_result(refusal.explain(), call, next_calls=calls)
 
 
 DELEGATE: Tool[DelegateArguments] = Tool(

@@ -25,7 +25,7 @@ from interlock.mcp.results import SuggestedCall, ToolResult
 from interlock.mcp.tool import Tool
 
 # Kept short: agents pay for every byte in every conversation.
-Identifier = Annotated[str, Meta(examples=["decisions/use-sqlite"])]
+Identifier = Annotated[str, Meta(examples=["<title or path of the note>"])]
 Version = Annotated[str | None, Meta(description="From read_note.")]
 Timeframe = Annotated[str | None, Meta(description="`7d`, `24h`, `2 weeks` or a date.")]
 # More than the maximum is cut, not refused: agents ask for a hundred of everything.
@@ -43,13 +43,13 @@ COMMON_ALIASES = {
 
 
 class WriteArguments(msgspec.Struct, frozen=True, rename="camel"):
-    title: Annotated[str, Meta(examples=["Use SQLite for the log"])]
+    title: Annotated[str, Meta(examples=["<title>"])]
     content: Annotated[
         str,
         Meta(
             description="Markdown. Observation: `- [category] fact #tag`. Relation:"
             " `- relation_type [[Other Note]]`.",
-            examples=["- [decision] One file, no server #storage\n- relates_to [[Backups]]"],
+            examples=["<content in Markdown>"],
         ),
     ]
     folder: str | None = None
@@ -236,7 +236,7 @@ EDIT_NOTE = Tool(
     name="edit_note",
     purpose=(
         "Change part of a note or its frontmatter, or move it. replace_section needs the version"
-        " that you read. To delete a note, run `interlock note delete`."
+        " that you read. To delete a note, run `interlock note delete NAME`."
     ),
     arguments=EditArguments,
     cue="{identifier, operation?, content?}",

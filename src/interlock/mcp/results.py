@@ -88,7 +88,7 @@ def refusal_result(
             explanation.code,
             explanation.error,
             NOT_RETRYABLE
-            if correct_call is None or explanation.code in _FINAL_CODES
+            if not (correct_call or next_calls) or explanation.code in _FINAL_CODES
             else RETRY_CORRECTED,
             ProblemDetails(
                 hint=explanation.hint,

@@ -50,7 +50,7 @@ from interlock.core.workflow.operators import clip
 from interlock.mcp.arguments import TOKEN_ALIASES, Workspace
 from interlock.mcp.results import SuggestedCall, ToolResult, UserQuestion, refusal_result
 from interlock.mcp.tool import Tool
-from interlock.mcp.unknown_caller import refuse_unknown_caller
+from interlock.mcp.unknown_caller import call_to_begin, refuse_unknown_caller
 
 
 class ReviewAnswer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -166,9 +166,10 @@ def _change_result(
     if isinstance(outcome, SessionState):
         return _session_result(app, outcome, session_summary(app, outcome, _remarks(app, outcome)))
     if not isinstance(outcome, ChangeNotAllowed):
-        return refusal_result(outcome.explain(), SESSION_TOOL.corrected_call({"action": "start"}))
+        return refusal_result(outcome.explain(), call_to_begin(app, Path(state.worktree)))
     if outcome.needs_task:
-        call = SESSION_TOOL.corrected_call({"mode": "coding", "task": "<what the coding is for>"})
+        asked = {**given_arguments(arguments), "task": "<what the coding is for>"}
+        call = SESSION_TOOL.corrected_call(asked)
         return refusal_result(outcome.explain(), call)
     # Without the user the same call would be refused again, and no other one leads there.
     result = refusal_result(outcome.explain(), None)
@@ -229,8 +230,9 @@ def _end_session(
     ending = end_session(app, session, "" if is_blank(summary) else summary)
     if not isinstance(ending, SessionEnding):
         is_over = isinstance(ending, SessionEnded)
-        call = {"action": "start"} if is_over else {"action": "end", "summary": "<what was done>"}
-        return refusal_result(ending.explain(), SESSION_TOOL.corrected_call(call))
+        again = SuggestedCall("session", {"action": "end", "summary": "<what was done>"})
+        call = call_to_begin(app, Path(state.worktree)) if is_over else again
+        return refusal_result(ending.explain(), call)
     if ending.is_complete:
         text = " ".join(("The session has ended.", *(f"Note: {one}." for one in ending.remarks)))
     else:
@@ -254,7 +256,8 @@ def _complete_feature(app: App, state: SessionState, arguments: SessionArguments
     )
     outcome = feature_reviews.complete_feature(app, session, request)
     if not isinstance(outcome, feature_reviews.RequestedReview):
-        return refusal_result(outcome.explain(), _call_before_review(state, arguments, outcome))
+        call = _call_before_review(app, state, arguments, outcome)
+        return refusal_result(outcome.explain(), call)
     review, work = outcome.review, outcome.state.orchestrator_workflow
     assert work is not None, "the review is part of it"
     reviewers = review.awaited_reviewers if review.is_open else ()
@@ -280,7 +283,7 @@ def _complete_feature(app: App, state: SessionState, arguments: SessionArguments
 
 
 def _call_before_review(
-    state: SessionState, arguments: SessionArguments, refusal: FeatureRefusal
+    app: App, state: SessionState, arguments: SessionArguments, refusal: FeatureRefusal
 ) -> SuggestedCall | None:
     """Return what to call instead; None where only the user, or other work, leads on."""
     if isinstance(refusal, FeatureHasOpenWork):
@@ -290,10 +293,9 @@ def _call_before_review(
         completion = completion_arguments(work, refusal.open_delegation)
         named = {"sessionId": arguments.session_id} if arguments.session_id else {}
         return SuggestedCall("complete_delegation", {**completion, **named})
-    is_over = isinstance(refusal, SessionEnded)
-    return SESSION_TOOL.corrected_call(
-        {"action": "start"} if is_over else given_arguments(arguments)
-    )
+    if isinstance(refusal, SessionEnded):
+        return call_to_begin(app, Path(state.worktree))
+    return SESSION_TOOL.corrected_call(given_arguments(arguments))
 
 
 def _start_session(app: App, caller: Caller, arguments: SessionArguments) -> ToolResult:

@@ -1,6 +1,7 @@
 """The refusal of a call whose session is not known, with a call for each that may be meant."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,8 +15,6 @@ from interlock.core.explanation import Explanation
 from interlock.mcp.arguments import WORKSPACE_PLACEHOLDER
 from interlock.mcp.results import SuggestedCall, ToolResult, refusal_result
 from interlock.mcp.tool import Tool
-
-SESSION_PLACEHOLDER = "<the session that is yours>"
 
 
 def refuse_unknown_caller(
@@ -34,27 +33,27 @@ def refuse_unknown_caller(
     )
     match refusal:
         case SeveralSessions():
-            # None of them is more likely than the others, so none is put forward.
-            correct_call = tool.corrected_call(
-                {**other_arguments, "sessionId": SESSION_PLACEHOLDER}
-            )
+            correct_call = None  # none of them is more likely than the others
         case NoSuchSession() if refusal == NO_SESSION:
-            correct_call = _first_call(app, caller, sent_arguments)
+            correct_call = call_to_begin(app, caller.workspace, sent_arguments)
         case NoSuchSession() if calls:
             correct_call = calls[0]
         case NoSuchSession() if refusal.variable:
             correct_call = None  # the same call would read the same variable again
         case NoSuchSession(requested=""):
-            correct_call = SuggestedCall("session", {"action": "start"})
+            correct_call = call_to_begin(app, caller.workspace)
         case _:
             correct_call = tool.corrected_call(other_arguments)
     return refusal_result(refusal.explain(), correct_call, next_calls=calls)
 
 
-def _first_call(app: App, caller: Caller, sent_arguments: Mapping[str, Json]) -> SuggestedCall:
-    """The call that leads to a session where there is none."""
-    where = {name: value for name, value in sent_arguments.items() if name == "workspacePath"}
-    if governed_root(app.home, caller.workspace):
+def call_to_begin(
+    app: App, workspace: Path, sent_arguments: Mapping[str, Json] | None = None
+) -> SuggestedCall:
+    """Return the call that leads to a session where there is none, or where it has ended."""
+    sent = (sent_arguments or {}).items()
+    where = {name: value for name, value in sent if name == "workspacePath"}
+    if governed_root(app.home, workspace):
         return SuggestedCall("session", {"action": "start", **where})
     return SuggestedCall("resume_session", where)
 

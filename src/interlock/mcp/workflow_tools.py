@@ -73,7 +73,13 @@ _Artifacts = Annotated[tuple[Json, ...] | None, Meta(description="Objects with a
 
 
 class StartArguments(msgspec.Struct, frozen=True, rename="camel"):
-    workflow_id: Annotated[str, Meta(description="Id from list_workflows.", examples=["hello"])]
+    workflow_id: Annotated[
+        str,
+        Meta(
+            description="Id from list_workflows.",
+            examples=["<id from list_workflows, like “hello”>"],
+        ),
+    ]
     goal: Annotated[
         str,
         Meta(

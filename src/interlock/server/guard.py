@@ -77,7 +77,7 @@ WRONG_CHARSET = HttpRefusal("wrong_media_type", "Only UTF-8 is read here", "Send
 TOO_LARGE = HttpRefusal(
     "too_large",
     f"The body has more than {BODY_BYTES_MAX} bytes",
-    "Send less. `interlock session import` takes larger bundles.",
+    "Send less. `interlock session import PATH` takes larger bundles.",
 )
 
 

@@ -65,7 +65,7 @@ def test_without_interlock_nothing_is_in_the_way_and_a_session_is_told_once(team
     assert (begun.code, begun.err) == (0, "")
     told = message_in(team.host.name, begun.out)
     assert told.startswith("This project uses Interlock, which is not installed")
-    assert "`interlock install`" in told
+    assert "`interlock install HOST`" in told
     done = team.server("project")
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith("This project uses Interlock, which is not installed")

@@ -116,7 +116,9 @@ def test_an_agent_takes_no_more_autonomy_than_the_user_gives(app: App, tmp_path:
 
     assert first.introduction is not None
     assert first.introduction.preferences == Preferences()
-    assert "for the user to allow: `interlock preferences set`" in first.warnings[0]
+    assert (
+        "for the user to allow: `interlock preferences set RUN --autonomy …`" in first.warnings[0]
+    )
     assert (
         begun(app, tmp_path, goal="2", preferences=Wish("guided"), actor="agent").answer.warnings
         == ()

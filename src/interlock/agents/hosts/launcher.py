@@ -137,7 +137,7 @@ exec "$SHELL" "$@"
 ABOUT = (
     "This project uses Interlock, which is not installed on this machine: its workflows, notes and"
     " gate are missing. Nothing else depends on it. The user can install it, and then connect this"
-    " client with `interlock install`."
+    " client with `interlock install HOST`."
 )
 
 

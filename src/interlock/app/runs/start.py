@@ -231,8 +231,8 @@ def _new_run(
     if preferences != wished:
         warnings = (
             f"More than {default.autonomy} and {default.risk_policy} is for the user to allow:"
-            f" `interlock preferences set`, or the console. This run is {preferences.autonomy},"
-            f" {preferences.risk_policy}.",
+            " `interlock preferences set RUN --autonomy …`, or the console. This run is"
+            f" {preferences.autonomy}, {preferences.risk_policy}.",
         )
     return NewRun(
         stream=stream,

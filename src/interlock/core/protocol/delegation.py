@@ -42,6 +42,7 @@ from interlock.core.session.plan import Plan, Stream
 from interlock.core.session.state import SessionState, timestamp
 
 REPEATED_MS = 60_000
+CANDIDATES_MAX = 5  # of the names that a refusal shows
 TEXT_CHARS_MAX = 50_000  # of all that one call records; more belongs into files
 
 
@@ -254,9 +255,9 @@ def judge_decision(
         return SessionEnded(state.session_id)
     decisions = {one.id: one for one in state.work.decisions}
     if named not in decisions:
-        known = ", ".join(decisions)
-        hint = f"There are: {known}." if known else "None is recorded in this session yet."
-        return PlainRefusal("unknown_decision", f"No decision `{named}`", hint)
+        newest = tuple(decisions)[-CANDIDATES_MAX:]
+        hint = "Name one of this session." if newest else "None is recorded in this session yet."
+        return PlainRefusal("unknown_decision", f"No decision `{named}`", hint, newest)
     judged_by = decisions[named].approved_by if is_approved else decisions[named].rejected_by
     if agent in judged_by:
         return None

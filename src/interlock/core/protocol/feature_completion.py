@@ -179,7 +179,7 @@ def _blockers(
     ]
     blockers += [
         f"critical gap {gap.gap} is open ({gap.summary}): the user closes it with"
-        " `interlock gaps resolve`"
+        f" `interlock gaps resolve SESSION {gap.gap} HOW`"
         for gap in gaps
         if gap.severity == "critical"
     ]

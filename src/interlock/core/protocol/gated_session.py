@@ -50,7 +50,7 @@ class SessionEnded(TextRefusal, frozen=True):
 
     code = "session_ended"
     error = "Session `{session}` has ended"
-    hint = "`interlock session start` begins another one."
+    hint = "Begin another one: start a workflow, or, in an opted-in project, a session."
 
 
 AttendanceRefusal: TypeAlias = ChangeNotAllowed | SessionEnded

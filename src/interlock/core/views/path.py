@@ -174,7 +174,8 @@ def path_of(
         titles or {},
     )
     step_groups = _nodes_by_step(graph.path)
-    following = [*step_groups[1:], None]
+    # A damaged session may have lost all of them.
+    following = [*step_groups[1:], None][: len(step_groups)]
     steps = (
         _path_step(inputs, step_nodes, next_step_nodes)
         for step_nodes, next_step_nodes in zip(step_groups, following, strict=True)
