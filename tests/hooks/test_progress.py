@@ -7,7 +7,8 @@ import pytest
 from interlock.app.callers.session_record import state_of
 from interlock.app.context import App
 from interlock.app.protocol import gated_sessions
-from interlock.core.session.progress import AgentProgress
+from interlock.core.protocol.gated_session import Conversation
+from interlock.core.session.progress import TITLE_CHARS_MAX, AgentProgress
 from tests.hooks.clients import Client, attend, text_of
 from tests.hooks.progress_reports import progress_of, send, told_after_a_break
 from tests.hooks.recordings import recorded
@@ -116,6 +117,45 @@ def test_claude_codes_single_tasks_add_up_to_a_list(client: Client) -> None:
     assert tasks_of(client) == changed, "the client has no such task"
     send(client, "PostToolUse-TaskUpdate-deleted")
     assert tasks_of(client) == changed[1:]
+
+
+def test_task_ids_that_start_again_in_a_new_conversation_overwrite_nothing(client: Client) -> None:
+    send(client, "PostToolUse-TaskCreate")
+    session = client.app.reader.session_of_conversation("claude-code", client.conversation)
+    assert session
+    client.conversation += "-2"
+    conversation = Conversation("claude-code", client.conversation)
+    gated_sessions.change_mode(client.app, session, "analysis", by="user")
+    gated_sessions.join(client.app, client.project, conversation, session)
+
+    task = {"id": "1", "subject": "Write the docs", "description": ""}
+    send(client, "PostToolUse-TaskCreate", tool_response={"task": task})
+    send(client, "PostToolUse-TaskUpdate")
+
+    assert tasks_of(client) == [("pending", "Read the code"), ("completed", "Write the docs")]
+    told = told_after_a_break(client)
+    assert "Read the code (from an earlier conversation)" in told
+    assert "Write the docs (task 1)" in told
+
+
+def test_a_report_that_is_too_large_is_said_not_to_be_recorded(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(client.project)
+    title = "y" * 5_000_000
+    task = {"id": "1", "subject": title, "description": ""}
+
+    answer = send(
+        client,
+        "PostToolUse-TaskCreate",
+        tool_input={"subject": title},
+        tool_response={"task": task},
+    )
+
+    assert tasks_of(client) == []
+    assert "nothing was recorded: its report has more than 8 MB" in text_of(answer)
+    cut = send(client, "PostToolUse-TaskCreate", tool_response={"task": task})
+    assert (text_of(cut), len(tasks_of(client)[0][1])) == ("", TITLE_CHARS_MAX)
 
 
 @each

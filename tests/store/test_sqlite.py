@@ -45,6 +45,23 @@ def test_a_file_of_a_newer_interlock_is_refused_and_left_alone(path: Path) -> No
         open_reader(path)
 
 
+@pytest.mark.invariant("newer-store-refused")
+def test_a_process_writes_nothing_to_a_file_that_a_newer_one_has_brought_forward(
+    path: Path,
+) -> None:
+    log = SqliteLog(path)
+    log.append(opening())
+    other = SqliteDatabase.read_write(path)
+    other.run(f"PRAGMA user_version = {schema.VERSION + 1}")
+
+    with pytest.raises(StoreUnusable, match="newer Interlock"):
+        log.append(noting(after(opening()), "n"))
+
+    assert other.scalar("SELECT count(*) FROM event") == len(opening().links)
+    other.run(f"PRAGMA user_version = {schema.VERSION}")
+    assert log.append(noting(after(opening()), "n"))
+
+
 def test_somebody_elses_database_is_not_touched(path: Path) -> None:
     db = SqliteDatabase.read_write(path)
     db.run("CREATE TABLE theirs (x)")

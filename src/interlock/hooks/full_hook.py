@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from interlock.agents.hosts.hook_payload import HookPayload, decode_payload
+from interlock.agents.hosts.hook_payload import HookPayload, PayloadTooLarge, decode_payload
 from interlock.agents.hosts.host import Host
 from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.gate import bound_conversations, gate_journal, integrity, overrides
@@ -50,6 +50,9 @@ def run_hook(host: Host, event: HookEvent, home: Path, content: bytes) -> HookRe
     except (StoreFailure, SettingsBroken) as failure:
         return _failure_result(host, event, failure)
     except Exception as error:  # noqa: BLE001 (the one place where a bug becomes a denial)
+        is_lost = isinstance(error, PayloadTooLarge) and event in ("post-tool", "tool-failed")
+        if is_lost and integrity.governed_root(home, Path.cwd()):
+            return tell(host, event, f"Of this call nothing was recorded: {error}.")
         if event != "pre-tool":
             return HookResult(0, b"", f"interlock: {type(error).__name__}: {error}")
         return HookResult(

@@ -38,7 +38,7 @@ def record(
     is_own = event == "post-tool" and not payload.agent_id  # a subagent's list is its own
     if what == "tasks" and is_own and (reported := host.reported_tasks(payload.everything)):
         is_whole, tasks = reported
-        progress.record_tasks(app, session, TaskReport(tasks, is_whole))
+        progress.record_tasks(app, session, TaskReport(tasks, is_whole, payload.session_id))
     elif what == "plan" and is_own:
         text, file = host.approved_plan(payload.everything, app.environment)
         # Where nobody attends the client, nobody approved it.

@@ -12,6 +12,7 @@ import msgspec
 import psycopg
 import pytest
 
+from interlock.app.callers.session_record import state_of
 from interlock.app.context import App, open_app
 from interlock.app.runs.waiting import list_waiting
 from interlock.app.sessions.lookup import verify_all
@@ -25,7 +26,8 @@ from interlock.store.sqlite.database import SqliteDatabase
 from tests.app.admin.store_contents import contents, contents_at, copied
 from tests.postgres import Cluster
 
-OLD = Path(__file__).parents[2] / "golden" / "stores" / "a35074a"
+STORES = Path(__file__).parents[2] / "golden" / "stores"
+OLD = STORES / "a35074a"
 CALLS: dict[str, Any] = json.loads((OLD / "calls.json").read_text())
 
 
@@ -34,26 +36,40 @@ def old(
     request: pytest.FixtureRequest, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[App]:
     """The old store, opened."""
+    yield from opened(OLD, request, home, monkeypatch)
+
+
+@pytest.fixture(params=["file", "postgres"])
+def with_progress(
+    request: pytest.FixtureRequest, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[App]:
+    """The first store with plans, tasks, subagents and waived requirements, opened."""
+    yield from opened(STORES / "schema-6", request, home, monkeypatch)
+
+
+def opened(
+    golden: Path, request: pytest.FixtureRequest, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[App]:
     if request.param == "file":
         monkeypatch.delenv("INTERLOCK_STORE", raising=False)
-        lay_out_file(home)
+        lay_out_file(home, golden).close()
     else:
         home.mkdir(parents=True)
         cluster: Cluster = request.getfixturevalue("cluster")
         url = cluster.empty()
         with psycopg.connect(url, autocommit=True) as connection:
-            connection.execute(gzip.decompress((OLD / "postgres.sql.gz").read_bytes()))
+            connection.execute(gzip.decompress((golden / "postgres.sql.gz").read_bytes()))
         monkeypatch.setenv("INTERLOCK_STORE", url)
     app = open_app(home)
     yield app
     app.close()
 
 
-def lay_out_file(home: Path) -> SqliteDatabase:
+def lay_out_file(home: Path, golden: Path = OLD) -> SqliteDatabase:
     home.mkdir(parents=True)
     path = home / "interlock.db"
-    path.write_bytes(gzip.decompress((OLD / "interlock.db.gz").read_bytes()))
-    shutil.copy(OLD / "keyring", home / "keyring")
+    path.write_bytes(gzip.decompress((golden / "interlock.db.gz").read_bytes()))
+    shutil.copy(golden / "keyring", home / "keyring")
     return SqliteDatabase.read_write(path)
 
 
@@ -125,6 +141,35 @@ def test_its_runs_go_on(old: App) -> None:
 
     assert "Another way: cherries." in shown["content"][0]["text"]
     assert done["structuredContent"]["isComplete"]
+
+
+def test_its_progress_and_waivers_are_found(with_progress: App) -> None:
+    ((session, health),) = verify_all(with_progress)
+    assert health.state == "healthy"
+    kinds = {
+        msgspec.json.decode(link.body)["event"]["kind"]
+        for link in with_progress.reader.links(session)
+    }
+    assert {
+        *("plan_approved", "tasks_updated", "subagent_started", "subagent_ended"),
+        *("requirement_waived", "preferences_changed"),
+    } <= kinds
+    state = state_of(with_progress, session)
+    progress = state.progress
+    assert progress is not None
+    assert progress.plan is not None
+    assert "# Plan" in progress.plan.text
+    assert [(task.title, task.status) for task in progress.tasks] == [
+        ("Read the code", "completed")
+    ]
+    assert [one.outcome for one in progress.subagents] == ["completed"]
+    head = with_progress.reader.head(session)
+    assert head.attended is not None
+    assert (head.attended.autonomy, head.attended.has_progress) == (
+        "full_auto_stop_on_user_deps",
+        True,
+    )
+    assert "notOnMain" not in head.attended.open_start
 
 
 def test_it_can_be_copied(old: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

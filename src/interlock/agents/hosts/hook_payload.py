@@ -31,6 +31,10 @@ class HookPayload(msgspec.Struct, frozen=True):
     """The payload under the usual names, for the host to look at."""
 
 
+class PayloadTooLarge(ValueError):
+    """A client sends more than is read."""
+
+
 def decode_payload(host: Host, content: bytes) -> HookPayload:
     """Decode a payload.
 
@@ -38,7 +42,7 @@ def decode_payload(host: Host, content: bytes) -> HookPayload:
         ValueError: it is not what a client sends.
     """
     if len(content) > BYTES_MAX:
-        raise ValueError(f"the payload has more than {BYTES_MAX} bytes")
+        raise PayloadTooLarge(f"its report has more than {BYTES_MAX >> 20} MB")
     value = msgspec.json.decode(content.decode("utf-8", "replace"))
     if not isinstance(value, dict):
         raise ValueError("the payload is no object")  # noqa: TRY004 (of JSON)

@@ -81,6 +81,7 @@ class TaskReport(msgspec.Struct, frozen=True):
     tasks: Sequence[tuple[str, str, str]]
     """Id, title and status of each; an empty title or status stays as it was."""
     is_whole: bool = True
+    conversation: str = ""
 
 
 class SubagentReport(msgspec.Struct, frozen=True):
@@ -154,17 +155,25 @@ def find_subagent(progress: AgentProgress | None, name: str) -> Subagent | None:
 def updated_tasks(before: AgentProgress | None, report: TaskReport) -> list[ProgressEvent]:
     """Return the change of the task list, if it changes."""
     old = before.tasks if before else ()
-    tasks = {} if report.is_whole else {task.id: task for task in old}
+    # A whole list is that of its conversation. What is unfinished in an earlier one stays.
+    tasks = {
+        (task.conversation, task.id): task
+        for task in old
+        if not report.is_whole
+        or (task.conversation not in ("", report.conversation) and not task.is_done)
+    }
     for index, (name, title, status) in enumerate(report.tasks[:TASKS_READ_MAX]):
         # A whole list without ids is told apart by position.
-        key = clean_text(one_line(name), NAME_CHARS_MAX)
+        task_id = clean_text(one_line(name), NAME_CHARS_MAX)
+        conversation = report.conversation if task_id else ""
+        key = conversation, task_id or f"#{index}"
         known = tasks.get(key)
         shown = clean_text(one_line(title), TITLE_CHARS_MAX) or (known.title if known else "")
         if status == DELETED:
             tasks.pop(key, None)
         elif shown:
             kept = _STATUSES.get(status, known.status if known else "pending")
-            tasks[key or f"#{index}"] = Task(shown, kept, key)
+            tasks[key] = Task(shown, kept, task_id, conversation)
     new = _without_oldest_done(list(tasks.values()))
     return [TasksUpdated(new)] if new != old else []
 

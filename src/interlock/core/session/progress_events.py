@@ -15,6 +15,8 @@ class Task(msgspec.Struct, frozen=True, rename="camel"):
     status: TaskStatus = "pending"
     id: str = ""
     """The id in the client's list; empty where the client sends only whole lists."""
+    conversation: str = ""
+    """The conversation whose list it is in, where the ids of a client start again in the next."""
 
     @property
     def is_done(self) -> bool:

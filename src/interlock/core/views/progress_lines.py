@@ -42,6 +42,8 @@ def task_lines(tasks: Sequence[Task]) -> Iterator[str]:
     """Yield the tasks with their statuses; those that are done come last."""
     for task in sorted(tasks, key=lambda task: task.is_done):
         name = f" (task {task.id})" if task.id else ""
+        if task.conversation != tasks[-1].conversation:
+            name = " (from an earlier conversation)"  # where its id is of no use any more
         yield f"{task.status.replace('_', ' ')}: {task.title}{name}"
 
 

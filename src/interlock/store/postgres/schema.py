@@ -216,6 +216,9 @@ MIGRATIONS = (
     ALTER TABLE stream ADD COLUMN unattended bigint NOT NULL DEFAULT 0;
     CREATE INDEX stream_unattended ON stream (unattended, id) WHERE unattended > 0;
     """,
+    # No table changes: sessions may have plans, tasks, subagents and waived requirements from here
+    # on, and an older Interlock cannot read these events.
+    "",
 )
 VERSION = len(MIGRATIONS)
 _TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = ?"

@@ -121,6 +121,8 @@ class WritableSqliteLogDatabase(SqliteLogDatabase):
         with self.lock.hold():
             self.run("BEGIN IMMEDIATE")
             try:
+                # Another process may have brought the file forward since this one opened it.
+                schema.check_version(self, self.scalar("PRAGMA user_version"))
                 yield
                 self.require_transaction()
                 self.run("COMMIT")

@@ -199,6 +199,9 @@ MIGRATIONS = (
     ALTER TABLE stream ADD COLUMN unattended INTEGER NOT NULL DEFAULT 0;
     CREATE INDEX stream_unattended ON stream (unattended) WHERE unattended > 0;
     """,
+    # No table changes: sessions may have plans, tasks, subagents and waived requirements from here
+    # on, and an older Interlock cannot read these events.
+    "",
 )
 VERSION = len(MIGRATIONS)
 RUNS_SINCE = 3  # before, the heads of runs were parts of the head of their session
@@ -216,13 +219,18 @@ def check(db: SqliteDatabase, *, may_be_unfinished: bool = False) -> int:
             f"`{db.path}` is not an Interlock store",
             "Move that file away, or point INTERLOCK_HOME at another directory.",
         )
+    check_version(db, version)
+    return version
+
+
+def check_version(db: SqliteDatabase, version: int) -> None:
+    """Refuse a file of a newer schema, which another process may have brought forward."""
     if version > VERSION:
         raise StoreUnusable(
             f"`{db.path}` was written by a newer Interlock"
             f" (its schema is {version}, this one knows {VERSION})",
-            "Upgrade Interlock. Nothing was changed.",
+            "Upgrade Interlock, and restart what still runs the older one. Nothing was changed.",
         )
-    return version
 
 
 def set_unfinished(db: SqliteDatabase, *, is_unfinished: bool) -> None:
