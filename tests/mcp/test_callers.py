@@ -141,6 +141,23 @@ def test_an_agent_whose_session_was_ended_is_not_taken_for_another_agent(
     assert first.call("session", action="start")["session"] != other
 
 
+def test_a_run_in_which_another_agent_works_is_shown_without_a_call_that_joins_it(
+    launch: Launch,
+) -> None:
+    first, second = launch(), launch()
+    first.hook("talk-1")
+    second.hook("talk-2")
+    second.call("start_workflow", workflowId="line", goal="Paint the fence")
+
+    (told,) = [line for line in first.call("session")["summary"].splitlines() if "Paint" in line]
+
+    assert told.endswith("Claude Code, conversation talk-2 works on it: leave it to that agent.")
+    assert "resume_session" not in told
+    (own,) = [line for line in second.call("session")["summary"].splitlines() if "Paint" in line]
+    assert "Your run of line" in own
+    assert "To go on: resume_session" in own
+
+
 def test_a_client_that_another_one_starts_works_for_it_and_does_not_move_it(
     launch: Launch, app: App
 ) -> None:

@@ -83,21 +83,20 @@ def _list_workflows(app: App, caller: Caller, arguments: ListArguments) -> ToolR
 def _workflow_list_item(
     entry: workflow_files.CatalogueEntry, *, is_short: bool
 ) -> WorkflowListItem:
-    workflow, needed = entry.workflow, entry.pinned.workflow.required_inputs()
-    if is_short:
-        return WorkflowListItem(
-            workflow.id, workflow.name, kind=workflow.kind, required_context=needed
+    workflow, compiled = entry.workflow, entry.pinned.workflow
+    needed = compiled.required_inputs()
+    item = WorkflowListItem(workflow.id, workflow.name, kind=workflow.kind, required_context=needed)
+    return (
+        item
+        if is_short
+        else msgspec.structs.replace(
+            item,
+            description=workflow.description,
+            version=workflow.version,
+            hash=entry.pinned.hash,
+            step_count=compiled.step_count,
+            tags=workflow.tags,
         )
-    return WorkflowListItem(
-        workflow.id,
-        workflow.name,
-        workflow.description,
-        workflow.version,
-        entry.pinned.hash,
-        entry.pinned.workflow.step_count,
-        workflow.tags,
-        workflow.kind,
-        needed,
     )
 
 

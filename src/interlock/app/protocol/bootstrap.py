@@ -23,6 +23,7 @@ from interlock.app.gate.notes_location import BUDGET_TOKENS_DEFAULT
 from interlock.app.gate.policy import load_effective_policy, policy_remarks
 from interlock.app.protocol.carry_over import left_open_lines_here
 from interlock.app.protocol.feature_reviews import settle_if_overdue
+from interlock.app.protocol.presence import sessions_in_use
 from interlock.app.refusals import ProjectNotOptedIn
 from interlock.app.sessions.resume_check import changes_to_verify
 from interlock.app.sessions.statuses import Observer
@@ -312,14 +313,17 @@ def _open_run_lines(app: App, state: SessionState) -> Iterator[str]:
         if row.workspace == state.worktree and row.is_open and row.is_offered
     ]
     rows.sort(key=lambda row: row.session != state.session_id)
+    holders = sessions_in_use(app, None).holders if rows else {}
     for row in rows:
         whose = "Your run" if row.session == state.session_id else "Open run"
         call = msgspec.json.encode({"runId": row.run}).decode()
         progress = progress_text(row.steps_done, row.steps_skipped, row.step_count)
-        yield (
-            f"{whose} of {row.workflow}: {row.title}; at “{row.step}”, {progress},"
-            f" {row.status}. To go on: resume_session {call}"
-        )
+        to_go_on = f"To go on: resume_session {call}"
+        if row.session != state.session_id and (holder := holders.get(row.session)):
+            # The call would make two agents work on the same step.
+            to_go_on = f"{holder} works on it: leave it to that agent."
+        at = f"at “{row.step}”, {progress}, {row.status}"
+        yield f"{whose} of {row.workflow}: {row.title}; {at}. {to_go_on}"
     if rows and (stream := app.reader.stream(rows[0].session, rows[0].run)):
         autonomy = stream.runs[rows[0].run].preferences.autonomy
         yield f"Autonomy: {autonomy}. Only the user changes it, with `/autonomy`."
