@@ -4,7 +4,6 @@ Before the call only the prompt is known, at the start only the subagent's id. E
 small file in the data home, because clients run the hooks of parallel calls at the same time.
 """
 
-import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import suppress
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.workspace.files.private_file import write_private_file
+from interlock.workspace.files.private_file import keep_small_file, name_for
 from interlock.workspace.files.regular_file import read_regular_file
 
 DIRECTORY = "asked-subagents"
@@ -31,19 +30,14 @@ def save(home: Path, host: str, conversation: str, asked: AskedSubagent, *, now_
     Raises:
         OSError: it cannot be written.
     """
-    folder = home / DIRECTORY
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    name = f"{_prefix(host, conversation)}-{now_ms:015}-{os.getpid()}.json"
-    write_private_file(folder / name, msgspec.json.encode(asked))
-    for other in folder.iterdir():
-        with suppress(OSError):  # another process has removed it
-            if other.stat().st_mtime * 1_000 < now_ms - VALID_MS:
-                other.unlink()
+    name = f"{name_for(host, conversation)}-{now_ms:015}-{os.getpid()}.json"
+    path, content = home / DIRECTORY / name, msgspec.json.encode(asked)
+    keep_small_file(path, content, oldest_ms=now_ms - VALID_MS)
 
 
 def take(home: Path, host: str, conversation: str, agent: str) -> str:
     """Return the prompt of the oldest request for this agent, once; empty if there is none."""
-    for path in sorted((home / DIRECTORY).glob(f"{_prefix(host, conversation)}-*")):
+    for path in sorted((home / DIRECTORY).glob(f"{name_for(host, conversation)}-*")):
         for asked in _read(path):
             if asked.agent in ("", agent):
                 with suppress(OSError):
@@ -55,7 +49,3 @@ def take(home: Path, host: str, conversation: str, agent: str) -> str:
 def _read(path: Path) -> Iterator[AskedSubagent]:
     with suppress(OSError, msgspec.MsgspecError):
         yield msgspec.json.decode(read_regular_file(path, _BYTES_MAX), type=AskedSubagent)
-
-
-def _prefix(host: str, conversation: str) -> str:
-    return hashlib.sha256(f"{host}\0{conversation}".encode(errors="replace")).hexdigest()[:32]

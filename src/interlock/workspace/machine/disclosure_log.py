@@ -3,13 +3,12 @@
 So nothing is told twice. A file may be lost: then something is told once more.
 """
 
-import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
-from interlock.workspace.files.private_file import write_private_file
+from interlock.workspace.files.private_file import keep_small_file, name_for
 from interlock.workspace.files.regular_file import read_regular_file
 
 DIRECTORY = "told"
@@ -35,11 +34,8 @@ def save_disclosed(
         OSError: it cannot be written.
     """
     path = _path(home, host, conversation)
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_private_file(path, msgspec.json.encode(list(entries)[-ENTRIES_MAX:]))
-    for old in path.parent.glob("*.json"):
-        if _is_old(old, now_ms - RETENTION_MS):
-            old.unlink(missing_ok=True)
+    content = msgspec.json.encode(list(entries)[-ENTRIES_MAX:])
+    keep_small_file(path, content, oldest_ms=now_ms - RETENTION_MS)
 
 
 def forget_disclosed(home: Path, host: str, conversation: str) -> None:
@@ -52,12 +48,4 @@ def forget_disclosed(home: Path, host: str, conversation: str) -> None:
 
 
 def _path(home: Path, host: str, conversation: str) -> Path:
-    name = hashlib.sha256(f"{host}\0{conversation}".encode()).hexdigest()[:32]
-    return home / DIRECTORY / f"{name}.json"
-
-
-def _is_old(path: Path, oldest_ms: int) -> bool:
-    try:
-        return path.stat().st_mtime * 1_000 < oldest_ms
-    except OSError:
-        return False  # another process has removed it
+    return home / DIRECTORY / f"{name_for(host, conversation)}.json"

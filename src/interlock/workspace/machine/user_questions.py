@@ -3,12 +3,10 @@
 Each is a small file in the data home, where no agent writes.
 """
 
-import hashlib
-import os
-from contextlib import suppress
 from pathlib import Path
 
 from interlock.core.gate.command.network_programs import REMOTE_READERS
+from interlock.workspace.files.private_file import keep_small_file, name_for
 
 ASKED, AGREED = "asked", "agreed"
 VALID_MS = {ASKED: 3_600_000, AGREED: 30 * 86_400_000}
@@ -26,14 +24,7 @@ def record(
         OSError: it cannot be written.
     """
     path = _path(home, directory, host, conversation, subject)
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}-{os.getpid()}")
-    draft.write_text(str(now_ms), encoding="utf-8")
-    draft.replace(path)
-    for other in path.parent.iterdir():
-        with suppress(OSError):  # another process has removed it
-            if other.stat().st_mtime * 1_000 < now_ms - VALID_MS[directory]:
-                other.unlink()
+    keep_small_file(path, str(now_ms).encode(), oldest_ms=now_ms - VALID_MS[directory])
 
 
 def consume(home: Path, host: str, conversation: str, subject: str, *, now_ms: int) -> bool:
@@ -64,5 +55,4 @@ def _is_valid(path: Path, valid_ms: int, now_ms: int) -> bool:
 
 
 def _path(home: Path, directory: str, host: str, conversation: str, subject: str) -> Path:
-    key = "\0".join((host, conversation, subject))
-    return home / directory / hashlib.sha256(key.encode(errors="replace")).hexdigest()[:32]
+    return home / directory / name_for(host, conversation, subject)
