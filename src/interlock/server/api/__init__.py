@@ -13,12 +13,10 @@ from interlock.core.explanation import Explanation
 from interlock.core.refusal import Refusal
 from interlock.server.api import (
     coordination,
-    delivery,
     driver,
     driver_desk,
     jobs,
     runs,
-    search,
     sessions,
     system,
     triggers,
@@ -41,13 +39,11 @@ from interlock.server.worker import Worker
 
 _MODULES = (
     sessions,
-    search,
     runs,
     jobs,
     driver,
     driver_desk,
     triggers,
-    delivery,
     coordination,
     workflows,
     system,

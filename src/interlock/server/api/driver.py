@@ -1,4 +1,4 @@
-"""Operations on unattended work: order it, watch it, control it."""
+"""Operations on unattended work: order it, watch it, control it, have its result delivered."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,12 +10,14 @@ from interlock.app.context import App
 from interlock.app.refusals import NoSuchSession
 from interlock.app.sessions.lookup import find_session
 from interlock.app.unattended import orders, status
+from interlock.app.unattended.delivery import deliver_work
 from interlock.app.unattended.orders import OrderedWork, OrderRefusal, OrderRequest
 from interlock.app.unattended.status import DaemonStatus, DriverStatus
 from interlock.core.ids import SessionId, WorkflowId
 from interlock.core.refusal import Refusal
 from interlock.core.session.unattended_control import NotUnattended
 from interlock.core.session.unattended_events import Control
+from interlock.core.unattended.delivery import DeliveryState
 from interlock.core.unattended.journal import JournalEntry
 from interlock.core.unattended.order import (
     REPOSITORIES_MAX,
@@ -212,3 +214,23 @@ def _steer_work(app: App, at: SessionParameters, body: SteerBody) -> DaemonStatu
 def _set_limits(app: App, at: SessionParameters, body: LimitsWish) -> DaemonStatus | Refusal:
     outcome = orders.raise_limits(app, at.session, body, place=PLACE)
     return _daemon_status(app, at.session) if isinstance(outcome, UnattendedState) else outcome
+
+
+class DeliveryBody(Body, frozen=True):
+    accepts_secrets: Annotated[
+        bool, Meta(description="Deliver it even if something in it looks like a secret.")
+    ] = False
+
+
+@rest_operation(
+    "POST",
+    "/sessions/{session}/deliver",
+    "Deliver the result of unattended work that is done, as its order wants it",
+    answer=DeliveryState,
+    codes=CONTROLLED,
+    about="It is done in the background: `daemon-status` and the events say what came of it.",
+    loosens=True,
+)
+def _deliver_work(app: App, at: SessionParameters, body: DeliveryBody) -> object:
+    state = deliver_work(app, at.session, place=PLACE, accepts_secrets=body.accepts_secrets)
+    return state.delivery if isinstance(state, UnattendedState) else state

@@ -1,4 +1,4 @@
-"""Operations on sessions: list, show, export, import, archive, delete, change the mode."""
+"""Operations on sessions: list, search, show, export, import, archive, delete, change the mode."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -21,6 +21,7 @@ from interlock.app.sessions.lookup import (
     find_session,
     session_page,
 )
+from interlock.app.sessions.search import QUERY_CHARS_MAX, SearchResult, search
 from interlock.app.sessions.session_views import ViewedSession
 from interlock.app.sessions.statuses import Observer
 from interlock.core.canonical import INT_MAX
@@ -338,3 +339,27 @@ def _change_mode(app: App, at: SessionParameters, body: ModeRequest) -> SessionS
         return session
     task = None if body.task is UNSET else body.task
     return gated_sessions.change_mode(app, session, body.mode, by="user", task=task)
+
+
+class SearchParameters(Parameters, frozen=True):
+    q: Annotated[
+        str,
+        Meta(
+            description="An id or the start of one; or words, which all occur in one place: a goal,"
+            " a project, a branch, a workflow, or the notes that were handed in for a step.",
+            max_length=QUERY_CHARS_MAX,
+        ),
+    ]
+    archived: Annotated[bool, Meta(description="The archived ones instead of the others.")] = False
+    limit: Limit = 50
+
+
+@rest_operation(
+    "GET",
+    "/search",
+    "Search sessions, the best matches first",
+    about="Notes are looked through from the session that was changed last, up to a number of"
+    " events; `notesSinceMs` says where that ended.",
+)
+def _search(app: App, at: SearchParameters) -> SearchResult:
+    return search(app, at.q, limit=at.limit, is_archived=at.archived)
