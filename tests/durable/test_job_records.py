@@ -9,11 +9,11 @@ from interlock.app.context import App, open_app
 from interlock.app.failures import StoreFailure
 from interlock.app.jobs.executor_role import JOBS_FILE
 from interlock.app.jobs.job_counts import JobCounts, count_jobs
+from interlock.core.refusal import PlainRefusal
 from interlock.durable import catalogue
 from interlock.durable.executor import Executor
 from interlock.durable.job import Job, JobContext, JobStep, StepResult
 from interlock.durable.job_records import (
-    JobNotInState,
     JobRecord,
     NoSuchJob,
     cancel_job,
@@ -58,6 +58,11 @@ class Worked:
 
     def _give_up(self, _: App, context: JobContext, reason: str) -> None:
         self.reasons.append((context.job, context.announcement.subject, reason))
+
+
+def refusal_text(outcome: object) -> str:
+    assert isinstance(outcome, PlainRefusal), outcome
+    return outcome.error
 
 
 @pytest.fixture
@@ -121,9 +126,9 @@ def test_a_failed_job_is_continued_where_it_failed(
     ]
     assert worked.done == ["first", "second", "second", "second"]
     assert worked.reasons == [(job, "one", "No route \x1b[31m<b>")]
-    assert cancel_failed == JobNotInState(job, "failed", "cancelled")
-    assert retry_job(app, job) == JobNotInState(job, "done", "retried")
-    assert cancel_job(app, job) == JobNotInState(job, "done", "cancelled")
+    assert refusal_text(cancel_failed) == f"Job `{job}` cannot be cancelled: it is failed"
+    assert refusal_text(retry_job(app, job)) == f"Job `{job}` cannot be retried: it is done"
+    assert refusal_text(cancel_job(app, job)) == f"Job `{job}` cannot be cancelled: it is done"
 
 
 @pytest.mark.sqlite
@@ -189,13 +194,13 @@ def test_a_job_that_is_cancelled_in_a_step_does_not_begin_its_next_try(
     assert executor.run_pending(seconds=SECONDS)
 
     refused, cancelled, again = outcomes
-    assert refused == JobNotInState(job, "running", "retried")
+    assert refusal_text(refused) == f"Job `{job}` cannot be retried: it is running"
     assert isinstance(cancelled, JobRecord)
     assert (cancelled.state, [one.state for one in cancelled.steps]) == (
         "cancelled",
         ["done", "pending"],
     )
-    assert again == JobNotInState(job, "cancelled", "cancelled")
+    assert refusal_text(again) == f"Job `{job}` cannot be cancelled: it is cancelled"
     assert worked.reasons == [(job, "one", "it was cancelled")]
     assert shown(app, job).state == "done"
     assert worked.done == ["first", "second", "second"]

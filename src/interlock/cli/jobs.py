@@ -7,6 +7,7 @@ from interlock.app.context import open_app
 from interlock.app.data_home import data_home
 from interlock.cli.authority import require_user
 from interlock.cli.terminal import expect, print_json, print_lines, print_table
+from interlock.core.refusal import PlainRefusal
 from interlock.core.views.counting import time_ago
 from interlock.durable import job_records
 from interlock.durable.job_records import JobRecord
@@ -88,7 +89,7 @@ def _run_pending() -> bool:
 
 
 def _print_record(
-    record: JobRecord | job_records.NoSuchJob | job_records.JobNotInState, *, as_json: bool
+    record: JobRecord | job_records.NoSuchJob | PlainRefusal, *, as_json: bool
 ) -> None:
     record = expect(JobRecord, record)
     if as_json:

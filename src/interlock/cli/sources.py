@@ -6,7 +6,6 @@ from contextlib import contextmanager
 import click
 
 from interlock.app.catalogue.sources import (
-    NoSuchSource,
     SourceFailure,
     SourceRow,
     SyncOutcome,
@@ -29,6 +28,7 @@ from interlock.cli.terminal import (
     refuse,
 )
 from interlock.core.explanation import Explanation
+from interlock.core.refusal import PlainRefusal
 from interlock.core.views.counting import time_ago
 
 COMMIT_SHOWN = 12
@@ -97,7 +97,7 @@ def sync(name: str | None, *, as_json: bool) -> None:
     require_user("Fetching a source")
     with _stop_on_source_failure():
         outcomes = sync_sources(data_home(), name, SystemClock())
-    if isinstance(outcomes, NoSuchSource):
+    if isinstance(outcomes, PlainRefusal):
         refuse(outcomes.explain())
     if as_json:
         print_json(outcomes)
@@ -120,7 +120,7 @@ def remove(name: str, *, as_json: bool) -> None:
     require_user("Removing a source")
     with _stop_on_source_failure():
         removed = remove_source(data_home(), name)
-    if isinstance(removed, NoSuchSource):
+    if isinstance(removed, PlainRefusal):
         refuse(removed.explain())
     if as_json:
         print_json({"removed": removed.name})

@@ -13,7 +13,7 @@ import msgspec
 from interlock.app.context import App
 from interlock.core.canonical import Json
 from interlock.core.explanation import Explanation
-from interlock.core.refusal import Refusal, TextRefusal
+from interlock.core.refusal import PlainRefusal, Refusal
 from interlock.core.session.announcements import Announcement
 from interlock.durable import catalogue
 from interlock.durable.job import JobContext, ask_about_jobs
@@ -79,16 +79,6 @@ class NoSuchJob(Refusal, frozen=True):
         )
 
 
-class JobNotInState(TextRefusal, frozen=True):
-    job: str
-    state: JobState
-    verb: str
-
-    code = "not_allowed"
-    error = "Job `{job}` cannot be {verb}: it is {state}"
-    hint = "`interlock jobs show {job}` shows what it did."
-
-
 def list_jobs(app: App, *, limit: int = LISTED_MAX) -> list[JobRecord]:
     """Return the newest jobs, the newest first. Raises `StoreFailure`, as all of these do."""
     return ask_about_jobs(
@@ -108,7 +98,7 @@ def show_job(app: App, job: str) -> JobRecord | NoSuchJob:
     return ask_about_jobs(app, show, NoSuchJob(job))
 
 
-def cancel_job(app: App, job: str) -> JobRecord | NoSuchJob | JobNotInState:
+def cancel_job(app: App, job: str) -> JobRecord | NoSuchJob | PlainRefusal:
     """Stop a job before its next step."""
 
     def cancel(client: "DBOSClient", job_id: str) -> None:
@@ -123,7 +113,7 @@ def cancel_job(app: App, job: str) -> JobRecord | NoSuchJob | JobNotInState:
     return _change(app, job, ACTIVE_STATES, "cancelled", cancel)
 
 
-def retry_job(app: App, job: str) -> JobRecord | NoSuchJob | JobNotInState:
+def retry_job(app: App, job: str) -> JobRecord | NoSuchJob | PlainRefusal:
     """Continue a job that has failed or was cancelled, at the step that is not done."""
     return _change(app, job, ENDED_EARLY_STATES, "retried", _rewind_to_failure)
 
@@ -134,13 +124,17 @@ def _change(
     states: Sequence[JobState],
     verb: str,
     change: "Callable[[DBOSClient, str], None]",
-) -> JobRecord | NoSuchJob | JobNotInState:
-    def find_and_change(client: "DBOSClient") -> JobRecord | NoSuchJob | JobNotInState:
+) -> JobRecord | NoSuchJob | PlainRefusal:
+    def find_and_change(client: "DBOSClient") -> JobRecord | NoSuchJob | PlainRefusal:
         record = _find(client, job)
         if isinstance(record, NoSuchJob):
             return record
         if record.state not in states:
-            return JobNotInState(record.id, record.state, verb)
+            return PlainRefusal(
+                "not_allowed",
+                f"Job `{record.id}` cannot be {verb}: it is {record.state}",
+                f"`interlock jobs show {record.id}` shows what it did.",
+            )
         change(client, record.id)
         changed = _find(client, record.id)
         assert not isinstance(changed, NoSuchJob), "it was there a moment ago"

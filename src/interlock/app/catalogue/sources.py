@@ -2,15 +2,14 @@
 
 import os
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Literal, assert_never
+from typing import Literal
 
 import msgspec
 
 from interlock.app.clock import Clock
-from interlock.core.explanation import Explanation
 from interlock.core.git_names import is_ref
 from interlock.core.refusal import PlainRefusal, Refusal
 from interlock.store.failures import StoreBusy
@@ -24,59 +23,6 @@ from interlock.workspace.git.checkout import (
 )
 from interlock.workspace.projects import sources
 from interlock.workspace.projects.sources import Source, SourceKind
-
-
-class LocationUnusable(Refusal, frozen=True):
-    location: str
-    fault: UrlFault | Literal["missing"]
-
-    def explain(self) -> Explanation:
-        return Explanation("source_location", *self._error_and_hint())
-
-    def _error_and_hint(self) -> tuple[str, str]:
-        # The part before `@` may be a password; it is not repeated.
-        location = _printable(self.location.rpartition("@")[2])
-        match self.fault:
-            case "option":
-                return (
-                    f"`{location}` begins with `-`, as options do",
-                    "Write a directory as `./-NAME`.",
-                )
-            case "characters":
-                return "The location is too long or cannot be printed", "Give another one."
-            case "protocol":
-                protocol = re.split(r"::|://", self.location)[0]
-                return (
-                    f"Nothing is fetched by `{_printable(protocol)}`",
-                    "Use https://, ssh://, git@HOST:PATH, file:// or a directory.",
-                )
-            case "credentials":
-                return (
-                    "The location carries a user's name or password",
-                    "Leave out what stands before `@` and use a credential helper, or ssh.",
-                )
-            case "address":
-                return (
-                    f"`{location}` is no directory, and no address that git fetches from",
-                    "Check how it is written: https://HOST/PATH, git@HOST:PATH or a directory.",
-                )
-            case "missing":
-                return f"There is no directory `{location}`", "Check how it is written."
-            case _:
-                assert_never(self.fault)
-
-
-class NoSuchSource(Refusal, frozen=True):
-    name: str
-    known: tuple[str, ...]
-
-    def explain(self) -> Explanation:
-        known = ", ".join(f"`{name}`" for name in self.known) or "none"
-        return Explanation(
-            "unknown_source",
-            f"No source `{_printable(self.name)}`",
-            f"`interlock sources list` shows them: {known}.",
-        )
 
 
 def _printable(text: str) -> str:
@@ -150,12 +96,12 @@ def add_source(
 
 def sync_sources(
     home: Path, name: str | None, clock: Clock
-) -> tuple[SyncOutcome, ...] | NoSuchSource:
+) -> tuple[SyncOutcome, ...] | PlainRefusal:
     """Fetch one source or all. The failure of one is its outcome, and the others go on."""
     with _exclusive_change(home):
         synced = list(sources.load(home))
         if name is not None and name not in {source.name for source in synced}:
-            return NoSuchSource(name, tuple(source.name for source in synced))
+            return _unknown_source(name, synced)
         outcomes: list[SyncOutcome] = []
         for index, source in enumerate(synced):
             if name is not None and source.name != name:
@@ -171,7 +117,7 @@ def sync_sources(
     return tuple(outcomes)
 
 
-def remove_source(home: Path, name: str) -> SourceRow | NoSuchSource:
+def remove_source(home: Path, name: str) -> SourceRow | PlainRefusal:
     """Stop reading from a source. A directory that is a source stays as it is.
 
     Raises:
@@ -186,14 +132,20 @@ def remove_source(home: Path, name: str) -> SourceRow | NoSuchSource:
                 if source.kind == "git":
                     sources.remove_checkouts(home, name)
                 return row
-    return NoSuchSource(name, tuple(source.name for source in existing))
+    return _unknown_source(name, existing)
+
+
+def _unknown_source(name: str, existing: Sequence[Source]) -> PlainRefusal:
+    known = ", ".join(f"`{source.name}`" for source in existing) or "none"
+    error = f"No source `{_printable(name)}`"
+    return PlainRefusal("unknown_source", error, f"`interlock sources list` shows them: {known}.")
 
 
 def _requested_source(
     location: str, *, name: str | None, ref: str | None, path: str | None
 ) -> Source | Refusal:
     recognised = _recognise_location(location, ref)
-    if isinstance(recognised, LocationUnusable):
+    if isinstance(recognised, PlainRefusal):
         return recognised
     kind, location = recognised
     if name is None:
@@ -221,9 +173,7 @@ def _requested_source(
     return Source(name, kind, location, ref, path)
 
 
-def _recognise_location(
-    location: str, ref: str | None
-) -> tuple[SourceKind, str] | LocationUnusable:
+def _recognise_location(location: str, ref: str | None) -> tuple[SourceKind, str] | PlainRefusal:
     fault = url_fault(location)
     if fault in (None, "address"):
         # A ref means that a repository is wanted, and a bare repository has no files to read.
@@ -232,8 +182,35 @@ def _recognise_location(
             is_git = ref is not None or sources.is_bare_repository(Path(local))
             return "git" if is_git else "directory", local
         if fault is None and location.startswith("/"):
-            return LocationUnusable(location, "missing")
-    return LocationUnusable(location, fault) if fault else ("git", location)
+            return _unusable_location(location, "missing")
+    return _unusable_location(location, fault) if fault else ("git", location)
+
+
+def _unusable_location(location: str, fault: UrlFault | Literal["missing"]) -> PlainRefusal:
+    # The part before `@` may be a password; it is not repeated.
+    shown = _printable(location.rpartition("@")[2])
+    protocol = _printable(re.split(r"::|://", location)[0])
+    error, hint = {
+        "option": (
+            f"`{shown}` begins with `-`, as options do",
+            "Write a directory as `./-NAME`.",
+        ),
+        "characters": ("The location is too long or cannot be printed", "Give another one."),
+        "protocol": (
+            f"Nothing is fetched by `{protocol}`",
+            "Use https://, ssh://, git@HOST:PATH, file:// or a directory.",
+        ),
+        "credentials": (
+            "The location carries a user's name or password",
+            "Leave out what stands before `@` and use a credential helper, or ssh.",
+        ),
+        "address": (
+            f"`{shown}` is no directory, and no address that git fetches from",
+            "Check how it is written: https://HOST/PATH, git@HOST:PATH or a directory.",
+        ),
+        "missing": (f"There is no directory `{shown}`", "Check how it is written."),
+    }[fault]
+    return PlainRefusal("source_location", error, hint)
 
 
 def _proposed_name(location: str) -> str:

@@ -19,19 +19,8 @@ ADJECTIVES = (
     *("Golden", "Grand", "Gray", "Green", "Hidden", "Icy", "Ivory", "Jade", "Keen", "Late"),
     *("Lively", "Lone", "Lucky", "Mellow", "Misty", "Noble", "Olive", "Opal", "Pale", "Pearl"),
     *("Proud", "Purple", "Quick", "Quiet", "Rapid", "Red", "Rosy", "Ruby", "Rustic", "Sandy"),
-    *(
-        "Scarlet",
-        "Sharp",
-        "Silent",
-        "Silver",
-        "Snowy",
-        "Steady",
-        "Sunny",
-        "Swift",
-        "Tidy",
-        "Violet",
-    ),
-    *("White", "Wild"),
+    *("Scarlet", "Sharp", "Silent", "Silver", "Snowy", "Steady", "Sunny", "Swift", "Tidy"),
+    *("Violet", "White", "Wild"),
 )
 NOUNS = (
     *("Anchor", "Arrow", "Badger", "Bay", "Beacon", "Bear", "Birch", "Bridge", "Brook", "Canyon"),

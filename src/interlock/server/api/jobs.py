@@ -6,8 +6,9 @@ import msgspec
 from msgspec import Meta
 
 from interlock.app.context import App
+from interlock.core.refusal import PlainRefusal
 from interlock.durable import job_records
-from interlock.durable.job_records import LISTED_MAX, JobNotInState, JobRecord, NoSuchJob
+from interlock.durable.job_records import LISTED_MAX, JobRecord, NoSuchJob
 from interlock.server.api.operation import NoParameters, Parameters, rest_operation
 
 
@@ -44,7 +45,7 @@ def _show_job(app: App, at: JobParameters) -> JobRecord | NoSuchJob:
     codes=("unknown_job", "not_allowed"),
     is_writing=False,
 )
-def _cancel_job(app: App, at: JobParameters) -> JobRecord | NoSuchJob | JobNotInState:
+def _cancel_job(app: App, at: JobParameters) -> JobRecord | NoSuchJob | PlainRefusal:
     return job_records.cancel_job(app, at.job)
 
 
@@ -55,7 +56,7 @@ def _cancel_job(app: App, at: JobParameters) -> JobRecord | NoSuchJob | JobNotIn
     codes=("unknown_job", "not_allowed"),
     is_writing=False,
 )
-def _retry_job(app: App, at: JobParameters) -> JobRecord | NoSuchJob | JobNotInState:
+def _retry_job(app: App, at: JobParameters) -> JobRecord | NoSuchJob | PlainRefusal:
     return job_records.retry_job(app, at.job)
 
 

@@ -9,11 +9,11 @@ from interlock.app.context import App
 from interlock.app.jobs.executor_role import has_executor
 from interlock.app.jobs.job_counts import announcements_for_us
 from interlock.core.explanation import Explanation
+from interlock.core.refusal import PlainRefusal
 from interlock.durable import job_records
 from interlock.durable.job_records import (
     ACTIVE_STATES,
     ENDED_EARLY_STATES,
-    JobNotInState,
     JobRecord,
     NoSuchJob,
     StepRecord,
@@ -105,7 +105,7 @@ def step_rows(job: JobRecord, *, now_ms: int) -> list[StepRow]:
 
 def _change(
     request: PageRequest,
-    change: Callable[[App, str], JobRecord | NoSuchJob | JobNotInState],
+    change: Callable[[App, str], JobRecord | NoSuchJob | PlainRefusal],
     message_key: str,
 ) -> PageRedirect | Explanation:
     outcome = change(request.app, request.params["job"])

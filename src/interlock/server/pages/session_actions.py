@@ -18,17 +18,15 @@ from interlock.core.preferences import (
     AUTONOMIES,
     RISK_POLICIES,
     Autonomy,
-    Preferences,
     RiskPolicy,
     Wish,
     loosens,
 )
+from interlock.core.refusal import Refusal
 from interlock.core.session.answer import RenderedAnswer
-from interlock.core.session.events import GapRecorded
 from interlock.core.session.head import Head
 from interlock.core.session.refusals import NO_PENDING_STEP
 from interlock.core.session.run_head import RunHead
-from interlock.core.session.state import SessionState
 from interlock.server.console import Console, Page, PageRedirect, PageRequest
 from interlock.server.formatting import short_id
 from interlock.server.pages.session_place import place_of, redirect_back
@@ -129,11 +127,9 @@ def change_mode(request: PageRequest, target: FoundSession) -> PageRedirect | Pa
         return _confirm_page(request, target, question, "mode")
     task = request.word("task").strip()[:TASK_CHARS_MAX] if "task" in request.form else None
     done = gated_sessions.change_mode(request.app, target.session, mode, by="user", task=task)
-    return (
-        redirect_back(request, target.session, "mode")
-        if isinstance(done, SessionState)
-        else done.explain()
-    )
+    if isinstance(done, Refusal):
+        return done.explain()
+    return redirect_back(request, target.session, "mode")
 
 
 def set_preferences(
@@ -154,11 +150,9 @@ def set_preferences(
     if autonomy and (question := _question_before(request, autonomy, current)):
         return _confirm_page(request, target, question, "preferences")
     done = user_actions.set_preferences(request.app, run.run, Wish(autonomy, risk))
-    return (
-        redirect_back(request, target.session, "preferences")
-        if isinstance(done, Preferences)
-        else done.explain()
-    )
+    if isinstance(done, Refusal):
+        return done.explain()
+    return redirect_back(request, target.session, "preferences")
 
 
 def resolve_gap(request: PageRequest, target: FoundSession) -> PageRedirect | Explanation:
@@ -168,11 +162,9 @@ def resolve_gap(request: PageRequest, target: FoundSession) -> PageRedirect | Ex
         hint = "It stays in the record: what was done, or why it need not be done."
         return Explanation("invalid_arguments", "Say how the gap was closed", hint)
     done = user_actions.resolve_gap(request.app, target.session, GapId(request.params["gap"]), how)
-    return (
-        redirect_back(request, target.session, "resolved")
-        if isinstance(done, GapRecorded)
-        else done.explain()
-    )
+    if isinstance(done, Refusal):
+        return done.explain()
+    return redirect_back(request, target.session, "resolved")
 
 
 def unblock(request: PageRequest, target: FoundSession) -> PageRedirect | Explanation:
@@ -180,11 +172,9 @@ def unblock(request: PageRequest, target: FoundSession) -> PageRedirect | Explan
     if isinstance(run, Explanation):
         return run
     done = user_actions.unblock(request.app, run.run)
-    return (
-        redirect_back(request, target.session, "unblocked")
-        if isinstance(done, RunHead)
-        else done.explain()
-    )
+    if isinstance(done, Refusal):
+        return done.explain()
+    return redirect_back(request, target.session, "unblocked")
 
 
 def checkpoint(request: PageRequest, target: FoundSession) -> PageRedirect | Explanation:
@@ -200,11 +190,9 @@ def checkpoint(request: PageRequest, target: FoundSession) -> PageRedirect | Exp
     if isinstance(done, NotesRequired):
         hint = "One sentence will do: what stands here, and why it is worth finding again."
         return Explanation("notes_missing", "A checkpoint needs notes", hint)
-    return (
-        redirect_back(request, target.session, "checkpoint")
-        if isinstance(done, RenderedAnswer)
-        else done.explain()
-    )
+    if isinstance(done, Refusal):
+        return done.explain()
+    return redirect_back(request, target.session, "checkpoint")
 
 
 def fork(request: PageRequest, target: FoundSession) -> Page | Explanation:
