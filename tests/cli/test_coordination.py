@@ -62,6 +62,7 @@ def test_boxes_are_drawn_for_people_and_plain_where_asked(typed: Terminal, team:
     before = team.events()
 
     drawn, plain = typed("who"), typed("who", "--plain")
+    assert "`interlock session list` shows all sessions" in drawn.err, "not all have registered"
 
     assert "🟢 Ana (session" in drawn.out
     assert "Files: src/**" in drawn.out

@@ -140,6 +140,10 @@ def who(*, plain: bool, as_json: bool) -> None:
         print_json(report)
     else:
         print_text(report_boxes(report, is_plain=plain))
+        print_message(
+            "These are the agents that registered with the project. `interlock session list` shows"
+            " all sessions."
+        )
 
 
 @click.command()

@@ -10,7 +10,7 @@ from interlock.agents.hosts.host import Host
 from interlock.app.callers import session_record
 from interlock.app.callers.agent_detection import evidence_against_typing
 from interlock.app.callers.caller import Caller, remember_client, resolve_caller
-from interlock.app.callers.session_record import session_of
+from interlock.app.callers.session_record import effective_policy_in, session_of
 from interlock.app.clock import SystemClock
 from interlock.app.context import App, has_store, open_app
 from interlock.app.coordination.attention import attend_to
@@ -220,6 +220,7 @@ def change_typed_mode(
             evidence = evidence_against_typing(host, home, app.environment, app.process)
         actor: Actor = "agent" if evidence else "user"
         result = gated_sessions.change_mode(app, session, mode, by=actor, task=task)
+        needs_task = effective_policy_in(app, root).policy.coding_needs_task
     finally:
         app.close()
     if not isinstance(result, SessionState):
@@ -229,7 +230,10 @@ def change_typed_mode(
     change = "The mode is now" if evidence else "The user has set the mode to"
     meaning = mode_meaning(home, root, mode, at_ms=SystemClock().now_ms())
     message = f"{change} {result.current_mode} ({meaning})."
-    return f"{message} Task: {result.active_task}." if result.active_task else message
+    if result.active_task:
+        return f"{message} Task: {result.active_task}."
+    is_task_open = needs_task and mode == "coding"
+    return f"{message} Edits wait for a task: call `session` with one." if is_task_open else message
 
 
 def explain_mistake(typed: TypedMistake) -> str:

@@ -298,7 +298,8 @@ def _open_requirement_lines(app: App, state: SessionState) -> Iterator[str]:
     known = [one for one in requirements_of(profile, "start") if one.id in facts]
     for checked in judge(known, facts):
         if checked.is_blocking:
-            yield f"Required, and open: {checked.step} ({checked.evidence}). {checked.remedy}"
+            when = "" if state.current_mode == "coding" else "In mode coding: "
+            yield f"Required, and open: {checked.step} ({checked.evidence}). {when}{checked.remedy}"
         elif checked.id == "notOnMain" and checked.status == "open" and profile != "light":
             yield (
                 f"This is `{checked.evidence}`: in mode coding, make a branch before you edit,"

@@ -29,7 +29,7 @@ import msgspec
 from interlock.core.coordination.foreign_reservation import ForeignReservation
 from interlock.core.gate import own_calls, secret_files
 from interlock.core.gate.network_use import network_use
-from interlock.core.gate.open_start import START_OPEN, waits_for_start
+from interlock.core.gate.open_start import START_OPEN, changes_branch, waits_for_start
 from interlock.core.gate.own_calls import RequestedMode
 from interlock.core.gate.paths import RealPath, as_written
 from interlock.core.gate.protected_paths import protected_path_written_by
@@ -289,6 +289,8 @@ def _decide_by_mode(
     rule = "mode.analysis" if decision.answer == "allow" else decision.rule
     reason = "The mode is analysis, in which this project allows no commands"
     hint = "Use tools that read and search, call `session` with mode `planning`, or ask the user."
+    if changes_branch(analysis):
+        hint = f"Make the branch in mode coding. {_coding_hint(state, policy, call)}"
     return GateDecision("deny", rule, reason, hint)
 
 

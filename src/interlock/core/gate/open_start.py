@@ -4,7 +4,7 @@ Branches pass, because making one is how an agent meets `notOnMain`. Before codi
 there a branch cannot be made.
 """
 
-from interlock.core.gate.shell import analyse, changes_branch_only
+from interlock.core.gate.shell import Analysis, analyse, changes_branch_only
 from interlock.core.gate.state import GateRow, GateState
 from interlock.core.gate.tool_call import ToolCall
 
@@ -19,3 +19,8 @@ def waits_for_start(state: GateState, call: ToolCall) -> bool:
         return call.kind in ("edit", "shell", "mcp", "other")
     commands = analyse(call.command).commands
     return any(one.effect != "reads" and not changes_branch_only(one) for one in commands)
+
+
+def changes_branch(analysis: Analysis) -> bool:
+    """Whether a command of several makes a branch or switches to one."""
+    return any(map(changes_branch_only, analysis.commands))
