@@ -17,14 +17,7 @@ from interlock.core.session.unattended_events import UnattendedMoved
 from interlock.core.unattended.journal import INTERRUPTED, ToolStarted
 from interlock.driver.process import Driver
 from tests.child_process import processes_of, unique_seconds
-from tests.driver.stage import (
-    Stage,
-    call,
-    hand_in,
-    line_script,
-    one_step,
-    until_go,
-)
+from tests.driver.stage import Stage, call, hand_in, line_script, one_step, until_go
 from tests.scenes import linear
 
 LAPSED, TAKEN_OVER = "The driver's lease lapsed", "Another driver has taken over"

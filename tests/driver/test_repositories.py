@@ -13,15 +13,7 @@ from interlock.core.unattended.journal import ModelAnswered, StepBegun
 from interlock.core.unattended.order import DeliveryWish, OtherRepository
 from tests.child_process import processes_of, unique_seconds
 from tests.delivery_scene import handoff
-from tests.driver.stage import (
-    COMMIT,
-    Stage,
-    call,
-    git,
-    hand_in,
-    line_script,
-    one_step,
-)
+from tests.driver.stage import COMMIT, Stage, call, git, hand_in, line_script, one_step
 from tests.scenes import linear
 
 

@@ -18,16 +18,7 @@ from interlock.core.unattended.journal import JournalNote, StepBegun
 from interlock.core.unattended.order import Limits, Spent
 from interlock.driver.model_loop import _limits_left
 from tests.child_process import processes_of, unique_seconds
-from tests.driver.stage import (
-    COMMIT,
-    PLACE,
-    Stage,
-    call,
-    git,
-    hand_in,
-    line_script,
-    one_step,
-)
+from tests.driver.stage import COMMIT, PLACE, Stage, call, git, hand_in, line_script, one_step
 from tests.scenes import linear
 
 

@@ -12,10 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.agents.hosts.claude_code_shell import (
-    WORKTREE_VARIABLE,
-    command_in,
-)
+from interlock.agents.hosts.claude_code_shell import WORKTREE_VARIABLE, command_in
 from interlock.app.gate import confined_commands, overrides
 from interlock.app.gate.opt_in import opt_in
 from interlock.core.gate.state import Mode

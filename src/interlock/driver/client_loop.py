@@ -27,12 +27,7 @@ from interlock.app.unattended.tool_gate import let_gate_know, withdraw_conversat
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.answer import Answer
 from interlock.core.unattended.conversation import ToolReply
-from interlock.core.unattended.journal import (
-    INTERRUPTED,
-    ClientReported,
-    MessageAdded,
-    ToolEnded,
-)
+from interlock.core.unattended.journal import INTERRUPTED, ClientReported, MessageAdded, ToolEnded
 from interlock.core.unattended.order import Limits, ParkReason
 from interlock.driver import prompts
 from interlock.driver.client_talk import ClientStale, ClientTalk

@@ -11,11 +11,7 @@ from interlock.agents.hosts.hook_payload import HookPayload
 from interlock.agents.hosts.host import Host
 from interlock.agents.hosts.typed_form import as_typed
 from interlock.app.callers import agent_detection
-from interlock.app.gate import (
-    bound_conversations,
-    others_paths,
-    tool_calls,
-)
+from interlock.app.gate import bound_conversations, others_paths, tool_calls
 from interlock.core.gate.decide import ADVISORY, GateDecision
 from interlock.core.gate.own_calls import requested_by_tool, workspace_of_note
 from interlock.core.gate.paths import PATH_MAX, RealPath

@@ -5,22 +5,13 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from interlock.app.callers.caller import (
-    Caller,
-    refuse_acting_as,
-    workspace_of_session,
-)
+from interlock.app.callers.caller import Caller, refuse_acting_as, workspace_of_session
 from interlock.app.context import App
 from interlock.app.coordination.participants import Participant, find_participant
 from interlock.app.coordination.project_desk import ProjectDesk, open_desk
 from interlock.app.refusals import NoSuchDirectory
 from interlock.core.coordination.identities import NameRefused
-from interlock.core.coordination.refusals import (
-    IdentityLost,
-    UnknownWork,
-    WorkHeld,
-    WorkNotFree,
-)
+from interlock.core.coordination.refusals import IdentityLost, UnknownWork, WorkHeld, WorkNotFree
 from interlock.core.ids import SessionId
 from interlock.core.refusal import Refusal
 from interlock.mcp.results import SuggestedCall, ToolResult, refusal_result

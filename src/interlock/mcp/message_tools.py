@@ -13,12 +13,7 @@ from interlock.core.coordination.messages import MessageDraft
 from interlock.core.coordination.records import Message
 from interlock.core.refusal import Refusal
 from interlock.core.visible_text import make_visible, make_visible_line
-from interlock.mcp.coordination_caller import (
-    CallerSession,
-    WorkspacePath,
-    find_caller,
-    refuse_call,
-)
+from interlock.mcp.coordination_caller import CallerSession, WorkspacePath, find_caller, refuse_call
 from interlock.mcp.results import ToolResult, refusal_result
 from interlock.mcp.session_tool import given_arguments
 from interlock.mcp.tool import Tool

@@ -14,12 +14,7 @@ from interlock.app.protocol.presence import end_departed_sessions
 from interlock.core.coordination.preflight import PreflightReport
 from interlock.core.coordination.refusals import NothingReserved, PathsHeld, span_text
 from interlock.core.coordination.report_boxes import report_lines
-from interlock.mcp.coordination_caller import (
-    CallerSession,
-    WorkspacePath,
-    find_caller,
-    refuse_call,
-)
+from interlock.mcp.coordination_caller import CallerSession, WorkspacePath, find_caller, refuse_call
 from interlock.mcp.results import SuggestedCall, ToolResult, refusal_result
 from interlock.mcp.session_tool import given_arguments
 from interlock.mcp.tool import Tool

@@ -10,12 +10,7 @@ from interlock.app.context import App
 from interlock.app.coordination import tracker
 from interlock.core.coordination.records import WorkItem
 from interlock.core.coordination.work_items import WorkDraft, WorkItemUpdate
-from interlock.mcp.coordination_caller import (
-    CallerSession,
-    WorkspacePath,
-    find_caller,
-    refuse_call,
-)
+from interlock.mcp.coordination_caller import CallerSession, WorkspacePath, find_caller, refuse_call
 from interlock.mcp.results import ToolResult
 from interlock.mcp.tool import Tool
 

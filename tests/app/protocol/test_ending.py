@@ -11,11 +11,7 @@ from interlock.app.gate.trust import trust_checkout
 from interlock.app.protocol import delegations, ending, session_files
 from interlock.app.sessions.logbook_file import LogbookFile
 from interlock.core.ids import SessionId
-from interlock.core.protocol.delegation import (
-    CompletionRequest,
-    DecisionRequest,
-    DelegationRequest,
-)
+from interlock.core.protocol.delegation import CompletionRequest, DecisionRequest, DelegationRequest
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.delegation_events import VerdictGiven
 from interlock.core.session.requirements import Fact, ProtocolProfile

@@ -14,11 +14,7 @@ from interlock.app.sessions.logbook_file import (
     load_session_log,
     render_region,
 )
-from interlock.core.protocol.delegation import (
-    CompletionRequest,
-    DecisionRequest,
-    DelegationRequest,
-)
+from interlock.core.protocol.delegation import CompletionRequest, DecisionRequest, DelegationRequest
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.protocol.logbook import END_MARKER, find_region
 from interlock.core.session.delegation_events import VerdictGiven

@@ -13,11 +13,7 @@ from interlock.app.append_loop import append_plan
 from interlock.app.callers.session_record import ensure_attended, state_of
 from interlock.app.context import App
 from interlock.app.protocol.gated_sessions import effective_policy_of, publish_note
-from interlock.app.protocol.left_handoffs import (
-    LeftHandoff,
-    received_event,
-    take_left_handoffs,
-)
+from interlock.app.protocol.left_handoffs import LeftHandoff, received_event, take_left_handoffs
 from interlock.core.ids import DelegationId, SessionId, is_made_by_call
 from interlock.core.protocol import delegation, delegation_plan
 from interlock.core.protocol.delegation import CompletionRequest, DecisionRequest, DelegationRequest
