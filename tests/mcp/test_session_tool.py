@@ -144,6 +144,18 @@ def test_a_session_that_ended_or_is_not_there_is_refused_and_leads_on(attended: 
         assert commands.run_cli(["session", "end", "--force"]) == 0
 
 
+def test_an_ended_session_asks_the_user_nothing_that_no_inbox_would_show(attended: Agent) -> None:
+    session = attended.ok("session")["session"]
+    attended.ok("session", action="end", summary="done", sessionId=session)
+
+    problem = attended.refused(
+        "request_approval", {"title": "Go", "content": "all of it", "sessionId": session}
+    )
+
+    assert problem["code"] == "session_ended"
+    assert problem["details"]["correctCall"]["params"] == {"action": "start"}
+
+
 def test_a_look_at_the_session_where_none_is_open_is_answered(attended: Agent) -> None:
     assert commands.run_cli(["session", "end", "--force"]) == 0
 

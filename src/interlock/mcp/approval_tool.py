@@ -17,13 +17,14 @@ from interlock.app.context import App
 from interlock.app.sessions import session_approvals
 from interlock.app.sessions.session_approvals import RequestStatus
 from interlock.core.ids import SessionId
+from interlock.core.protocol.gated_session import SessionEnded
 from interlock.core.refusal import PlainRefusal
 from interlock.core.session.session_approvals import request_wish
 from interlock.core.visible_text import make_visible
 from interlock.mcp.results import ToolResult, UserQuestion, refusal_result
 from interlock.mcp.session_tool import given_arguments
 from interlock.mcp.tool import Tool
-from interlock.mcp.unknown_caller import refuse_unknown_caller
+from interlock.mcp.unknown_caller import call_to_begin, refuse_unknown_caller
 
 
 class ApprovalArguments(msgspec.Struct, frozen=True, rename="camel"):
@@ -49,6 +50,8 @@ def _call_request_approval(app: App, caller: Caller, arguments: ApprovalArgument
     if not isinstance(session, str):
         sent = given_arguments(arguments)
         return refuse_unknown_caller(app, caller, session, REQUEST_APPROVAL, sent)
+    if app.reader.head(session).is_over:  # whose approvals nobody is shown
+        return refusal_result(SessionEnded(session).explain(), call_to_begin(app, caller.workspace))
     wish = request_wish(arguments.title, arguments.content, arguments.request_id or "")
     outcome = session_approvals.request_approval(app, session, wish)
     if isinstance(outcome, PlainRefusal):
