@@ -146,6 +146,16 @@ def test_what_cannot_be_recorded_is_refused_with_a_call_that_leads_on(
     assert {call["tool"] for call in suggested_calls(problem)} == {tool}
 
 
+def test_a_decision_that_nearly_repeats_an_earlier_one_names_it(attended: Agent) -> None:
+    said = {"description": "Use SQLite for the store", "rationale": "One file"}
+    first = attended.ok("record_decision", **said)
+    other = attended.ok("record_decision", description="No cache for exports", rationale="x")
+    again = attended.ok("record_decision", **{**said, "description": "use SQLite for the store."})
+
+    assert "similarTo" not in first | other
+    assert again["similarTo"] == first["id"]
+
+
 def test_a_verdict_in_no_known_word_is_refused_with_those_there_are(attended: Agent) -> None:
     attended.ok("delegate", agent="qa", prompt="Test")
 

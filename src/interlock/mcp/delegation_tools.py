@@ -111,6 +111,8 @@ class DecisionAnswer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
     id: str
     approved_by: Names = ()
     rejected_by: Names = ()
+    similar_to: str = ""
+    """An earlier decision of the session that says nearly the same."""
 
 
 def _call_delegate(app: App, caller: Caller, arguments: DelegateArguments) -> ToolResult:
@@ -238,8 +240,11 @@ def _call_decision(app: App, caller: Caller, arguments: DecisionArguments) -> To
     decision = delegations.record_decision(app, session, request)
     if isinstance(decision, Refusal):
         return _refusal_with_call(app, caller, decision, RECORD_DECISION, arguments)
-    text = f"Decision {decision.id} of {decision.decided_by} is recorded.\nsession: {session}"
-    return ToolResult(DecisionAnswer(session, decision.id), text)
+    similar = delegations.similar_decision(app, session, decision)
+    alike = f" {similar} says nearly the same: reject the one that is wrong." if similar else ""
+    answer = DecisionAnswer(session, decision.id, similar_to=similar)
+    text = f"Decision {decision.id} of {decision.decided_by} is recorded.{alike}"
+    return ToolResult(answer, f"{text}\nsession: {session}")
 
 
 def _decision_problem(arguments: DecisionArguments) -> str:

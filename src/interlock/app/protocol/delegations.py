@@ -126,6 +126,16 @@ def record_decision(
     return decision
 
 
+def similar_decision(app: App, session: SessionId, decision: Decision) -> str:
+    """Return the earlier decision of the session that says nearly the same; empty if none does."""
+    from difflib import get_close_matches  # noqa: PLC0415 (1 ms at the start of a server)
+
+    decisions = state_of(app, session).work.decisions
+    known = {one.description.casefold(): one.id for one in decisions if one.id != decision.id}
+    close = get_close_matches(decision.description.casefold(), known, n=1, cutoff=0.9)
+    return known[close[0]] if close else ""
+
+
 def judge_decision(
     app: App, session: SessionId, named: str, agent: str, *, is_approved: bool
 ) -> Orchestration | DelegationRefusal:
