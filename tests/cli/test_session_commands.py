@@ -46,7 +46,8 @@ def test_plan_tasks_and_subagents_are_shown(app: App, typed: Terminal, tmp_path:
     assert "Plan that the user approved\n  # Plan\n" in said
     assert "  Explore, asked “Look”: completed. Found it" in said
     assert shown["plan"]["text"] == "# Plan"
-    assert shown["tasks"] == [{"title": "Build it", "status": "in_progress", "id": ""}]
+    task = {"title": "Build it", "status": "in_progress", "id": "", "conversation": ""}
+    assert shown["tasks"] == [task]
     assert [one["outcome"] for one in shown["subagents"]] == ["completed"]
 
 
