@@ -84,14 +84,14 @@ def shown(app: App, token: str) -> RenderedAnswer:
 
 
 def output(notes: str = "", *artifacts: Any, context: dict[str, Json] | None = None) -> Submission:
-    """What an agent hands in."""
+    """What an agent submits."""
     taken = parse_submission(Output(notes, artifacts), context)
     assert isinstance(taken, Submission)
     return taken
 
 
 def handed_in(app: App, before: RenderedAnswer, notes: str = "done") -> RenderedAnswer:
-    """The answer to handing in the pending step of `before`."""
+    """The answer to submitting the pending step of `before`."""
     answered = advance(app, before.answer.continue_token, output(notes))
     assert isinstance(answered, RenderedAnswer)
     return answered

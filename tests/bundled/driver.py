@@ -15,13 +15,13 @@ from tests.mcp.agent import Agent
 Answer: TypeAlias = dict[str, Any]
 Params: TypeAlias = dict[str, Any]
 
-_CONTEXT = re.compile(r"^Send along as `context`: (\{.*\})$", re.MULTILINE)
+_CONTEXT = re.compile(r"^Include this `context`: (\{.*\})$", re.MULTILINE)
 """How a prompt asks for context. What stands in <…> is for the agent to write."""
 _numbers = count(1)
 
 
 class Driver:
-    """Hands in what the answers ask for; each loop goes on once and then stops.
+    """Submits what the answers ask for; each loop goes on once and then stops.
 
     `choices` says what to answer where a prompt offers alternatives, by context key.
     """

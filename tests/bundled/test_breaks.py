@@ -1,4 +1,4 @@
-"""A conversation that is lost after any step loses nothing of what was handed in."""
+"""A conversation that is lost after any step loses nothing of what was submitted."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +21,7 @@ GAPS = [
     {"kind": "gap", "severity": "warning", "summary": f"heron {n} not counted".ljust(450, ".")}
     for n in (1, 2, 3)
 ]
-"""Handed in with the first step: together too large to be shown with its notes."""
+"""Submitted with the first step: together too large to be shown with its notes."""
 SLICES = [{"title": f"Lay plank {n}", "check": f"test-plank-{n}"} for n in (1, 2, 3)]
 
 
@@ -32,7 +32,7 @@ class HandedIn(msgspec.Struct, frozen=True):
 
 
 class LongRun:
-    """One run with long notes, and everything that was handed in on the way."""
+    """One run with long notes, and everything that was submitted on the way."""
 
     def __init__(self, driver: Driver, workflow: CompiledWorkflow, goal: str) -> None:
         self._driver = driver

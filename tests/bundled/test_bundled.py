@@ -24,7 +24,7 @@ from tests.mcp.agent import Agent, prefer
 IDS = sorted(path.stem for path in BUNDLED_DIRECTORY.glob("*.json"))
 WORDS_MAX = 200
 ARGUMENT = re.compile(r"\{[A-Za-z_][\w-]*\}")
-CALLS_PER_STEP_MAX = 6  # it, and each way in which it can be handed in wrongly
+CALLS_PER_STEP_MAX = 6  # it, and each way in which it can be submitted wrongly
 each = pytest.mark.parametrize("name", IDS)
 
 Choices = Mapping[str, str]

@@ -95,13 +95,13 @@ def test_a_damaged_session_is_named_and_the_exit_code_says_so(
 ) -> None:
     session = started(app, tmp_path).session
     sound = typed("store", "verify")
-    assert sound == Said(0, "1 sessions with 5 sound events, 0 damaged\n", "")
+    assert sound == Said(0, "1 session with 5 sound events, 0 damaged\n", "")
     place_of(home).run("DELETE FROM event WHERE seq = 1")
 
     said = typed("store", "verify")
 
     assert said.code == 1
-    assert f"{session}: corrupt_tail: event 1 is missing (1 events sound)" in said.out
+    assert f"{session}: corrupt_tail: event 1 is missing (1 sound event)" in said.out
     unsound = json.loads(typed("store", "verify", "--json").out)["unsound"]
     assert [found["session"] for found in unsound] == [session]
 

@@ -88,7 +88,7 @@ def test_turns_show_what_the_model_said_and_did_within_bounds(
         "  (88007 characters left out)",
         "Told by you:",
         "  | Use wood",
-        "  The step was handed in: blocked",
+        "  The step was submitted: blocked",
         "  | The notes are missing",
         "Note: limit",
     ):

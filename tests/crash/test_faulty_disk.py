@@ -145,14 +145,14 @@ def large(stream: Stream) -> Plan:
 
 
 def notes_of(app: App, session: SessionId) -> list[str]:
-    """What was handed in, in a session that is sound and has no fork."""
+    """What was submitted, in a session that is sound and has no fork."""
     view = show_session(app, session)
     assert isinstance(view, SessionView)
     assert view.health.state == "healthy"
     events = [envelope.event for envelope in view.events]
     notes = [event.notes for event in events if isinstance(event, OutputAppended)]
     nodes = [event.depth for event in events if isinstance(event, NodeCreated)]
-    assert nodes == list(range(len(notes) + 1)), "one child for each step that was handed in"
+    assert nodes == list(range(len(notes) + 1)), "one child for each step that was submitted"
     return notes
 
 

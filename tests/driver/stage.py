@@ -53,7 +53,7 @@ def one_step(*turns: dict[str, Any]) -> dict[str, Any]:
 
 
 def line_script(steps: int, *, work: Callable[[int], list[dict[str, Any]]] | None = None) -> Any:
-    """A script for `linear(steps)`: each step does its work, and is handed in."""
+    """A script for `linear(steps)`: each step does its work, and is submitted."""
     return {
         "steps": [
             {
@@ -232,7 +232,7 @@ class Stage:
         return Path(worktree)
 
     def notes(self, session: SessionId) -> list[str]:
-        """The notes that were handed in on the path of the run, in order."""
+        """The notes that were submitted on the path of the run, in order."""
         from interlock.app.sessions.lookup import load_notes  # noqa: PLC0415
 
         run = self.app.reader.runs(session, latest=1)[-1]

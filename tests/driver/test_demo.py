@@ -32,7 +32,7 @@ def test_the_demo_changes_proves_and_commits_although_it_is_killed(tmp_path: Pat
     in_order = [
         "# Step 1: Find the cause",
         "kill -9",
-        "tool:   Interrupted, effect unknown",
+        "tool:   Interrupted: the driver stopped",
         "tool:   ok [exit code 0]",
         "# Step 4: Say what was done",
         "Done: One character in greet.sh",

@@ -1,4 +1,4 @@
-"""Steps as a model does them: what it is told, what it may do, what it hands in."""
+"""Steps as a model does them: what it is told, what it may do, what it submits."""
 # pyright: reportPrivateUsage=false
 
 import json
@@ -136,8 +136,8 @@ def test_a_step_that_only_reads_cannot_write_and_the_next_one_can(tmp_path: Path
         first, second = [e for e in stage.entries(session) if isinstance(e, StepBegun)]
         assert (first.level, second.level) == ("read-only", "workspace")
         assert {*second.tools} - {*first.tools} == {"Write", "Edit"}
-        assert "This step only reads" in first.message
-        assert "You may change nothing but files in $TMPDIR" in first.system
+        assert "This step is read-only" in first.message
+        assert "You can change files only in $TMPDIR" in first.system
         unknown, denied, copied, _, still_denied, spawned, written = stage.results(session)
         assert "There is no tool `Write`" in unknown.result.text
         assert (denied.exit_code, still_denied.exit_code) == (1, 1)

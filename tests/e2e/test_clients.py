@@ -139,7 +139,7 @@ def test_a_run_goes_on_in_another_conversation_after_everything_was_killed(
         )
         until = time.monotonic() + 90
         while "A project with one file." not in (log.read_text() if log.exists() else ""):
-            assert time.monotonic() < until, "the first step was not handed in"
+            assert time.monotonic() < until, "the first step was not submitted"
             time.sleep(0.2)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

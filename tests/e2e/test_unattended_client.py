@@ -30,7 +30,7 @@ from tests.scenes import linear
 
 CLAUDE = ClaudeCode()
 TOKEN = {"from": "all", "re": "(?s).*continueToken[^c]{1,12}(ct1[a-z0-9]{45})"}
-"""The last that was shown: in the prompt, or in the answer to what was handed in."""
+"""The last that was shown: in the prompt, or in the answer to what was submitted."""
 CONFIG = '[project]\nprofile = "standard"\n'
 
 pytestmark = [
@@ -192,7 +192,7 @@ def test_a_driver_that_is_killed_takes_it_along_and_the_next_one_finishes(
         state = stage.wait_for(session, "done", "parked")
 
     assert (state.outcome, state.detail) == ("success", "")
-    assert stage.notes(session) == ["It is made.", "All is said."], "nothing was handed in twice"
+    assert stage.notes(session) == ["It is made.", "All is said."], "nothing was submitted twice"
     reports = [e for e in stage.entries(session) if isinstance(e, ClientReported)]
     assert len({report.conversation for report in reports}) == 1
     assert state.spent.usage.is_estimated, "nobody has told what the killed one has cost"

@@ -58,7 +58,7 @@ def test_a_write_that_fails_before_the_end_of_a_line_is_explained_too(shell: She
     hidden = shell.run("echo x > made; echo rc $?")
 
     assert (hidden.returncode, hidden.stdout) == (0, "rc 1\n")
-    assert "only $TMPDIR could be written" in hidden.stderr
+    assert "it could write only to $TMPDIR" in hidden.stderr
     assert "interlock" not in shell.run("cat .interlock/config.toml | head -1; ls").stderr
 
 
@@ -109,9 +109,9 @@ def test_nobody_else_can_take_the_place_of_the_scratch_directory(shell: Shell) -
 def test_what_cannot_be_known_allows_nothing(shell: Shell) -> None:
     shell.begin("coding")
 
-    assert "is not known" in shell.run("touch made", conversation="another").stderr
+    assert "is unknown" in shell.run("touch made", conversation="another").stderr
     (shell.home / "gate.db").write_bytes(b"no database")
-    assert "is not known" in shell.run("touch made").stderr
+    assert "is unknown" in shell.run("touch made").stderr
     assert not (shell.project / "made").exists()
 
 
@@ -265,7 +265,7 @@ def test_a_remote_reader_reaches_nothing_else_and_takes_no_code_from_a_directory
             (f"curl -s http://{address}/; cat {written}/x", "Permission denied"),
             (f"curl -s http://{address}/; cat {shell.home}/key", "Permission denied"),
             (f"curl -s http://{address}/ && pwd", "/empty"),
-            (f"curl -s https://{address}/", "was not reached"),
+            (f"curl -s https://{address}/", "was refused"),
             ("python3 -m pip index versions a", "ERROR"),
             ("git ls-remote origin", "cannot be reached"),
             ("git ls-remote ext::sh", "not allowed"),

@@ -225,7 +225,7 @@ def test_a_subagent_is_told_the_mode_and_the_session_that_it_works_for(client: C
     assert told == SUBAGENT_FORMS[client.host.name](text)
     assert f"You work for the Interlock session {session}." in text
     assert "Its mode is planning" in text
-    assert "a subagent does not change it" in text
+    assert "A subagent cannot change the mode" in text
     assert "Shell commands are not confined" in text
 
 

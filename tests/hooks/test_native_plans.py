@@ -136,7 +136,7 @@ def test_a_plan_that_the_user_approves_leads_to_coding(
 
     told = approve(client, name)
 
-    text = "The user has approved the plan: the mode is now coding."
+    text = "The user approved the plan. The mode is now coding."
     assert told == {
         "hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": text},
         "systemMessage": f"Interlock: {text}",

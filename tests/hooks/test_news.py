@@ -127,7 +127,7 @@ def test_a_message_is_told_once_in_the_form_that_the_host_reads(
     told = pair.client.told(event, **fields)
 
     news = f"From {pair.others.base} (session "
-    assert text_of(told).startswith(f"News from others who work here, told once:\n{news}")
+    assert text_of(told).startswith(f"New from other agents in this project (shown once):\n{news}")
     assert text_of(told).endswith("): the API is done")
     assert told == FORMS[pair.client.host.name][event](text_of(told))
     assert pair.client.send(event, **fields) == SILENCE

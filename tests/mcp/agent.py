@@ -67,8 +67,10 @@ class Agent:
         if not result["isError"]:
             VALIDATORS[tool].validate(result["structuredContent"])
             text = result["content"][0]["text"]
-            facts = result["structuredContent"].items()
-            for fact in leaves({key: item for key, item in facts if key not in TOLD_IN_WORDS}):
+            facts, told = result["structuredContent"], TOLD_IN_WORDS
+            if "blocked" in facts and "introduction" not in facts:
+                told = (*told, "pending")  # the agent has just submitted this step
+            for fact in leaves({key: item for key, item in facts.items() if key not in told}):
                 assert fact in text, f"{fact!r} is not in the text"
         self._dry_run.check(result["structuredContent"])
         suggested_commands.check(result["content"][0]["text"], is_refusal=result["isError"])

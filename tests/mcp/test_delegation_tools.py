@@ -231,7 +231,7 @@ def test_subagents_of_a_host_are_delegations_without_anybody_typing_it(
     assert invocation.output is not None
     assert invocation.output.summary == "It is the cache"
     told = hook(app, tmp_path, "subagent-start", agent_id="a127", agent_type="analyst")
-    assert "What analyst found earlier in this session:\nIt is the cache" in told
+    assert "Earlier results of analyst in this session:\nIt is the cache" in told
     for event in ("subagent-start", "subagent-stop"):  # the same once more, beside another
         hook(app, tmp_path, event, **subagent, last_assistant_message=None)
     history = work_of(app, attended.session).agent_history

@@ -182,6 +182,7 @@ def test_others_are_not_asked_and_the_same_call_tells_the_answer(
 
     assert waiting["status"] == "waiting"
     assert f"Waits for the user: {waiting['approval']}, Drop the table" in shown
+    assert told.pop("guidance").endswith("Do exactly what was approved.")
     assert told == {
         "approval": waiting["approval"],
         "status": "granted",

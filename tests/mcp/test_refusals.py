@@ -146,7 +146,7 @@ def test_the_call_that_a_refusal_offers_is_accepted(
     answer = agent.ok(better, **arguments)
 
     if code.startswith("notes_") and better == "continue_workflow":
-        assert answer["pending"]["stepId"] == "step-2", "the step is handed in, not only shown"
+        assert answer["pending"]["stepId"] == "step-2", "the step is submitted, not only shown"
 
 
 def test_a_suggested_call_with_blanks_says_that_they_are_to_be_filled_in() -> None:

@@ -2,6 +2,7 @@
 
 import json
 
+from interlock.core.workflow.compiled_workflow import COMPILER_VERSION
 from tests.mcp.agent import Agent
 
 
@@ -25,7 +26,7 @@ def test_a_workflow_can_be_looked_at_in_four_ways(agent: Agent) -> None:
     assert views["metadata"]["steps"][0] == {"id": "step-1", "title": "Step 1"}
     assert "Do the thing number 1." in views["preview"]["steps"][0]["prompt"]
     assert json.loads(views["source"]["content"])["name"] == "A line"
-    assert json.loads(views["compiled"]["content"])["compilerVersion"] == 3
+    assert json.loads(views["compiled"]["content"])["compilerVersion"] == COMPILER_VERSION
     assert agent.ok("inspect_workflow", workflowId="line") == views["preview"]
 
 

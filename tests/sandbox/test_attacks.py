@@ -139,7 +139,9 @@ class Scene(World):
     def run(self, *words: str, **_: Any) -> subprocess.CompletedProcess[str]:
         done = self.run_text(shlex.join(words))
         # The text joins commands, so one may have failed unseen: the sandbox says why, rightly.
-        done.stderr = re.sub(r"\Ainterlock: this ran read-only, .*\n", "", done.stderr)
+        done.stderr = re.sub(
+            r"\Ainterlock: this command ran read-only because .*\n", "", done.stderr
+        )
         return done
 
     def run_text(self, text: str) -> subprocess.CompletedProcess[str]:

@@ -40,7 +40,7 @@ class Earlier:
 
 
 def asking(home: Path, project: Path, goal: str, behind_ms: int = 0, **asked: Any) -> Any:
-    """A run that waits for an approval: the answer before the plan was handed in, and after."""
+    """A run that waits for an approval: the answer before the plan was submitted, and after."""
     wanted = {"kind": "human_approval", "question": "Is the plan good?", **asked}
     document = {
         "id": "planned",

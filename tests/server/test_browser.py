@@ -30,7 +30,7 @@ PAGES = (
 
 
 def work_on(stage: Staged, session: str, notes: str) -> None:
-    """Another process hands in the pending step of a session."""
+    """Another process submits the pending step of a session."""
     app = open_app(stage.home)
     agent = Stage(app, stage.project)
     found = agent.call("resume_session", sessionId=session)

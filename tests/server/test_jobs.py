@@ -43,7 +43,7 @@ class Notified:
         self._problem.unlink(missing_ok=True)
 
     def ask_for_approval(self, goal: str) -> tuple[str, str]:
-        """An agent hands in a plan. Returns the session and the approval."""
+        """An agent submits a plan. Returns the session and the approval."""
         first, waits = asking(self.home, self.project, goal)
         return first["introduction"]["session"], waits["approval"]["id"]
 

@@ -60,7 +60,7 @@ class Migration:
             short = self._agent.go_on(short, f"Part {number} is done.")
 
     count = -1
-    """The steps of the loop that were handed in before anybody looked."""
+    """The steps of the loop that were submitted before anybody looked."""
 
     def advance(self, notes: str) -> None:
         self._answer = self._agent.go_on(self._answer, notes)
@@ -68,7 +68,7 @@ class Migration:
 
     @contextmanager
     def working(self) -> Generator[None]:
-        """An agent that hands in a step twice a second."""
+        """An agent that submits a step twice a second."""
         ended = threading.Event()
 
         def work() -> None:

@@ -209,7 +209,7 @@ def test_the_preview_shows_the_steps_nested_with_what_the_agent_is_told(server: 
         "Loop: for each of `slices`, at most 8 passes",
         'Only when `track` is not "short"',
         "waits for an approval",
-        "hands in coding_handoff",
+        "submits coding_handoff",
         "step brought by routine",
         "Find out what kind of work this is",
         "flowchart TD",

@@ -18,7 +18,7 @@ NODE = ids.node_id(bytes.fromhex("abcd000000000001"))
 
 
 def handed_in(log: Log, notes: str, session: SessionId) -> None:
-    """A session whose only step was handed in with these notes."""
+    """A session whose only step was submitted with these notes."""
     opened = titled(session, "Mend", "")
     log.append(opened)
     attempt = ids.first_attempt(NODE)

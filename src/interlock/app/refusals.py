@@ -47,7 +47,7 @@ class NoSuchNode(Refusal, frozen=True):
 
 
 class NoSuchStep(Refusal, frozen=True):
-    """Nothing was handed in for a step of that name."""
+    """Nothing was submitted for a step of that name."""
 
     requested: str
     available: tuple[str, ...]
@@ -57,7 +57,7 @@ class NoSuchStep(Refusal, frozen=True):
         known = ", ".join(f"`{step}`" for step in self.available[:STEPS_NAMED_MAX]) or "none yet"
         return Explanation(
             "unknown_step",
-            f"Nothing was handed in for a step `{self.requested}`",
+            f"Nothing was submitted for a step `{self.requested}`",
             f"There are notes of: {known}.",
             self.available[:STEPS_NAMED_MAX],
         )

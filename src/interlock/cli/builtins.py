@@ -28,7 +28,7 @@ def builtins(*, as_json: bool, as_schema: bool) -> None:
             }
         )
         return
-    print_lines("Contracts: outputContract.contractRef, handed in as an artifact of that kind", "")
+    print_lines("Contracts: outputContract.contractRef, submitted as an artifact of that kind", "")
     for pack in contracts:
         print_lines(f"  {pack.name}: {pack.purpose}")
         print_lines(f"    {msgspec.json.encode(pack.example).decode()}")

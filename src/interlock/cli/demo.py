@@ -55,7 +55,7 @@ def demo(*, as_json: bool, is_unattended: bool, is_review: bool) -> None:
     print_lines(
         "",
         "What was recorded (● a step with its notes, ✗ an attempt that was not accepted,",
-        "○ the step once more, handed in on another branch):",
+        "○ the step once more, submitted on another branch):",
         "",
         *draw_tree(graph),
         "",
@@ -88,7 +88,7 @@ def _play_workflow(home: Path, say: Say) -> dict[str, Any]:
     second = _hand_in(server, first, STEP_1_NOTES)
     say(_step_line(second))
 
-    say("agent:  hands in step 2 in haste")
+    say("agent:  submits step 2 in haste")
     blocked = _hand_in(server, second, HASTY_NOTES)
     say(f"server: not accepted: {blocked['blocked']['blockers'][0]['message']}")
     say("agent:  fixes its notes and sends them ... and the server is killed (kill -9)")
@@ -105,7 +105,7 @@ def _play_workflow(home: Path, say: Say) -> dict[str, Any]:
     assert _hand_in(server, blocked, STEP_2_NOTES) == third, "a repeated call has the same answer"
     say("agent:  repeats it once more: the same answer, nothing recorded twice.")
 
-    say("user:   rewinds the conversation; the agent hands in step 2 again, with another idea")
+    say("user:   rewinds the conversation; the agent submits step 2 again, with another idea")
     branch = _hand_in(server, second, OTHER_IDEA_NOTES)
     say(f"{_step_line(branch)}, on a new branch; the first one is kept")
     say("user:   starts a new conversation: where were we? The agent calls resume_session")

@@ -81,7 +81,7 @@ def _lines_of(entry: Entry) -> Iterator[str]:
         case ToolEnded():
             yield f"tool:   {' '.join(entry.result.text.split())}"
         case AdvanceIntended():
-            yield "driver: hands the step in"
+            yield "driver: submits the step"
         case _:
             return
 

@@ -23,7 +23,7 @@ _HEAD_CHARS, _TAIL_CHARS = 1_500, 500
 
 
 def without_token(placed: JournalEntry) -> JournalEntry:
-    """Return an entry without the token by which its step is handed in: that is the driver's."""
+    """Return an entry without the token by which its step is submitted: that is the driver's."""
     entry = placed.entry
     if isinstance(entry, StepBegun | AdvanceIntended | AdvanceAnswered):
         entry = msgspec.structs.replace(entry, token="")
@@ -52,7 +52,7 @@ def print_entry(placed: JournalEntry) -> None:
             print_lines("Told by you:" if added.source == "steer" else "Told by the driver:")
             _print_quoted(added.text)
         case AdvanceAnswered() as answered:
-            print_lines(f"  The step was handed in: {answered.outcome}")
+            print_lines(f"  The step was submitted: {answered.outcome}")
             _print_quoted(answered.text)
         case JournalNote() as noted:
             print_lines(f"Note: {noted.kind}")

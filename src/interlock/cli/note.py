@@ -38,6 +38,7 @@ from interlock.cli.terminal import (
     show_progress,
     shows_progress,
 )
+from interlock.core.counting import pluralise
 from interlock.core.explanation import Explanation
 from interlock.core.notes.edit_refusals import NoSuchSection
 from interlock.core.notes.operations import OPERATION_ARGUMENTS, EditOperation
@@ -176,7 +177,7 @@ def delete_command(name: str, *, version: str | None, as_json: bool) -> None:
             explanation = Explanation("invalid_arguments", "Deleting needs the version", hint)
             retry = typed_command("--version", current.version)
             refuse(explanation, commands=[retry], code=EXIT_MISUSE)
-        confirm(f"Delete {current.path} ({len(current.text)} characters)?")
+        confirm(f"Delete {current.path} ({pluralise(len(current.text), 'character')})?")
         version = current.version
     _print_change(result_or_stop(remove_note(app, notes, name, version)), as_json)
 

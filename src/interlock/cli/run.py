@@ -145,7 +145,7 @@ def show(run_id: str, *, as_json: bool) -> None:
         f"{status.word}: {status.reason}",
         f"{progress_text(head.steps_done, head.steps_skipped, head.step_count)},"
         f" {preferences.autonomy}, {preferences.risk_policy},"
-        f" {head.gaps_open} gaps open ({head.gaps_critical} critical)",
+        f" {pluralise(head.gaps_open, 'open gap')} ({head.gaps_critical} critical)",
         *filter(None, (self_attested_text(head.self_attested),)),
         "",
         *draw_tree(graph),
@@ -178,7 +178,7 @@ def notes(run_id: str, step_id: str | None, *, lists_all: bool, as_json: bool) -
             " (`--all` shows them)."
         )
     elif not shown:
-        print_message("Nothing was handed in yet.")
+        print_message("Nothing was submitted yet.")
 
 
 def _print_notes(notes: StepNotes) -> None:

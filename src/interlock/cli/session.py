@@ -70,14 +70,16 @@ def prune(*, dry_run: bool, yes: bool, as_json: bool) -> None:
     found = deletion.prune(app, is_dry=True)
     if found and not dry_run:
         if not yes and not as_json:
-            confirm(f"Delete {len(found)} sessions in which nothing was done?")
+            confirm(f"Delete {pluralise(len(found), 'session')} without work?")
         found = deletion.prune(app, is_dry=False)
     if as_json:
         print_json({"isDryRun": dry_run, "sessions": found})
         return
     print_table([(each.session, each.workspace) for each in found])
     verb = "would be deleted" if dry_run else "deleted"
-    print_lines(f"{len(found)} sessions {verb}." if found else "There is nothing to prune.")
+    print_lines(
+        f"{pluralise(len(found), 'session')} {verb}." if found else "There is nothing to prune."
+    )
     for leftover in (line for each in found for line in each.leftovers):
         print_message(f"But {leftover}")
 
@@ -125,7 +127,8 @@ def stats(session_id: str | None, *, as_json: bool) -> None:
         ]
     )
     print_lines(
-        f"{pluralise(summed.compactions, 'compaction')}; the state has {summed.state_bytes} bytes."
+        f"{pluralise(summed.compactions, 'compaction')}; the state has"
+        f" {pluralise(summed.state_bytes, 'byte')}."
     )
 
 
@@ -138,7 +141,7 @@ def stats(session_id: str | None, *, as_json: bool) -> None:
     help="How many, newest first",
 )
 @click.option("--all", "archived", is_flag=True, help="Those that were archived too")
-@click.option("--search", "words", help="Only those with these words, in handed-in notes too")
+@click.option("--search", "words", help="Only those with these words, in submitted notes too")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def list_command(limit: int, words: str | None, *, archived: bool, as_json: bool) -> None:
     """List sessions, newest first"""
@@ -227,7 +230,7 @@ def export_command(session_id: str, output: Path | None, *, as_json: bool) -> No
     if as_json:
         print_json({"path": str(path), "events": exported.events, "suspects": exported.suspects})
         return
-    print_lines(f"Wrote {exported.events} events to {path}")
+    print_lines(f"Wrote {pluralise(exported.events, 'event')} to {path}")
     print_lines(*map(_suspect_line, exported.suspects))
 
 
@@ -283,7 +286,7 @@ def verify_bundle(path: Path, *, as_json: bool) -> None:
     if as_json:
         print_json({"session": content.session, "events": len(content.events)})
     else:
-        print_lines(f"Sound: {content.session}, {len(content.events)} events")
+        print_lines(f"Sound: {content.session}, {pluralise(len(content.events), 'event')}")
 
 
 @session.command()

@@ -30,7 +30,8 @@ def print_session_view(view: SessionView) -> None:
         print_lines(f"imported from {view.head.imported_from}, checked for damage, not for forgery")
     if view.health.state != "healthy":
         print_lines(
-            f"{view.health.state}: {view.health.reason}; {view.health.valid} events are sound"
+            f"{view.health.state}: {view.health.reason};"
+            f" {pluralise(view.health.valid, 'sound event')}"
         )
     unattended = view.head.unattended
     if unattended and unattended.delivery:

@@ -22,6 +22,7 @@ from interlock.cli.terminal import (
     print_lines,
     show_progress,
 )
+from interlock.core.counting import pluralise
 
 _BAR_WIDTH = 24
 
@@ -60,12 +61,13 @@ def verify(*, as_json: bool) -> None:
     unsound: list[dict[str, object]] = []
     for session, health in verify_all(app):
         checked, events = checked + 1, events + health.valid
-        show_progress(f"{checked} of {count} sessions")
+        show_progress(f"{checked} of {pluralise(count, 'session')}")
         if health.state != "healthy":
             unsound.append({"session": session, "health": health})
             if not as_json:
                 print_lines(
-                    f"{session}: {health.state}: {health.reason} ({health.valid} events sound)"
+                    f"{session}: {health.state}: {health.reason}"
+                    f" ({pluralise(health.valid, 'sound event')})"
                 )
     for project, damage in app.reader.project_damage():
         unsound.append({"project": project, "reason": damage})
@@ -75,7 +77,8 @@ def verify(*, as_json: bool) -> None:
     if as_json:
         print_json({"sessions": checked, "events": events, "unsound": unsound})
     else:
-        print_lines(f"{checked} sessions with {events} sound events, {len(unsound)} damaged")
+        counted = f"{pluralise(checked, 'session')} with {pluralise(events, 'sound event')}"
+        print_lines(f"{counted}, {len(unsound)} damaged")
     if unsound:
         raise Stop(EXIT_REFUSED)
 
@@ -144,5 +147,5 @@ def _switch_over_hint(report: CopyReport, to: str, home: Path) -> list[str]:
 
 def _show_copy_progress(phase: str, done: int, total: int) -> None:
     full = _BAR_WIDTH * done // total
-    bar = f"[{'#' * full}{'.' * (_BAR_WIDTH - full)}] {done} of {total} sessions"
+    bar = f"[{'#' * full}{'.' * (_BAR_WIDTH - full)}] {done} of {pluralise(total, 'session')}"
     show_progress(f"{phase:<9} {bar}")

@@ -1,6 +1,6 @@
 """The other way to do steps: an agent client that people have already, which works by itself.
 
-It is told where the run stands, and hands in step after step by our own server, with the tokens
+It is told where the run stands, and submits step after step by our own server, with the tokens
 that it gets there: the only runner to which they are shown. What it says is written to the journal
 (`client_talk`). Whenever it has answered, the run is looked at: what it says of itself counts for
 nothing. It goes on in the same conversation after a pause, a limit or a kill; an advance that was

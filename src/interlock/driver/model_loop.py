@@ -1,4 +1,4 @@
-"""The loop of a model: its answer, its tools, their results, until the step is handed in.
+"""The loop of a model: its answer, its tools, their results, until the step is submitted.
 
 There is no state but the journal. Each round asks `next_action`, carries it out and appends what
 came of it; a driver that was killed at any point goes on with the same journal in the same way.

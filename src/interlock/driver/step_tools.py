@@ -1,4 +1,4 @@
-"""The tools that belong to the work itself: hand a step in, report an issue, spawn an agent.
+"""The tools that belong to the work itself: submit a step, report an issue, spawn an agent.
 
 They change nothing in the worktree; `session_work` carries them out.
 """
@@ -41,12 +41,12 @@ class CompleteStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class ReportIssue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     severity: Literal["info", "warning", "error", "fatal"]
-    summary: Annotated[str, Meta(description="What is wrong, in a sentence.", max_length=2_000)]
+    summary: Annotated[str, Meta(description="The problem in one sentence.", max_length=2_000)]
 
 
 class SpawnAgent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    workflow: Annotated[str, Meta(description="The id of the workflow it works through.")]
-    goal: Annotated[str, Meta(description="What it is to find out or do.", max_length=2_000)]
+    workflow: Annotated[str, Meta(description="The id of the agent's workflow.")]
+    goal: Annotated[str, Meta(description="What the agent must find out or do.", max_length=2_000)]
 
 
 ARGUMENTS: dict[str, type[msgspec.Struct]] = {
@@ -55,11 +55,11 @@ ARGUMENTS: dict[str, type[msgspec.Struct]] = {
     SPAWN_AGENT: SpawnAgent,
 }
 _DESCRIPTIONS = {
-    COMPLETE_STEP: "Hand in the step you were shown, once it is done. If something is missing, you"
-    " are told what, and call it again. It ends this conversation.",
-    REPORT_ISSUE: "Tell the people who read the record that something is wrong. It stops nothing.",
-    SPAWN_AGENT: "Have another agent work through a workflow in your worktree, and get what it"
-    " found. You wait until it is done.",
+    COMPLETE_STEP: "Submit the current step when it is done. If something is missing, the result"
+    " says what: add it and call this again. An accepted step ends this conversation.",
+    REPORT_ISSUE: "Record a problem for the people who read the record. The work continues.",
+    SPAWN_AGENT: "Start another agent that works through a workflow in your worktree. Waits until"
+    " it is done, and returns what it found.",
 }
 
 
@@ -72,19 +72,19 @@ def own_tool_specs(names: tuple[str, ...]) -> tuple[ToolSpec, ...]:
 
 
 def parse_own_call(name: str, text: str) -> msgspec.Struct | str:
-    """The arguments of one of these tools, or what is wrong with them."""
+    """Return the arguments of one of these tools, or why they cannot be used."""
     try:
         return msgspec.json.decode(text or "{}", type=ARGUMENTS[name])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return f"The arguments of {name} cannot be used: {error}. Nothing was done."
 
 
-def advance_arguments(handed_in: CompleteStep) -> dict[str, Json]:
-    """The same, as `continue_workflow` takes it; the token comes with it."""
-    output: dict[str, Json] = {"notesMarkdown": handed_in.notes}
-    if handed_in.artifacts:
-        output["artifacts"] = list(handed_in.artifacts)
+def advance_arguments(submission: CompleteStep) -> dict[str, Json]:
+    """Return the arguments for `continue_workflow`, without the token."""
+    output: dict[str, Json] = {"notesMarkdown": submission.notes}
+    if submission.artifacts:
+        output["artifacts"] = list(submission.artifacts)
     arguments: dict[str, Json] = {"output": output}
-    if handed_in.context:
-        arguments["context"] = handed_in.context
+    if submission.context:
+        arguments["context"] = submission.context
     return arguments

@@ -30,7 +30,7 @@ class HandedOutput(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class HandedStep(msgspec.Struct, frozen=True):
-    """The arguments with which a step is handed in, as far as they are remembered."""
+    """The part of a submission that the record keeps."""
 
     output: HandedOutput = HandedOutput()
 
@@ -55,7 +55,7 @@ class WorkRecord:
         }
         """What was asked of the user, by the call that it is about."""
         self.handed = HandedWork()
-        """What was handed in, and accepted, so far."""
+        """What was submitted, and accepted, so far."""
         self._intended = ""
         self.spawned = 0
         """The agents that were spawned."""
@@ -86,11 +86,11 @@ class WorkRecord:
         if isinstance(entry, AdvanceIntended):
             self._intended = entry.arguments
         is_accepted = isinstance(entry, AdvanceAnswered) and entry.outcome == "advanced"
-        handed_in = [self._intended] if is_accepted else []
-        if isinstance(entry, ModelAnswered):  # a client hands in by itself
+        submissions = [self._intended] if is_accepted else []
+        if isinstance(entry, ModelAnswered):  # a client submits by itself
             calls = entry.message.calls
-            handed_in = [call.arguments for call in calls if call.name.endswith(ADVANCING_TOOL)]
-        for arguments in handed_in:
+            submissions = [call.arguments for call in calls if call.name.endswith(ADVANCING_TOOL)]
+        for arguments in submissions:
             with suppress(msgspec.MsgspecError):  # it was written by a model
                 output = msgspec.json.decode(arguments, type=HandedStep).output
                 values = output.artifacts if isinstance(output.artifacts, list) else []

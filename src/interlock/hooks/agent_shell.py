@@ -1,15 +1,15 @@
-"""The shell of an agent: runs the text of a command as the mode of its session allows.
+"""The shell of an agent: run each command as the mode of its session allows.
 
-Claude Code starts it through the launcher in the data home, for each command of the model. The mode
-is looked up at that moment. In coding, or without a gate, the shell takes the place of this
-process. In every other mode, also an unknown one, the text runs in the sandbox without a network.
-There are three exceptions: a remote reader that the user has agreed to reaches public hosts through
-a proxy, a client of a daemon has a network for a call that the user has agreed to, and one simple
-`interlock` command runs outside. The reader of shell text finds these; it takes long to start, so
-it is asked only where a word in the text makes it likely.
+Claude Code starts this shell through the launcher in the data home, once for each command of the
+model, and the shell looks up the mode at that moment. In mode coding, or without a gate, this
+process becomes the user's shell. In every other mode, including an unknown one, the command runs in
+the sandbox without a network, with three exceptions. After the user agrees, a remote reader reaches
+public hosts through a proxy, and a client of a daemon has a network for that call. A single simple
+`interlock` command runs outside the sandbox. The shell parser detects these cases. It is slow to
+start, so it runs only if a word in the command makes one of them likely.
 
-Where nobody attends the client, a command is confined in every mode: it writes the worktree of its
-session at most, reads little of the user's home, has no network and no variable with a secret.
+In an unattended client, a command is confined in every mode: it can write only to the worktree of
+its session, reads little of the user's home, and gets no network and no variable with a secret.
 """
 
 import os
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 HOST = "claude-code"
 OUTSIDE, REMOTE, DAEMON = "outside", "remote", "daemon"
-"""What the reader of shell text may answer; everything else is confined without a network."""
+"""The answers of the shell parser. Every other command is confined, without a network."""
 EXIT_NOT_RUN = 126
 _JOINING = ";|&\n"
 _WRITERS = frozenset(
@@ -60,7 +60,7 @@ def _mode_to_confine(home: str) -> str:
         state = gate_state.read_state(HOST, home, _conversation())
         if state is None:
             return "unknown" if gate_state.config_above(os.getcwd()) else ""
-    except Exception:  # noqa: BLE001 (what cannot be read allows nothing)
+    except Exception:  # noqa: BLE001 (an unreadable state allows nothing)
         return "unknown"
     return "" if state.mode in ("coding", "disabled") else state.mode
 
@@ -78,7 +78,7 @@ def _run_by_reach(words: list[str], home: str, mode: str, text: str, flags: list
 
 
 def _exec_own(shell: str, home: str, text: str, words: list[str]) -> None:
-    """Become this Interlock. PATH, an alias or a function could name a program of the project's."""
+    """Run this Interlock: PATH, an alias or a function could name a program of the project."""
     os.environ["INTERLOCK_HOME"] = home
     file = claude_code_shell.directory_file(text, os.environ.get("TMPDIR") or "/tmp")
     script = '"$@" < /dev/null && pwd -P >| "$0"'
@@ -116,16 +116,17 @@ def _run_confined(
         (os.path.realpath(home),),
         socket_families=call_filter.EVERY_FAMILY if has_daemons else (),
     )
-    reason = f"the mode is {mode}" if mode != "unknown" else "what the session may do is not known"
+    reason = f"the mode is {mode}" if mode != "unknown" else "the mode of the session is unknown"
     network = "" if has_daemons else ", and there was no network"
     if network and may_reach_out(text):
         network += (
-            " (the user is asked for one only if the command reads public hosts or calls clients"
-            " of daemons, and otherwise just filters text)"
+            " (a command gets a network only if it reads public hosts or runs clients of daemons,"
+            " does nothing else but filter text, and the user agrees)"
         )
     closing_line = (
-        f"interlock: this ran read-only, because {reason}: only $TMPDIR could be written{network}."
-        " If something failed for that, ask the user for coding (`/mode coding`)."
+        f"interlock: this command ran read-only because {reason}: it could write only to"
+        f" $TMPDIR{network}. If it failed for that reason, ask the user for mode coding"
+        " (`/mode coding`)."
     )
     code = _run(words, boundary, "read-only", text, closing_line)
     if code == 0 and may_hide_failure(claude_code_shell.command_in(text)):
@@ -134,9 +135,9 @@ def _run_confined(
 
 
 def may_hide_failure(command: str) -> bool:
-    """Whether a command that exits with 0 may have failed to write or connect before its end.
+    """Whether a command that exits with 0 may contain a failed write or connection.
 
-    This is about words, because to read the text properly would take longer than most commands.
+    This only looks at words: parsing the text would take longer than most commands.
     """
     plain = command.replace("2>&1", "").replace("&>", ">").replace("&&", "")
     if not any(mark in plain for mark in _JOINING):
@@ -150,9 +151,9 @@ def may_hide_failure(command: str) -> bool:
 def _run_remote_reader(
     words: list[str], home: str, text: str, proxy: "NetworkProxy", answer: list[str]
 ) -> int:
-    """Run it in an empty directory, and without sight of what other commands have written.
+    """Run a command in an empty directory, hiding the files that other commands wrote.
 
-    Settings among that (of git, say) could have a command that reads run anything.
+    Settings in those files (of git, for example) could make a reading command run any program.
     """
     from interlock.sandbox import call_filter, confinement, scratch  # noqa: PLC0415 (5 ms)
 
@@ -173,24 +174,24 @@ def _run_remote_reader(
     start = os.getcwd()
     os.chdir(directory)
     closing_line = (
-        "interlock: this ran in an empty directory, and reached public hosts only, by http, https"
-        " and git over ssh (with keys in files, not an agent's). If it failed for that, ask the"
-        " user for coding (`/mode coding`)."
+        "interlock: this command ran in an empty directory. It could reach only public hosts, by"
+        " http, https and git over ssh (with keys from files, not from an ssh agent). If it failed"
+        " for that reason, ask the user for mode coding (`/mode coding`)."
     )
     code = _run(words, boundary, "read-only", text, closing_line, directory=start)
     scratch.remove(directory.rpartition("/")[0])
     for host in dict.fromkeys(proxy.refused):
         name = ascii(host)[1:-1]
-        _say(f"`{name}` was not reached: it is on this machine or in a private network")
+        _say(f"the connection to `{name}` was refused: it is on this machine or a private network")
     return _exit_as(code)
 
 
 def _run_unattended(words: list[str], home: str, mode: str, text: str, place: str) -> int:
-    from pathlib import Path  # noqa: PLC0415 (where nobody attends, nobody waits for an import)
+    from pathlib import Path  # noqa: PLC0415 (only unattended sessions pay for this import)
 
     from interlock.sandbox import scratch, worktree  # noqa: PLC0415 (as above)
 
-    if not _can_confine("nobody attends it"):
+    if not _can_confine("this session is unattended"):
         return EXIT_NOT_RUN
     try:
         boundary = worktree.worktree_boundary(
@@ -201,7 +202,7 @@ def _run_unattended(words: list[str], home: str, mode: str, text: str, place: st
             branch=os.environ.get(claude_code_shell.BRANCH_VARIABLE),
         )
     except worktree.WorktreeUnsafe as unsafe:
-        _say(f"this was not run: {unsafe}")
+        _say(f"this command was not run: {unsafe}")
         return EXIT_NOT_RUN
     kept = {*claude_code_shell.PLAIN_VARIABLES, *claude_code_shell.CALL_VARIABLES}
     for name in set(os.environ) - kept:
@@ -209,7 +210,7 @@ def _run_unattended(words: list[str], home: str, mode: str, text: str, place: st
             del os.environ[name]
     os.environ["HOME"] = f"{boundary.scratch}/tmp"  # where tools keep what they insist on keeping
     written = "only $TMPDIR" if mode else "only the worktree and $TMPDIR"
-    closing_line = f"interlock: here {written} can be written, and there is no network."
+    closing_line = f"interlock: this command could write to {written}, and had no network."
     return _exit_as(_run(words, boundary, "workspace", text, closing_line))
 
 
@@ -219,8 +220,9 @@ def _can_confine(reason: str) -> bool:
     if confinement.landlock_abi() >= confinement.ABI_MIN:
         return True
     _say(
-        f"this was not run: {reason}, and this machine cannot confine commands."
-        " The user can run `interlock install claude-code` again, which looks what it can."
+        f"this command was not run: {reason}, and this machine cannot confine commands."
+        " The user can run `interlock install claude-code` again; it checks what the machine can"
+        " confine."
     )
     return False
 
@@ -234,9 +236,9 @@ def _run(
     *,
     directory: str = "",
 ) -> int:
-    """Run it, and let it write the file by which the client learns its last directory.
+    """Run a command that may write the file from which the client reads its last directory.
 
-    With `directory`, the client is told that one instead.
+    With `directory`, the client reads that directory instead.
     """
     from interlock.sandbox import command, confinement  # noqa: PLC0415 (as above)
 

@@ -1,4 +1,4 @@
-"""The messages of hooks to the model: the state of the session, and changes by the user."""
+"""Messages from hooks to the model: the session's state, and changes made by the user."""
 
 import hashlib
 import os
@@ -42,13 +42,13 @@ from interlock.hooks.hook_result import HookEvent
 from interlock.hooks.typed_commands import TypedMistake, TypedMode
 
 NEW_PROCESS_SOURCES = ("startup", "resume")
-"""Sources with which a client begins or resumes a conversation in a new process."""
+"""The sources of a conversation that starts or resumes in a new client process."""
 
 
 def begin_session(
     home: Path, root: Path, host: Host, payload: HookPayload
 ) -> tuple[str, tuple[str, ...]]:
-    """Begin or continue the session. Returns the text for the model, and remarks for the user."""
+    """Start or continue the session. Return the text for the model and remarks for the user."""
     app = open_app(home)
     try:
         end_departed_sessions(app)
@@ -67,15 +67,15 @@ def begin_session(
             return "", remarks
         shell = describe_shell(host, app.environment, home)
         text = tell_conversation(app, started.state, (shell, *remarks), conversation)
-        news = _news_text(app, started.session) if started.state.version else ""
-        return "\n\n".join(filter(None, (text, news))), remarks
+        unread = _unread_text(app, started.session) if started.state.version else ""
+        return "\n\n".join(filter(None, (text, unread))), remarks
     finally:
         app.close()
 
 
 def reopen_session(home: Path, host: Host, payload: HookPayload) -> None:
-    """Let a session go on that was taken for ended, if there is one; nothing else is changed."""
-    with suppress(StoreFailure):  # then the gate does not know the conversation, and says so
+    """Reopen the session of a conversation if it counts as ended; change nothing else."""
+    with suppress(StoreFailure):  # without it the gate reports an unknown conversation
         if not has_store(home, os.environ):
             return
         app = open_app(home)
@@ -86,7 +86,7 @@ def reopen_session(home: Path, host: Host, payload: HookPayload) -> None:
 
 
 def tell_what_is_new(home: Path, root: Path, host: Host, payload: HookPayload) -> str:
-    """Tell with a prompt what the conversation was not told yet, or has forgotten since."""
+    """Return, for a prompt, what the conversation has not been told or has lost since."""
     app = open_app(home)
     try:
         conversation = Conversation(host.name, payload.session_id, "resume")
@@ -97,34 +97,36 @@ def tell_what_is_new(home: Path, root: Path, host: Host, payload: HookPayload) -
         shell = describe_shell(host, app.environment, home)
         remarks = policy_remarks(home, root, at_ms=app.clock.now_ms())
         text = tell_conversation(app, started.state, (shell, *remarks), conversation)
-        news = _news_text(app, started.session) if started.state.version else ""
-        return "\n\n".join(filter(None, (text, news)))
+        unread = _unread_text(app, started.session) if started.state.version else ""
+        return "\n\n".join(filter(None, (text, unread)))
     finally:
         app.close()
 
 
 def tell_news(home: Path, host: Host, payload: HookPayload) -> str:
-    """The news from others that the agent was not told yet."""
+    """Return the messages and changes of other agents that this agent has not seen."""
     app = open_app(home)
     try:
         session = app.reader.session_of_conversation(host.name, payload.session_id)
-        return _news_text(app, session)
+        return _unread_text(app, session)
     finally:
         app.close()
 
 
-def _news_text(app: App, session: SessionId | None) -> str:
+def _unread_text(app: App, session: SessionId | None) -> str:
     lines = attend_to(app, session) if session else ()
-    return "\n".join(("News from others who work here, told once:", *lines)) if lines else ""
+    return (
+        "\n".join(("New from other agents in this project (shown once):", *lines)) if lines else ""
+    )
 
 
 def forget_conversation(home: Path, host: Host, payload: HookPayload) -> None:
-    """The conversation is about to be cut, so that it must be told everything again."""
+    """Repeat the whole briefing after this point: the conversation is about to be compacted."""
     forget_what_was_told(home, Conversation(host.name, payload.session_id))
 
 
 def brief_subagent(home: Path, host: Host, payload: HookPayload) -> str:
-    """Tell a subagent the mode that it works in, and for which session."""
+    """Return what a subagent must know: its session, the mode and the reserved paths."""
     state = bound_conversations.state_of(home, host.name, payload.session_id)
     if state is None:
         return ""
@@ -132,7 +134,7 @@ def brief_subagent(home: Path, host: Host, payload: HookPayload) -> str:
     meaning = mode_meaning(home, root, state.mode, at_ms=now_ms)
     text = (
         f"You work for the Interlock session {state.session}. Its mode is {state.mode}"
-        f" ({meaning}), and a subagent does not change it."
+        f" ({meaning}). A subagent cannot change the mode."
     )
     is_restricted = state.mode in ("analysis", "planning")
     if is_restricted and runs_commands(home, root, state.mode, at_ms=now_ms):
@@ -141,7 +143,7 @@ def brief_subagent(home: Path, host: Host, payload: HookPayload) -> str:
     if not payload.agent_id:
         return text
     earlier, conversation = None, Conversation(host.name, payload.session_id)
-    with suppress(StoreFailure):  # it works all the same, and what is certain is told
+    with suppress(StoreFailure):  # the subagent can work without its earlier results
         app = open_app(home)
         try:
             if session := _caller_session(app, host, payload):
@@ -150,8 +152,8 @@ def brief_subagent(home: Path, host: Host, payload: HookPayload) -> str:
         finally:
             app.close()
     found = "\n".join(output_lines(earlier)) if earlier else ""
-    who = payload.agent_type
-    return f"{text}\nWhat {who} found earlier in this session:\n{found}" if found else text
+    heading = f"Earlier results of {payload.agent_type} in this session:"
+    return f"{text}\n{heading}\n{found}" if found else text
 
 
 def end_subagent(home: Path, host: Host, payload: HookPayload) -> None:
@@ -169,7 +171,7 @@ def end_subagent(home: Path, host: Host, payload: HookPayload) -> None:
 
 
 def record_progress(home: Path, host: Host, event: HookEvent, payload: HookPayload) -> None:
-    """Record a plan, a task list or a subagent that the hook reports."""
+    """Record the plan, the task list or the subagent in a hook event."""
     app = open_app(home)
     try:
         if session := _caller_session(app, host, payload):
@@ -179,7 +181,7 @@ def record_progress(home: Path, host: Host, event: HookEvent, payload: HookPaylo
 
 
 def accept_plan(home: Path, host: Host, payload: HookPayload) -> str:
-    """Go on to coding because the user has approved a plan in the client."""
+    """Change the mode to coding after the user approved a plan in the client."""
     app = open_app(home)
     try:
         session = _caller_session(app, host, payload)
@@ -193,7 +195,7 @@ def accept_plan(home: Path, host: Host, payload: HookPayload) -> str:
     finally:
         app.close()
     if isinstance(result, SessionState):
-        return f"The user has approved the plan: the mode is now {result.current_mode}."
+        return f"The user approved the plan. The mode is now {result.current_mode}."
     explanation = result.explain()
     return f"The mode was not changed. {explanation.error}. {explanation.hint}"
 
@@ -201,20 +203,20 @@ def accept_plan(home: Path, host: Host, payload: HookPayload) -> str:
 def change_typed_mode(
     home: Path, root: Path, host: Host, payload: HookPayload, typed: TypedMode
 ) -> str:
-    """Change the mode because `/mode …` was typed; without a name only tell it.
+    """Change the mode for a typed `/mode NAME`, or show it for `/mode`.
 
-    Returns the message for the model and the user.
+    Return the message for the model and the user.
     """
     mode_name, task = typed
     mode = mode_named(mode_name)
     if mode_name and mode is None:
-        return f"`{mode_name}` is not a mode. There are: {', '.join(MODES)}."
+        return f"`{mode_name}` is not a mode. The modes are {', '.join(MODES)}."
     app = open_app(home)
     try:
         session = session_for_typing(app, root, host, payload)
         if mode is None:
             return _describe_mode(app, root, session)
-        # Whoever sends the prompt may make the gate stricter; more wants a person who types it.
+        # Any sender of a prompt may make the gate stricter; only a person may loosen it.
         evidence = ""
         if mode in ("coding", "disabled"):
             evidence = evidence_against_typing(host, home, app.environment, app.process)
@@ -237,23 +239,23 @@ def change_typed_mode(
 
 
 def explain_mistake(typed: TypedMistake) -> str:
-    """Return why a typed command changed nothing, and what it takes."""
+    """Return why a typed command changed nothing, and its valid forms."""
     names = MODES if typed.command == "mode" else AUTONOMIES
-    task = " `--task TEXT` after the mode names the task." if typed.command == "mode" else ""
+    task = " To name the task, add `--task TEXT`." if typed.command == "mode" else ""
     choices = ", ".join(f"`/{typed.command} {name}`" for name in names)
     return (
-        f"The {typed.command} was not changed: the words after the command were not understood."
+        f"The {typed.command} was not changed: the text after `/{typed.command}` is not valid."
         f" The user can type {choices}.{task}"
     )
 
 
 def session_for_typing(app: App, root: Path, host: Host, payload: HookPayload) -> SessionId:
-    """Return the session in which the user types; a conversation from elsewhere gets one here."""
+    """Return the session of the conversation, starting one if there is none in this project."""
     session = _caller_session(app, host, payload)
     if session is None:
         begin_session(app.home, root, host, payload)
         session = _caller_session(app, host, payload)
-        assert session is not None, "it has just begun"
+        assert session is not None, "begin_session binds the conversation"
     return session
 
 
@@ -265,7 +267,7 @@ def _describe_mode(app: App, root: Path, session: SessionId) -> str:
 
 
 def remind_of_open_runs(home: Path, host: Host, payload: HookPayload) -> str:
-    """The reminder of the open runs in the session, given once for each set of runs."""
+    """Return a reminder of the session's open runs, once for each set of runs."""
     app = open_app(home)
     try:
         session = app.reader.session_of_conversation(host.name, payload.session_id)
@@ -280,8 +282,8 @@ def remind_of_open_runs(home: Path, host: Host, payload: HookPayload) -> str:
         return ""
     runs = "; ".join(f"{row.workflow} is at “{row.step}” ({row.title})" for row in open_rows)
     return (
-        f"Not finished: {runs}. Go on with continue_workflow, or tell the user why you stop here."
-        " This is said once."
+        f"Not finished: {runs}. Call continue_workflow, or tell the user why you stop here."
+        " This reminder is shown once."
     )
 
 

@@ -1,8 +1,8 @@
-"""The tool `request_approval`: put something concrete to the user, and get the answer.
+"""The tool `request_approval`: ask the user to approve a plan, command or diff.
 
-A client that says it can ask its user (`elicitation`) is asked at once. What it answers is taken
-for the user's: the protocol offers no more than the client's word. So it is asked only where
-somebody attends it, and never by a server that a command of an agent has started.
+A client that can ask its user (`elicitation`) is asked at once, and its answer counts as the
+user's: the protocol offers no better evidence. So only an attended client is asked, and never by a
+server that a command of an agent has started.
 """
 
 from typing import Annotated
@@ -83,18 +83,22 @@ def _status_result(outcome: RequestStatus) -> ToolResult:
     match outcome.status:
         case "waiting":
             text = (
-                f"Approval {name} is waiting. Tell the user, who can type `/approve {name}` here,"
-                f" run `interlock approvals grant {name}` in a terminal, or answer in the console."
-                " Until then do only what does not need it; the same call again gives the answer."
+                f"Approval {name} is waiting for the user. Tell them: they can type"
+                f" `/approve {name}` here, run `interlock approvals grant {name}` in a terminal, or"
+                " answer in the console. Until then, do nothing that needs it. To read the answer,"
+                " repeat the call."
             )
         case "granted":
-            text = f"Approval {name} was granted by {outcome.who}: {reason}. Do exactly this."
+            text = (
+                f"Approval {name} was granted by {outcome.who}: {reason}. Do exactly what was"
+                " approved."
+            )
         case "denied":
             text = f"Approval {name} was denied by {outcome.who}: {reason}. Do not do it."
         case "expired":
             text = (
-                f"Approval {name} has expired: {reason}, so it counts as denied. Ask again with"
-                " another requestId if it is still wanted."
+                f"Approval {name} expired: {reason}. It counts as denied. If you still need it,"
+                " repeat the call with another requestId."
             )
     answer = RequestAnswer(name, outcome.status, outcome.who, outcome.reason, guidance=text)
     return ToolResult(answer, text)

@@ -1,4 +1,4 @@
-"""The tool `resume_session`: find the work to go on with."""
+"""The tool `resume_session`: find earlier work and how to continue it."""
 
 from typing import Annotated, Literal
 
@@ -49,12 +49,12 @@ class ResumeCandidate(msgspec.Struct, frozen=True, rename="camel", omit_defaults
     next_call: SuggestedCall
     is_own: bool = False
     in_use_by: str = ""
-    """The conversation that works in it now, if it is another one."""
+    """The other conversation that works in it now, if any."""
     pending_step: str = ""
     snippet: str = ""
     """The start of the newest notes."""
     verify: tuple[str, ...] = ()
-    """The changes since then, for the first candidate."""
+    """What changed since, for the first candidate."""
 
 
 class ResumeAnswer(msgspec.Struct, frozen=True, rename="camel"):
@@ -93,7 +93,7 @@ def _resume_session(app: App, caller: Caller, arguments: ResumeArguments) -> Too
 
 
 def _join_session(app: App, caller: Caller, session: SessionId) -> str:
-    """Make the conversation part of the named session, if it may be; return a message about it."""
+    """Move the conversation to the named session if that is allowed; return a message about it."""
     outcome = gated_sessions.move_conversation(app, caller, session)
     if isinstance(outcome, session_record.StartedSession):
         text = f"This conversation is now part of {session} (mode {outcome.state.current_mode})."
@@ -133,20 +133,21 @@ def _resume_candidate(candidate: ResumableRun, sessions_to_join: set[SessionId])
 def _hint(candidates: list[ResumableRun], named_id: str | None) -> str:
     if not candidates and named_id:
         return (
-            f"There is no `{named_id}` to resume: it is unknown, was abandoned, or runs unattended"
-            " (`interlock driver status`). Ask again without it to see what there is."
+            f"`{named_id}` cannot be resumed: it is unknown, abandoned or unattended"
+            " (`interlock driver status` shows unattended work). To list the work that can be"
+            " resumed, repeat the call without the id."
         )
     if not candidates:
-        return "There is nothing to resume here. Start something with start_workflow."
+        return "There is nothing to resume here. To start work, call start_workflow."
     if candidates[0].match.candidate.holder:
-        return "Somebody else works in the first one now: ask the user before you go on with it."
+        return "Another agent works on the first candidate: ask the user before you continue it."
     own_count = sum(candidate.match.candidate.is_own for candidate in candidates)
     is_own = candidates[0].match.candidate.is_own and own_count == 1
     if is_own or candidates[0].match.confidence == "strong":
-        return "Make the first nextCall: it leads to where the work stands."
+        return "Make the first nextCall: it returns the pending step."
     if len(candidates) == 1:
-        return "Ask the user whether this is the work that is meant. If so, make its nextCall."
-    return "If it is not plain which one is meant, ask the user. Then make its nextCall."
+        return "Ask the user whether they mean this work. If so, make its nextCall."
+    return "If it is not clear which candidate the user means, ask. Then make its nextCall."
 
 
 def _answer_text(answer: ResumeAnswer) -> str:
@@ -160,9 +161,9 @@ def _answer_text(answer: ResumeAnswer) -> str:
             f"   {candidate.confidence}: {'; '.join(candidate.why_matched)}",
         ]
         if candidate.is_own:
-            lines.append("   yours: it is of this conversation's session")
+            lines.append("   yours: it belongs to this conversation's session")
         if candidate.in_use_by:
-            lines.append(f"   in use: {candidate.in_use_by} works in it now")
+            lines.append(f"   in use by {candidate.in_use_by}")
         lines += [f"   verify: {line}" for line in candidate.verify]
         lines += [f"   newest notes: {candidate.snippet}"] if candidate.snippet else []
         params = ", ".join(f"{name}: {value}" for name, value in candidate.next_call.params.items())
@@ -177,11 +178,10 @@ def _progress(candidate: ResumeCandidate) -> str:
 RESUME_SESSION = Tool(
     name="resume_session",
     purpose=(
-        "Resume earlier work: find the workflows that were started, and how to continue each at"
-        ' its next step. Use it when the user says "continue", "resume" or "where were we", in a'
-        " new conversation, or without a continueToken. Returns the best match first, with the"
-        " call that continues it. With sessionId or runId, this conversation joins that session."
-        " To start new work, use start_workflow."
+        "Resume earlier work: find started workflows and the call that continues each at its next"
+        ' step. Use it when the user says "continue", "resume" or "where were we", in a new'
+        " conversation, or without a continueToken. The best match comes first. With sessionId or"
+        " runId, this conversation joins that session. To start new work, use start_workflow."
     ),
     arguments=ResumeArguments,
     cue="{query?}: find and continue earlier work",

@@ -323,10 +323,10 @@ def _no_session_result() -> ToolResult:
 
 
 def _ungated_result() -> ToolResult:
-    """Nothing is enforced here, which is an answer and no refusal."""
+    """Return the answer for a directory outside of opted-in projects."""
     text = (
-        "No mode applies here: nothing of Interlock restricts what you may do. Workflows work all"
-        " the same; resume_session shows the work that there is."
+        "No mode applies here: Interlock restricts nothing. Workflows still work;"
+        " resume_session lists earlier work."
     )
     return ToolResult(
         SessionAnswer("", "disabled", "ungated", text),

@@ -1,4 +1,4 @@
-"""The tools that go through a workflow: start it, hand in its steps, set a checkpoint."""
+"""The tools that go through a workflow: start it, submit its steps, set a checkpoint."""
 
 from typing import Annotated, Literal
 
@@ -188,7 +188,7 @@ def _continue_workflow(app: App, caller: Caller, arguments: ContinueArguments) -
         conflict = Explanation(
             "invalid_arguments",
             "The call reads (`intent` rehydrate, or `step`), but `output` was sent too",
-            "To hand the step in, leave `intent` and `step` out. To only look, leave `output` out.",
+            "To submit the step, leave `intent` and `step` out. To only look, leave `output` out.",
         )
         return refusal_result(conflict, _next_call(app, token))
     if arguments.step is not None:

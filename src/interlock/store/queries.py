@@ -107,7 +107,7 @@ def creation_event(node: NodeId) -> Query[Envelope | None]:
 
 
 def line_to(node: NodeId, *, steps: int, checkpoints: int = CHECKPOINTS_MAX) -> Query[RunLine]:
-    """The nodes on the way to `node`, with at most `steps` steps, and what was handed in there."""
+    """The nodes on the way to `node`, with at most `steps` steps, and what was submitted there."""
 
     def decode(results: Sequence[Rows]) -> RunLine:
         rows = sorted(results[0], key=lambda row: row[:2])
@@ -131,9 +131,9 @@ def line_to(node: NodeId, *, steps: int, checkpoints: int = CHECKPOINTS_MAX) -> 
 
 
 def branches_below(node: NodeId, *, limit: int) -> Query[list[BranchBelow]]:
-    """The branches on which the step at `node` was handed in, the newest first.
+    """The branches on which the step at `node` was submitted, the newest first.
 
-    There are several where it was handed in again after a rewind.
+    There are several where it was submitted again after a rewind.
     """
     raw = ids.raw_bytes(node)
 
@@ -278,7 +278,7 @@ def blob_ref(digest: bytes) -> BlobRef:
 
 
 def _outputs_of(nodes: str) -> str:
-    """The outputs that were handed in at these nodes, accepted or not."""
+    """The outputs that were submitted at these nodes, accepted or not."""
     return (
         f"k.body FROM {nodes} {LEFT_FIRST} keyed_event k ON k.stream = {nodes}.stream"
         f" AND k.key >= 'output:node_' || encode({nodes}.id, 'hex') || ':'"

@@ -23,13 +23,13 @@ class LocatedNode(msgspec.Struct, frozen=True):
     events: dict[str, Envelope] = {}
     """The events that were asked for with the node, by their keys."""
     children: tuple[Envelope, ...] = ()
-    """The events that created the nodes that handing in this one led to, oldest first."""
+    """The events that created the nodes that submitting this one led to, oldest first."""
     is_readable: bool = True
     """False if one of these events cannot be decoded, or the head of the run is missing."""
 
 
 class RunLine(msgspec.Struct, frozen=True):
-    """The nodes on the way to one, which comes first, and what was handed in there."""
+    """The nodes on the way to one, which comes first, and what was submitted there."""
 
     nodes: tuple[Envelope, ...]
     """The events that created the node, its parent and so on."""

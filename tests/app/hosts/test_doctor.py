@@ -48,7 +48,7 @@ def test_where_nothing_is_wrong_everything_is_checked(scene: Scene) -> None:
         ("gate", "The gate is on", ""),
         ("block", "A write of an unknown session was denied", ""),
         ("pass", "A read passed", ""),
-        ("heard", "No work went on here within the last day", ""),
+        ("heard", "No session ran here in the last day", ""),
     ]
     assert sorted(scene.root.rglob("*")) == before
 

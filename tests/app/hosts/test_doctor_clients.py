@@ -195,7 +195,7 @@ def test_work_without_a_word_from_the_hooks_is_found(scene: Scene, sign: str) ->
     for seed in NOT_HEARD.values():
         seed(scene)
     title = scene.host.title
-    what = f"1 sessions went on here, and no hook of {title} was heard of"
+    what = f"1 session ran here, but no hook of {title} reported"
     assert scene.problems() == {"heard": what}
 
     HEARD[sign](scene)

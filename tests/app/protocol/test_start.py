@@ -87,11 +87,11 @@ def test_strict_tells_what_is_open_and_its_remedy_from_the_first_word_on(
     announced = gated_sessions.begin(app, repository, talk("one")).state
     recorded = begin_recorded(app, repository, talk("one")).state
     for state in (announced, recorded):
-        assert "Required, and open: The branch is not the main one (main)" in told(app, state)
+        assert "Required: The branch is not the main one (main)" in told(app, state)
         assert "git switch -c NAME" in told(app, state)
     git(repository, "switch", "-qc", "feature")
 
-    assert "Required, and open" not in told(app, recorded)
+    assert "Required: " not in told(app, recorded)
 
 
 def test_a_session_that_goes_on_is_told_what_has_changed_and_nothing_else(
@@ -99,7 +99,7 @@ def test_a_session_that_goes_on_is_told_what_has_changed_and_nothing_else(
 ) -> None:
     (repository / "plan.md").write_text("x")
     started = begin_recorded(app, repository, talk("one"))
-    session, heading = started.session, "Verify before you go on"
+    session, heading = started.session, "Verify before you continue"
     assert heading not in told(app, started.state, "resume")
 
     request = DelegationRequest("qa", "test it", artifacts=("plan.md",))
@@ -118,7 +118,7 @@ def test_a_session_that_goes_on_is_told_what_has_changed_and_nothing_else(
     for line in (
         heading,
         "The branch was main; now it is feature.",
-        "1 commit was made since.",
+        "1 newer commit on this branch.",
         "Gone, though qa works with it: plan.md.",
         "Still in the way: analyst: no access",
     ):

@@ -77,7 +77,7 @@ def test_what_changed_since_is_said(app: App, project: Path) -> None:
     again = shown(app, first.answer.continue_token)
 
     assert changes[0].startswith("The commit was ")
-    assert changes[1:] == ("1 commit was made since.", "Changed and not committed: file.")
+    assert changes[1:] == ("1 newer commit on this branch.", "Changed and not committed: file.")
     assert again.text.startswith("Check before you continue:\n- The commit was ")
 
 

@@ -57,7 +57,7 @@ def test_a_request_needs_a_push_and_is_said_in_all_its_words() -> None:
     assert msgspec.convert(msgspec.to_builtins(plan), PlannedDelivery) == plan
 
 
-NO_HANDOFF = "no `coding_handoff` was handed in that names the files"
+NO_HANDOFF = "no `coding_handoff` was submitted that names the files"
 NOTHING = "there is no request to comment on"
 
 

@@ -69,7 +69,7 @@ def test_what_does_not_fit_is_named_the_oldest_first() -> None:
     text, left_out = compose(memory(*past, older_count=4), chars_max=500)
 
     assert text == (
-        "## Where this run stands\n\nGoal: Ship it\n\n## Earlier notes, the newest first\n\n"
+        "## Run so far\n\nGoal: Ship it\n\n## Earlier notes, newest first\n\n"
         f"### D\n\n{'d' * 50}\n\n### B\n\n{'b' * 50}"
     )
     assert left_out == [
@@ -102,8 +102,9 @@ def test_kept_notes_are_whole_beyond_any_budget_and_come_first_and_in_order() ->
 
     assert left_out == []
     assert text.endswith(
-        f"## Kept for every later step\n\n### Rules\n\n{'r' * 30_000}\n\n### Plan\n\n{'p' * 30_000}"
-        '\n\n{"kind":"plan"}\n\n## Earlier notes, the newest first\n\n### New\n\nn'
+        f"## Notes kept for every later step\n\n### Rules\n\n{'r' * 30_000}\n\n### Plan\n\n"
+        f"{'p' * 30_000}"
+        '\n\n{"kind":"plan"}\n\n## Earlier notes, newest first\n\n### New\n\nn'
     )
 
 
@@ -137,7 +138,7 @@ def test_goal_values_guidance_and_refused_notes_are_told_before_the_notes() -> N
         "Rules: none",
         "Decide.",
         'Values of the context:\n- area: {"name":"parser"}\n- large: "xxx',
-        "not accepted yet\n\nhalf of it\n\n",
+        "(not accepted)\n\nhalf of it\n\n",
         "### New",
         "## Done after",
     ]

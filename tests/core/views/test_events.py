@@ -102,7 +102,7 @@ def test_what_went_wrong_is_marked_and_nothing_else(run: Driven) -> None:
         "validation_performed",
     ]
     assert wrong[0][1] == "step given again: Plan"
-    assert wrong[1][1] == "not accepted: The step was handed in without notes"
+    assert wrong[1][1] == "not accepted: The step was submitted without notes"
     assert wrong[4][1].endswith("denied (user): No tests")
 
 

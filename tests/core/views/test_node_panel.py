@@ -155,7 +155,7 @@ def test_a_checkpoint_shows_what_was_written_into_it(run: Driven) -> None:
 
     assert (shown.kind, shown.notes, shown.before) == ("checkpoint", "so far", root)
     assert shown.handed_in == ()
-    assert panel_of(run, root).handed_in == (), "nothing was handed in there"
+    assert panel_of(run, root).handed_in == (), "nothing was submitted there"
     assert panel_of(run, root).after is None
 
 

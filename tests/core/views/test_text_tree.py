@@ -1,4 +1,4 @@
-"""The run graph in a terminal: notes stand beside the step that they were handed in for."""
+"""The run graph in a terminal: notes stand beside the step that they were submitted for."""
 
 import re
 from pathlib import Path

@@ -11,7 +11,7 @@ from tests.core.workflow.workflow_samples import WALKED, Doc
 
 
 class Deed(NamedTuple):
-    """What an agent hands in: what it sets, and what it decides about a loop."""
+    """What an agent submits: what it sets, and what it decides about a loop."""
 
     sets: Doc
     decision: Any = None

@@ -207,7 +207,7 @@ def test_what_is_not_required_may_be_left_out_but_must_be_right() -> None:
 
     assert check(contract, [{"kind": "other"}]) == ((), ())
     assert check(contract, [{"kind": "gap"}])[0]
-    assert instructions(contract).startswith("If it applies, hand in this artifact")
+    assert instructions(contract).startswith("If it applies, submit this artifact")
 
 
 def test_a_field_that_nobody_reads_is_a_warning_and_no_breach() -> None:
@@ -272,7 +272,7 @@ def test_the_instructions_tell_the_limits_in_the_blanks() -> None:
     assert (
         instructions(own("ticket"))
         == """\
-Hand in this artifact, with your own values in place of each <…>: {"kind":"ticket","links":\
+Submit this artifact, with your own values in place of each <…>: {"kind":"ticket","links":\
 [{"to":"<ticket>","why":"<blocks | follows>"}],"size":"<small | large>","title":\
 "<what is to be done, 5 to 40 characters>"}
 It may also have: {"estimate":"<whole number, at least 1>"}"""

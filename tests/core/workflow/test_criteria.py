@@ -85,9 +85,9 @@ def test_a_pattern_that_is_not_found_is_shown() -> None:
 def test_notes_that_are_too_short_or_too_long_are_told_by_how_much() -> None:
     [short], [long] = issues(length(40, 50), "x" * 12), issues(length(40, 50), "x" * 53)
 
-    assert short.message == "The notes have 12 characters; at least 40 are wanted"
+    assert short.message == "The notes have 12 characters; the minimum is 40"
     assert short.suggestion == "Add at least 28 characters."
-    assert long.message == "The notes have 53 characters; at most 50 are wanted"
+    assert long.message == "The notes have 53 characters; the maximum is 50"
     assert long.suggestion == "Remove at least 3 characters."
 
 
@@ -126,7 +126,7 @@ def test_alternatives_make_one_issue_that_suggests_the_nearest() -> None:
     assert issue.rule == "or"
     assert issue.message == (
         'None of the 2 alternatives is met: The notes do not contain "a"; nor: '
-        "The notes have 3 characters; at least 5 are wanted"
+        "The notes have 3 characters; the minimum is 5"
     )
     assert issue.suggestion == "Add at least 2 characters."
 
@@ -268,7 +268,7 @@ def test_beyond_eight_lines_the_rest_is_counted() -> None:
     *seven, last = requirements(taken([contains(str(n)) for n in range(20)]))
 
     assert len(seven) == 7
-    assert last == "And 13 more; you will be told which of them are not met"
+    assert last == "And 13 more; a rejection names those that are not met"
 
 
 @pytest.mark.parametrize(

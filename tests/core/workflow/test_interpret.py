@@ -293,7 +293,7 @@ def test_a_loop_over_a_part_of_an_outer_item_sees_its_items(names: Doc) -> None:
 def test_the_step_before_a_loop_may_decide_about_it_wherever_it_stands(
     around: str, named: Doc
 ) -> None:
-    """Otherwise nothing that it could hand in is accepted."""
+    """Otherwise nothing that it could submit is accepted."""
     owes = step("s", outputContract={"contractRef": "loop_control"})
     behind = loop("l", {"type": "while"}, *TWICE)
     rule: Doc = {"type": "for", "count": 1} if around == "for" else {"type": "while"}

@@ -68,5 +68,5 @@ def test_the_pieces_are_nested_and_say_what_their_titles_do_not() -> None:
     )
     assert again.body[0].pointer == "/steps/1/body/0"
     assert [mark.kind for mark in end.marks] == ["condition", "approval", "contract"]
-    assert end.marks[-1].words == "may hand in coding_handoff"
+    assert end.marks[-1].words == "may submit coding_handoff"
     assert end.number == 3

@@ -135,7 +135,7 @@ def test_a_file_is_binary_if_a_zero_byte_is_near_its_beginning(tmp_path: Path) -
     )
     assert perform(tmp_path, "Read", "text").startswith("     1\tx")
     found = perform(tmp_path, "Grep", pattern="x", files_only=True)
-    assert found == "text\n[Left out: 1 files that are not text, or too large.]"
+    assert found == "text\n[Skipped 1 file: not text, or too large.]"
 
 
 def test_a_file_of_the_largest_size_is_edited_and_searched_and_a_larger_one_is_not(
@@ -149,7 +149,7 @@ def test_a_file_of_the_largest_size_is_edited_and_searched_and_a_larger_one_is_n
         perform(tmp_path, "Edit", name, old_string="a", new_string="b") for name in ("at", "over")
     ]
 
-    assert found == "at\n[Left out: 1 files that are not text, or too large.]"
+    assert found == "at\n[Skipped 1 file: not text, or too large.]"
     assert edited == [
         f"Edited `{tmp_path / 'at'}`: replaced in line 1.",
         "`over` has more than 10,000,000 bytes.",

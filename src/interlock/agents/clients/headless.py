@@ -65,7 +65,7 @@ class ClientCommand(msgspec.Struct, frozen=True):
 
 class ClientReady(msgspec.Struct, frozen=True):
     is_connected: bool
-    """Whether it has found our server. If not, its model cannot hand anything in."""
+    """Whether it has found our server. If not, its model cannot submit anything."""
 
 
 class ClientTurn(msgspec.Struct, frozen=True):

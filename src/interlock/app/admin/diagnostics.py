@@ -14,6 +14,7 @@ from interlock.app.admin.server_process import RunningServer, find_server
 from interlock.app.context import App
 from interlock.app.gate import overrides
 from interlock.app.gate.overrides import GateOverride
+from interlock.core.counting import pluralise
 from interlock.core.preferences import Preferences, apply_wish
 from interlock.store.records import Stats
 from interlock.workspace.failures import SettingsBroken
@@ -89,8 +90,8 @@ def diagnostics(report: InstallationOverview, user_home: Path) -> str:
         f"Interlock {report.version}",
         f"Python {report.python}, {report.system}",
         f"{stats.engine}, schema {stats.schema}",
-        f"{stats.sessions} sessions, {stats.events} events, {stats.blobs} blobs,"
-        f" {stats.size} bytes",
+        f"{pluralise(stats.sessions, 'session')}, {pluralise(stats.events, 'event')},"
+        f" {pluralise(stats.blobs, 'blob')}, {pluralise(stats.size, 'byte')}",
         f"keys: {keys}",
         f"preferences: {preferences} ({'broken config.toml' if user.fault else config_file})",
         f"gate: {'off for the moment' if report.glass else 'on'}",
@@ -98,7 +99,7 @@ def diagnostics(report: InstallationOverview, user_home: Path) -> str:
         if server
         else "",
         f"data home: {report.home}{'' if report.is_private else ' (others can look into it)'}",
-        *(f"  {entry.name}: {entry.size} bytes" for entry in report.entries),
+        *(f"  {entry.name}: {pluralise(entry.size, 'byte')}" for entry in report.entries),
     ]
     return "\n".join(line for line in lines if line).replace(str(user_home), "~") + "\n"
 

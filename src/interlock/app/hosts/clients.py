@@ -14,6 +14,7 @@ from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.hosts.probe import ask_until, last_line, run_with_timeout
 from interlock.app.hosts.proofs import HOOK_SECONDS, PROBE_SESSION_PREFIX, Check
 from interlock.app.hosts.toolsets import configured_toolsets
+from interlock.core.counting import pluralise
 from interlock.workspace.machine import clients, install_manifest, processes, spool
 
 DAY_MS = 86_400_000
@@ -119,9 +120,9 @@ def check_hooks_heard(
     except StoreFailure as failure:
         return Check("heard", str(failure), failure.hint)
     if count:
-        what = f"{count} sessions went on here, and no hook of {host.title} was heard of"
-        return Check("heard", what, f"Start {host.title} anew. {_trust_hint(host)}".rstrip())
-    return Check("heard", "No work went on here within the last day")
+        what = f"{pluralise(count, 'session')} ran here, but no hook of {host.title} reported"
+        return Check("heard", what, f"Restart {host.title}. {_trust_hint(host)}".rstrip())
+    return Check("heard", "No session ran here in the last day")
 
 
 def _was_heard(host: Host, home: Path, since_ms: int) -> bool:

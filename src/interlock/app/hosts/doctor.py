@@ -21,6 +21,7 @@ from interlock.app.hosts.install_plan import InstallRefusal, Part
 from interlock.app.hosts.markers import is_installed_for_user
 from interlock.app.hosts.proofs import Check, install_hint
 from interlock.core.canonical import Json
+from interlock.core.counting import pluralise
 from interlock.sandbox.confinement import ABI_MIN, landlock_abi
 from interlock.workspace.files import file_replacement, json_patch, toml_patch
 from interlock.workspace.files.json_patch import UnusableJson
@@ -283,5 +284,5 @@ def _check_override(home: Path, now_ms: int) -> Check:
     if stored is None or stored.until_ms <= now_ms:
         return Check("gate", "The gate is on")
     minutes = -((now_ms - stored.until_ms) // 60_000)  # rounded up
-    what = f"The gate was switched off by {stored.who}, for {minutes} more minutes"
+    what = f"The gate was switched off by {stored.who}, for {pluralise(minutes, 'more minute')}"
     return Check("gate", what, f"It comes back by itself, or at once without `{path}`.")

@@ -7,6 +7,7 @@ from interlock.app.context import App
 from interlock.app.notes.project_notes import OpenedNotes
 from interlock.app.notes.search import shown_title
 from interlock.app.notes.write_and_index import refuse_on_disk_failure
+from interlock.core.counting import pluralise
 from interlock.core.notes import frontmatter
 from interlock.core.notes.budget import BriefingPart
 from interlock.core.notes.fts_query import label
@@ -40,7 +41,7 @@ def project_knowledge(
         _newest_notes(notes, "Recent notes", NoteFilter(not_types=(*PUBLISHED, "decision"))),
     ]
     if synced.pending:
-        line = f"{synced.pending} files are not read yet; search_notes goes on with them."
+        line = f"Not indexed yet: {pluralise(synced.pending, 'file')}. search_notes continues."
         parts.append(BriefingPart("Notes", (line,)))
     return parts
 

@@ -16,6 +16,7 @@ from interlock.app.notes.project_notes import OpenedNotes
 from interlock.app.notes.refusals import BadNoteName, NoteChanged, NoteNotWritten
 from interlock.app.notes.results import ChangeOutcome, NoteChangeResult
 from interlock.app.notes.sync import parse_note_text
+from interlock.core.counting import pluralise
 from interlock.core.ids import SessionId
 from interlock.core.notes.fts_query import label
 from interlock.core.notes.naming import permalink_of
@@ -220,8 +221,9 @@ def _first_lines_of_each(
 ) -> str:
     lines_each = DIFF_LINES_MAX // 2
     shown = [f"- {text}" for text in old[:lines_each]] + [f"+ {text}" for text in new[:lines_each]]
-    counts = f"{len(old)} lines ({names[0]}) and {len(new)} lines ({names[1]})"
-    return f"From line {line} on, {counts} differ. The first of each:\n{truncate_lines(shown)}"
+    counts = [pluralise(len(part), "line") for part in (old, new)]
+    change = f"{counts[0]} ({names[0]}) differ from {counts[1]} ({names[1]})"
+    return f"From line {line} on, {change}. The first of each:\n{truncate_lines(shown)}"
 
 
 def calling_session(app: App, caller: Caller) -> SessionId | None:

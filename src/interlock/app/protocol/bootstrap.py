@@ -119,7 +119,7 @@ def assemble_bootstrap(
         state = session_record.state_of(app, SessionId(state.session_id), app.log)
     parts, budget = list(_session_parts(app, state, remarks)), BUDGET_TOKENS_DEFAULT
     if goes_on:
-        parts.insert(1, BriefingPart("Verify before you go on", _changed_lines(app, state)))
+        parts.insert(1, BriefingPart("Verify before you continue", _changed_lines(app, state)))
     try:
         notes = open_notes(app, Path(state.worktree))
         if isinstance(notes, OpenedNotes):
@@ -128,7 +128,7 @@ def assemble_bootstrap(
             parts += knowledge if isinstance(knowledge, list) else []
     except StoreFailure as failure:
         # Of the index, most likely: a session begins nevertheless.
-        parts.append(BriefingPart("Notes", (f"They cannot be looked at now: {failure}.",)))
+        parts.append(BriefingPart("Notes", (f"The notes cannot be read now: {failure}.",)))
     parts.append(
         BriefingPart("Left open here", tuple(left_open_lines_here(app, state, goes_on=goes_on)))
     )
@@ -256,8 +256,10 @@ def _session_lines(app: App, state: SessionState, remarks: Sequence[str]) -> Ite
         remarks = [remark for remark in remarks if remark not in shell]
     if not state.host_sessions:
         yield NO_CLIENT
-    if state.active_feature or state.active_task:
-        yield f"Feature: {state.active_feature or '-'}. Task: {state.active_task or '-'}."
+    if state.active_feature:
+        yield f"Feature: {state.active_feature}."
+    if state.active_task:
+        yield f"Task: {state.active_task}."
     if logbook := recorded_logbook(state.protocol_start_evidence):
         yield f"Logbook: {logbook}."
     yield from _open_requirement_lines(app, state)
@@ -299,11 +301,11 @@ def _open_requirement_lines(app: App, state: SessionState) -> Iterator[str]:
     for checked in judge(known, facts):
         if checked.is_blocking:
             when = "" if state.current_mode == "coding" else "In mode coding: "
-            yield f"Required, and open: {checked.step} ({checked.evidence}). {when}{checked.remedy}"
+            yield f"Required: {checked.step} ({checked.evidence}). {when}{checked.remedy}"
         elif checked.id == "notOnMain" and checked.status == "open" and profile != "light":
             yield (
-                f"This is `{checked.evidence}`: in mode coding, make a branch before you edit,"
-                " unless the user says no."
+                f"You are on `{checked.evidence}`: in mode coding, create a branch before you"
+                " edit, unless the user wants none."
             )
 
 
@@ -319,7 +321,7 @@ def _open_run_lines(app: App, state: SessionState) -> Iterator[str]:
         whose = "Your run" if row.session == state.session_id else "Open run"
         call = msgspec.json.encode({"runId": row.run}).decode()
         progress = progress_text(row.steps_done, row.steps_skipped, row.step_count)
-        to_go_on = f"To go on: resume_session {call}"
+        to_go_on = f"To continue: resume_session {call}"
         if row.session != state.session_id and (holder := holders.get(row.session)):
             # The call would make two agents work on the same step.
             to_go_on = f"{holder} works on it: leave it to that agent."

@@ -40,7 +40,7 @@ class StartedDelegation(msgspec.Struct, frozen=True):
     taken_over: tuple[Handoff, ...]
     """The hand-offs that waited for this agent."""
     earlier: AgentOutput | None
-    """What a specialist handed in the last time; it goes on from there."""
+    """What a specialist submitted the last time; it goes on from there."""
 
 
 Refusing = TypeVar("Refusing", bound=Refusal)

@@ -50,7 +50,7 @@ class PendingApproval(msgspec.Struct, frozen=True, rename="camel"):
     notes: str
     """The notes on the step that is to be approved."""
     artifacts: tuple[str, ...]
-    """The artifacts that were handed in with it, as JSON."""
+    """The artifacts that were submitted with it, as JSON."""
     values: dict[str, Json]
     """The values of the context as they are then."""
     self_attested: tuple[str, ...]
@@ -64,7 +64,7 @@ class PendingApproval(msgspec.Struct, frozen=True, rename="camel"):
     """The digest of what is to be approved. An answer that sends it is to exactly this."""
     subject: Literal["step", "tool_call", "request"] = "step"
     changes: tuple[Change, ...] = ()
-    """The values that were handed in with the step and are not what they were before."""
+    """The values that were submitted with the step and are not what they were before."""
 
 
 class ApprovalAnswer(msgspec.Struct, frozen=True, rename="camel"):
@@ -306,7 +306,7 @@ def _load_open_approval(reader: LogReader, run: RunHead, requested: Envelope) ->
 def _pending_approval(reader: LogReader, approval: _OpenApproval) -> PendingApproval:
     created, request = approval.node.created, approval.request
     assert created.parent is not None, "an approval comes after a step"
-    assert created.attempt is not None, "a step that was handed in"
+    assert created.attempt is not None, "a step that was submitted"
     step = stored_node.load_node(reader, created.parent)
     values = past_outputs.values_at(reader, approval.node)
     pending = PendingApproval(

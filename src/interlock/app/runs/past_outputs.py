@@ -1,4 +1,4 @@
-"""What was handed in on the line of nodes that leads to one: notes, artifacts, values."""
+"""What was submitted on the line of nodes that leads to one: notes, artifacts, values."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -44,7 +44,7 @@ class _Entry(msgspec.Struct, frozen=True):
     seq: int
     step: str
     node: NodeId
-    """The node where it was handed in, or the checkpoint."""
+    """The node where it was submitted, or the checkpoint."""
     title: str
     key: str
 
@@ -124,9 +124,9 @@ def later_notes(here: NodeId, line_to_tip: RunLine) -> list[TitledNotes] | None:
 def outputs_of_step(
     reader: LogReader, node: Node, step: str
 ) -> tuple[list[PastOutput], list[LeftOutNotes]] | NoSuchStep:
-    """Return what was handed in for a step on the line to `node`, and what was too much to show.
+    """Return what was submitted for a step on the line to `node`, and what was too much to show.
 
-    `step` is the id of a step, of the node where one output was handed in, or `all`.
+    `step` is the id of a step, of the node where one output was submitted, or `all`.
     """
     line = reader.ask(queries.line_to(node.id, steps=LINE_MAX, checkpoints=LINE_MAX))
     entries = _accepted_steps([node_of(envelope) for envelope in line.nodes])
@@ -172,7 +172,7 @@ def values_at(reader: LogReader, node: Node) -> dict[str, Json]:
 
 
 def artifacts_at(reader: LogReader, node: Node, attempt: AttemptId) -> tuple[str, ...]:
-    """Return the artifacts that were handed in at `node` with `attempt`, as JSON."""
+    """Return the artifacts that were submitted at `node` with `attempt`, as JSON."""
     envelope = reader.event_with_key(node.session, output_key(node.id, attempt))
     if envelope is None:
         return ()

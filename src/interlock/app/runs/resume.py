@@ -72,7 +72,7 @@ def find_resumable_runs(
     candidates = [_session_candidate(row, request) for row in rows.values()]
     matches = resume_ranking.rank(query, candidates)[: request.limit]
     matched = [rows[match.candidate.run] for match in matches]
-    # A run may have been handed in where it stands, on a branch that was left.
+    # A run may have been submitted where it stands, on a branch that was left.
     events, stream = reader.ask(
         queries.events_with_prefixes([(row.session, advance_prefix(row.tip)) for row in matched]),
         queries.end_of_stream(matched[0].session if matched else SessionId("")),

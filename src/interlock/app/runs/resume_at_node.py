@@ -20,7 +20,7 @@ def pick_up(
 ) -> RenderedAnswer | NoSuchNode | BadToken | UnhealthySession | RunGivenUp:
     """Return what an agent would be shown there, with a token for it. Nothing is recorded.
 
-    Handing in with that token makes a branch, if the step was handed in before.
+    Submitting with that token makes a branch, if the step was submitted before.
     """
     node = _continuation_node(app.reader, session, requested_node)
     if isinstance(node, NoSuchNode):

@@ -1,6 +1,6 @@
 """Search sessions by what somebody remembers of them: an id, a goal, a place, a note.
 
-All words must occur in one place, anywhere in it and whatever their case. Handed-in notes are not
+All words must occur in one place, anywhere in it and whatever their case. Submitted notes are not
 indexed: those of the sessions that were changed last are looked through, up to a number of events.
 """
 
@@ -51,7 +51,7 @@ class SearchHit(msgspec.Struct, frozen=True, rename="camel"):
     session: SessionId
     run: RunId | None
     node: NodeId | None
-    """The node that it is about: one with this id, or where the notes were handed in."""
+    """The node that it is about: one with this id, or where the notes were submitted."""
     title: str
     workspace: str
     excerpt: Excerpt

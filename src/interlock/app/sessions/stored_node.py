@@ -37,12 +37,12 @@ def approval_at(reader: LogReader, node: Node) -> ApprovalRequested | None:
 
 
 def notes_at(reader: LogReader, node: Node, attempt: AttemptId) -> str:
-    """The notes that were handed in at `node` with `attempt`."""
+    """The notes that were submitted at `node` with `attempt`."""
     return _notes(reader.event_with_key(node.session, output_key(node.id, attempt)))
 
 
 def describe_branch(branch: BranchBelow) -> OtherBranch:
-    """A branch on which a step was handed in before: where it stands, and how it began."""
+    """A branch on which a step was submitted before: where it stands, and how it began."""
     created = node_of(branch.created).created
     assert created.parent is not None, "an advance led to it"
     assert created.attempt is not None, "an advance has an attempt"

@@ -1,8 +1,8 @@
-"""The desk at which a driver gets its work and hands in how it stands.
+"""The driver API: a driver gets its work here and reports the status of each session.
 
-A driver is a process of its own that may die, hang or come back from a long sleep at any moment.
-It holds the lease of its machine, and everything that it writes rests on that (`App.lease`): once
-another has acquired it, the store refuses the first one, however late it notices.
+A driver is a separate process that may die, hang or wake from a long sleep at any moment. It holds
+the lease of its machine, and every write needs that lease (`App.lease`): once another driver has
+acquired it, the store refuses the writes of the first, however late it notices.
 """
 
 from pathlib import Path

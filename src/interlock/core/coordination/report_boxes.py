@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from interlock.core.coordination.conflicts import Conflicts
 from interlock.core.coordination.preflight import PreflightReport
 from interlock.core.coordination.session_record import ObservedSession, SessionRecord
+from interlock.core.counting import pluralise
 from interlock.core.visible_text import make_visible_line
 
 
@@ -112,7 +113,11 @@ def stale_session_box(session: ObservedSession, *, is_plain: bool = False) -> st
     """Somebody who has fallen silent, what they hold, and the choices about that."""
     record, minutes = session.record, session.minutes_silent
     mark = _PLAIN_WARNING if is_plain else _WARNING
-    silence = f"inactive for {minutes} minutes" if minutes is not None else "inactive since ?"
+    silence = (
+        f"inactive for {pluralise(minutes, 'minute')}"
+        if minutes is not None
+        else "inactive since ?"
+    )
     rows = ["", f"{record.display} {silence}"]
     rows += [f"Silent, {session.process}"] if session.process else []
     rows += ["", *_holdings(record, "Claimed beads", "Reserved files"), ""]

@@ -102,9 +102,9 @@ class ModeObjection(msgspec.Struct, frozen=True):
 def mode_change_objection(
     current: Mode, requested: Mode, policy: Policy, *, has_task: bool, may_code: bool
 ) -> ModeObjection | None:
-    """The objection to this change of mode if an agent makes it; None if it may.
+    """Return why an agent may not make this change of mode; None if it may.
 
-    `may_code`: the user has let the session go on to coding before, and not gone back since.
+    `may_code`: the user has allowed coding in this session before, and has not left it since.
     """
     by_user = (
         f"The user can type `/mode {requested}`, run `interlock mode {requested}` in a terminal,"

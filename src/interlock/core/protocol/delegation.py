@@ -265,7 +265,7 @@ def judge_decision(
 
 
 def earlier_context(work: Orchestration, agent: str) -> AgentOutput | None:
-    """Return what a specialist handed in last, so that it goes on from there."""
+    """Return what a specialist submitted last, so that it goes on from there."""
     if agent not in REMEMBERED:
         return None
     invocations = reversed(work.agent_history)

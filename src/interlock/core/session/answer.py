@@ -44,7 +44,7 @@ class Pass(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Expects(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Everything that a step wants to be handed in."""
+    """Everything that a step wants to be submitted."""
 
     notes: bool
     artifacts: tuple[str, ...] = ()

@@ -172,7 +172,7 @@ _FIRST_GUIDANCE = (
     " next step."
 )
 _READ_ONLY_GUIDANCE = "This step only reads: change nothing in the workspace."
-_USER_GUIDANCE = "Ask the user what the step says, and wait for the answer."
+_USER_GUIDANCE = "Ask the user as the step requires, and wait for the answer."
 
 
 def _text_with_slots(answer: Answer) -> str:
@@ -182,7 +182,7 @@ def _text_with_slots(answer: Answer) -> str:
     # An agent that has just submitted the step knows it: only the blockers are new.
     is_new = not answer.blocked or answer.introduction is not None
     if answer.pending:
-        head = _heading(answer.pending)
+        head = _heading(answer.pending) if is_new else ""
     parts = (
         *map(_branch_line, answer.branches),
         _verify_text(answer),
@@ -229,7 +229,7 @@ def _branch_line(branch: OtherBranch) -> str:
 
 def _approval_text(approval: AnswerApproval) -> str:
     return _without_slots(
-        "The step is recorded, and the run waits for an approval.\n\n"
+        "The step is recorded. The run waits for the user's approval.\n\n"
         f"{approval.question}\n\n{approval.how} {approval.on_timeout}\n"
     )
 
@@ -278,13 +278,13 @@ def _blocked_text(answer: Answer) -> str:
     if answer.blocked is None:
         return ""
     left = pluralise(answer.blocked.attempts_left, "attempt")
-    lines = [f"Not accepted; {left} left. The step is the same. To correct:"]
+    lines = [f"Not accepted. {left} left for this step. To correct:"]
     for blocker in answer.blocked.blockers:
         lines.append(
             f"- {blocker.message} ({blocker.code}, {blocker.pointer}). {blocker.suggestion}"
         )
     if answer.blocked.unblock:
-        lines.append(f"Only the user can let the run continue: `{answer.blocked.unblock}`")
+        lines.append(f"Only the user can continue the run: `{answer.blocked.unblock}`")
     if answer.next_call and "output" in answer.next_call.params:
         form = {
             name: item for name, item in answer.next_call.params.items() if name != "continueToken"
@@ -302,13 +302,14 @@ def _left_out_text(answer: Answer) -> str:
         for notes in answer.left_out
     )
     return (
-        "\nLeft out. To read one, call `continue_workflow` with this token and its `step`:\n"
+        "\nLeft out for length. To read one, call `continue_workflow` with this token and its"
+        " `step`:\n"
         f"{lines}"
     )
 
 
 def _size_text(notes: LeftOutNotes) -> str:
-    return f" ({notes.characters} characters)" if notes.characters else ""
+    return f" ({pluralise(notes.characters, 'character')})" if notes.characters else ""
 
 
 def _facts_text(answer: Answer) -> str:

@@ -60,7 +60,7 @@ class AwaitedApproval(msgspec.Struct, frozen=True):
     node: Node
     """The node where the run waits."""
     step: Node
-    """The node where the step to be approved was handed in."""
+    """The node where the step to be approved was submitted."""
     step_prompt: str
     context: Context
     notes: Mapping[StepId, str] = {}

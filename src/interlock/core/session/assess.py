@@ -91,7 +91,7 @@ def _missing_assessment(assessment: Assessment) -> Blocker:
     return Blocker(
         "missing_output",
         "/output/artifacts",
-        f"The assessment `{assessment.id}` was not handed in",
+        f"The assessment `{assessment.id}` was not submitted",
         "Add it to `output.artifacts`, in the form that this answer shows.",
         about=assessment.id,
     )

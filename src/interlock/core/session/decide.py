@@ -1,4 +1,4 @@
-"""The decision about a step that was handed in: the events to record and the answer to give.
+"""The decision about a step that was submitted: the events to record and the answer to give.
 
 `advance` is a pure function. The caller has read the end of the stream, the node that the token
 names, its workflow, context and prompt; it gets back a plan with the answer (`PlannedReply`), or a
@@ -86,7 +86,7 @@ class PlannedReply(msgspec.Struct, frozen=True):
 
 
 class AdvanceInputs(msgspec.Struct, frozen=True):
-    """The other inputs to the decision about a step that was handed in."""
+    """The other inputs to the decision about a step that was submitted."""
 
     context: Context
     """The context at the node."""
@@ -95,7 +95,7 @@ class AdvanceInputs(msgspec.Struct, frozen=True):
     open_gaps: Mapping[GapId, GapRecorded]
     """The gaps that are open on the branch of the node."""
     branches: tuple[OtherBranch, ...]
-    """The branches on which the step was handed in before."""
+    """The branches on which the step was submitted before."""
     notes: Mapping[StepId, str]
     """The notes of steps that prompts of the workflow quote, as far as they were done."""
     commands: CommandRecord
@@ -110,7 +110,7 @@ class AdvanceInputs(msgspec.Struct, frozen=True):
 def advance(
     stream: Stream, node: Node, workflow: CompiledWorkflow, attempt: Attempt, inputs: AdvanceInputs
 ) -> PlannedReply | RunRefusal:
-    """Hand in the pending step of `node` and go to the next, or record why it was not accepted."""
+    """Submit the pending step of `node` and go to the next, or record why it was not accepted."""
     run = run_of(stream, node)
     if refusal := call_refusal(node, run, attempt.output):
         return refusal
@@ -201,7 +201,7 @@ def output_event(attempt: AttemptId, output: StepOutput) -> OutputAppended:
 
 
 class _Advance(msgspec.Struct, frozen=True):
-    """Everything that is known about a step that was handed in, accepted or not."""
+    """Everything that is known about a step that was submitted, accepted or not."""
 
     node: Node
     current: CurrentStep
@@ -249,7 +249,7 @@ def _request_approval(
     approval = next_step.approval if next_step else None
     if approval is None:
         return None
-    assert node.created.step_id is not None, "a step was handed in"
+    assert node.created.step_id is not None, "a step was submitted"
     wait_ms = approval.timeout_ms or inputs.approval_expiry_ms
     return ApprovalRequested(
         ids.approval_id(ids.child_node(node.id, attempt.id)),

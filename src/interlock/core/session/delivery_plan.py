@@ -118,7 +118,7 @@ def _without_idle_parts(
     if state.order.is_read_only:
         why = "it was work that only reads"
     elif not has_handoff:
-        why = "no `coding_handoff` was handed in that names the files"
+        why = "no `coding_handoff` was submitted that names the files"
     elif plan.result.commit and plan.result.commit == plan.result.base:
         why = "no file that was named has changed"
     for part in ("push", "request"):

@@ -104,7 +104,7 @@ class NodeCreated(EventStruct, frozen=True, omit_defaults=True, tag="node_create
     is_aside: bool = False
     """It came from an answer on a branch that was abandoned: work goes on elsewhere."""
     asks_user: bool = False
-    """Whether the agent was told to ask the user before it hands in the pending step."""
+    """Whether the agent was told to ask the user before it submits the pending step."""
 
 
 class AdvanceRecorded(EventStruct, frozen=True, tag="advance_recorded"):
@@ -123,7 +123,7 @@ class StoredArtifact(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class OutputAppended(EventStruct, frozen=True, omit_defaults=True, tag="output_appended"):
-    """The output that the agent handed in for a node, accepted or not."""
+    """The output that the agent submitted for a node, accepted or not."""
 
     attempt: AttemptId
     notes: str = ""
@@ -191,7 +191,7 @@ class TraceAppended(EventStruct, frozen=True, tag="trace_appended"):
 
 
 class AssessmentRecorded(EventStruct, frozen=True, tag="assessment_recorded"):
-    """A judgement that the agent handed in, level by dimension."""
+    """A judgement that the agent submitted, level by dimension."""
 
     assessment: str
     levels: dict[str, str]

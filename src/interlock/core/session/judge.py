@@ -43,7 +43,7 @@ from interlock.core.workflow.positions import EnclosingLoop, Position
 
 
 class StepOutput(msgspec.Struct, frozen=True):
-    """The output that an agent hands in for a step."""
+    """The output that an agent submits for a step."""
 
     notes: str
     artifacts: tuple[SubmittedArtifact, ...] = ()
@@ -63,7 +63,7 @@ class Judgement(msgspec.Struct, frozen=True):
 
 
 class CurrentStep(msgspec.Struct, frozen=True):
-    """The step that an output was handed in for, and its surroundings."""
+    """The step that an output was submitted for, and its surroundings."""
 
     workflow: CompiledWorkflow
     position: Position
@@ -82,7 +82,7 @@ def judge(current: CurrentStep, output: StepOutput, run: RunHead) -> Judgement:
     step, workflow = current.step, current.workflow
     known_artifacts, misshapen = artifacts_.known_artifacts(output.artifacts)
     evidence, doubts = verify(current.step, current.scope, current.commands, output.artifacts)
-    # What was seen need not be handed in.
+    # What was seen need not be submitted.
     breaches, warnings = ((), ()) if evidence else _contract_breaches(step, output)
     assessments, assessment_blockers = assess.assess(step, output.artifacts)
     contract_kind = step.contract.name if step.contract else ""
@@ -188,10 +188,10 @@ def _missing_notes(step: CompiledStep, output: StepOutput) -> Iterator[Shortcomi
             Blocker(
                 "missing_notes",
                 "/output/notesMarkdown",
-                "The step was handed in without notes",
+                "The step was submitted without notes",
                 "Say in output.notesMarkdown what you did, found and decided.",
             ),
-            NewGap("notes", "warning", f"Step {step.id} was handed in without notes"),
+            NewGap("notes", "warning", f"Step {step.id} was submitted without notes"),
         )
 
 
@@ -257,7 +257,7 @@ def _misdirected_loop_controls(
     if is_owed and controlled and targets and controlled[-1] not in targets and None not in targets:
         name = loops[controlled[-1]].loop.id
         message = f"Nothing was decided about the loop `{name}`, which is the innermost"
-        hint = f"Hand in a decision for it too, with loopId {name}."
+        hint = f"Submit a decision for it too, with loopId {name}."
         yield Shortcoming(
             Blocker("missing_output", "/output/artifacts", message, hint, about="loop_control"),
             NewGap("output", "warning", f"Step {current.step.id}: {message}"),
@@ -335,9 +335,9 @@ def _missing_capabilities(
                 "capability_unknown" if is_unknown else "capability_unavailable",
                 "/output/artifacts",
                 message,
-                "Try it and hand in an artifact of kind capability_observation."
+                "Try it and submit an artifact of kind capability_observation."
                 if is_unknown
-                else "Ask the user to make it available, then hand in a new observation.",
+                else "Ask the user to make it available, then submit a new observation.",
                 about=name,
             ),
             NewGap("capability", "warning", message, subject=name),

@@ -14,7 +14,7 @@ from interlock.core.workflow.packs import Severity
 
 class Past(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     done: tuple[tuple[int, int], ...] = ()
-    """The numbers of the steps that were handed in and accepted, as ranges: first and last."""
+    """The numbers of the steps that were submitted and accepted, as ranges: first and last."""
     outputs: Mapping[StepId, str] = {}
     """The keys of the newest outputs of steps that are kept or quoted."""
     explained: tuple[str, ...] = ()

@@ -1,8 +1,8 @@
-"""The recap: everything that a later step needs, for whoever comes back after a break.
+"""The recap of a run, for an agent that resumes it without its earlier conversation.
 
-The goal, the values of the context and the kept notes are given whole. The other notes share a
-budget: those that are cited most come first, then the newest. Notes that do not fit are named, so
-that they can be read one by one.
+It has the goal, the context and the kept notes in full. The other notes share a budget: the most
+cited come first, then the newest. The recap names the notes that do not fit, so that the agent can
+read them one by one.
 """
 
 import re
@@ -14,7 +14,7 @@ from interlock.core.canonical import Json
 from interlock.core.session.answer import LeftOutNotes
 
 CHARS_MAX = 12_000  # of the notes that are not kept
-VALUE_CHARS_MAX = 8_000  # of one value; a larger one is cut, and read with all that was handed in
+VALUE_CHARS_MAX = 8_000  # of one value; a larger one is cut, and read with all that was submitted
 _WORD = re.compile(r"\w+")
 ALL = "all"
 """The step to ask for to read the values and the notes of all steps."""
@@ -31,7 +31,7 @@ class PastNotes(msgspec.Struct, frozen=True):
     artifacts: tuple[str, ...] = ()
     """The artifacts that are shown with it, as JSON."""
     artifact_chars: int = 0
-    """The size of artifacts that are too large to be shown with it."""
+    """The size of artifacts that are too large to show here."""
 
     @property
     def text(self) -> str:
@@ -40,21 +40,21 @@ class PastNotes(msgspec.Struct, frozen=True):
 
 
 class RunMemory(msgspec.Struct, frozen=True):
-    """Everything there is to tell about a run at one of its nodes."""
+    """The input of the recap of a run at one of its nodes."""
 
     goal: str
     values: Mapping[str, Json]
     guidance: str
     """The rules of the workflow, in words."""
     instructions: str
-    """How to do the pending step, where its prompt is short because an earlier one said it."""
+    """How to do the pending step, if its prompt refers to an earlier prompt."""
     unaccepted: str
-    """The notes that were handed in for the pending step and not accepted."""
+    """The notes that were submitted for the pending step and not accepted."""
     newest_first: Sequence[PastNotes]
     older_count: int
-    """The number of steps that lie farther back than `newest_first`."""
+    """The number of steps before those in `newest_first`."""
     later: str
-    """What was done after this node, if it is not where the run stands."""
+    """What was done after this node, if the run has moved on."""
 
 
 def compose(memory: RunMemory, *, chars_max: int = CHARS_MAX) -> tuple[str, list[LeftOutNotes]]:
@@ -76,14 +76,14 @@ def compose(memory: RunMemory, *, chars_max: int = CHARS_MAX) -> tuple[str, list
         ),
     ]
     sections = (
-        f"## Where this run stands\n\nGoal: {memory.goal}",
+        f"## Run so far\n\nGoal: {memory.goal}",
         memory.guidance,
         memory.instructions,
         values,
         memory.unaccepted
-        and f"## Handed in for this step, and not accepted yet\n\n{memory.unaccepted.strip()}",
-        *_notes_section("Kept for every later step", reversed(kept)),
-        *_notes_section("Earlier notes, the newest first", chosen),
+        and f"## Your last notes for this step (not accepted)\n\n{memory.unaccepted.strip()}",
+        *_notes_section("Notes kept for every later step", reversed(kept)),
+        *_notes_section("Earlier notes, newest first", chosen),
         memory.later,
     )
     return "\n\n".join(filter(None, sections)), left_out
@@ -108,7 +108,7 @@ def _choose(
 
 
 def _citations(all_notes: Sequence[PastNotes]) -> dict[str, int]:
-    """Return of how many other steps the notes speak of each step, by its id or its title."""
+    """Return how many other steps cite each step by its id or title."""
     texts = [(past.step, _spaced_words(past.notes)) for past in all_notes]
     vocabulary = {word for _, text in texts for word in text.split()}
     citations: dict[str, int] = {}

@@ -18,7 +18,7 @@ def unblock_command(run: RunId) -> str:
 NO_PENDING_STEP = PlainRefusal(
     "nothing_pending",
     "The workflow is complete at this point: no step is pending",
-    "Nothing to hand in. Start another workflow with `start_workflow`.",
+    "Nothing to submit. Start another workflow with `start_workflow`.",
 )
 
 

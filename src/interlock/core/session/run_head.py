@@ -60,7 +60,7 @@ class RunHead(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     tip: NodeId | None = None
     """The step or blocked node made last: where work goes on unless somebody says otherwise."""
     steps_done: int = 0
-    """The number of steps of the definition that were handed in on the way to the tip."""
+    """The number of steps of the definition that were submitted on the way to the tip."""
     steps_skipped: int = 0
     """The number of steps that lie before the pending one and were not."""
     pending_title: str | None = None
@@ -81,9 +81,9 @@ class RunHead(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     recap: str = ""
     """The start of the newest notes."""
     recap_step: str = ""
-    """The title of the step they were handed in for; empty if work had gone on elsewhere."""
+    """The title of the step they were submitted for; empty if work had gone on elsewhere."""
     asks_user: bool = False
-    """Whether the agent was told to ask the user before it hands in the pending step."""
+    """Whether the agent was told to ask the user before it submits the pending step."""
     updated_ms: int = 0
     """The time of its last event."""
     git_branch: str | None = None

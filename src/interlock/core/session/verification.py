@@ -48,7 +48,7 @@ def verify(
 
 def _failed_verification(step: CompiledStep, command: str, reason: str) -> Shortcoming:
     message = f"`{command}` has failed: {reason}"
-    hint = "Fix what is wrong, run it again, and hand the step in when it has passed."
+    hint = "Fix what is wrong, run it again, and submit the step when it passes."
     return Shortcoming(
         Blocker("verification_failed", "/output", message, hint, about=command),
         NewGap("verification", "critical", f"Step {step.id}: {message}"),

@@ -12,7 +12,7 @@ _KINDS = {"coding_handoff": CodingHandoffArtifact, "review_verdict": ReviewVerdi
 
 
 class HandedWork(msgspec.Struct, frozen=True):
-    """The newest of each that was handed in."""
+    """The newest of each that was submitted."""
 
     handoff: CodingHandoffArtifact | None = None
     verdict: ReviewVerdictArtifact | None = None

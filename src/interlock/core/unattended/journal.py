@@ -1,7 +1,7 @@
 """The journal of unattended work: everything a driver does, written down before or right after.
 
 The model's answer is recorded before any of its tools runs, the start of a tool before it runs and
-its result after, and what is handed in before it is sent. So whoever reads the journal knows where
+its result after, and what is submitted before it is sent. So whoever reads the journal knows where
 the work stands, and the driver itself knows nothing more: it folds the entries (`fold`), does the
 one thing that comes next (`next_action`), appends what came of it, and folds on. A driver that was
 killed goes on in the same way; the only difference it sees is a call or a tool that has a beginning
@@ -29,12 +29,12 @@ from interlock.core.unattended.order import Spent
 
 COMPLETE_STEP = "complete_step"
 INTERRUPTED = (
-    "Interrupted, effect unknown: the driver was ended while this ran. It was not run again. Look"
-    " at the state of things before you go on."
+    "Interrupted: the driver stopped while this call ran, so its effect is unknown. It was not"
+    " repeated. Check the current state before you continue."
 )
 NO_TOOL = (
-    "Nobody reads this text alone. Go on with the step by calling a tool, and hand it in with"
-    f" `{COMPLETE_STEP}` when it is done."
+    "No user reads this text. Call a tool to continue the step. When it is done, submit it with"
+    f" `{COMPLETE_STEP}`."
 )
 
 
@@ -58,7 +58,7 @@ class StepBegun(EntryStruct, frozen=True, tag="step_begun"):
     title: str
     number: int
     token: str
-    """The token with which the step is handed in. The model never sees it."""
+    """The token with which the step is submitted. The model never sees it."""
     system: str
     message: str
     model: str
@@ -113,7 +113,7 @@ class MessageAdded(EntryStruct, frozen=True, tag="message_added"):
 
 
 class AdvanceIntended(EntryStruct, frozen=True, tag="advance_intended"):
-    """The call that hands a step in: sent again after a crash, it is the same call."""
+    """The call that submits a step: sent again after a crash, it is the same call."""
 
     call: str
     token: str

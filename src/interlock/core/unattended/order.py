@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from interlock.core.canonical import Json
+from interlock.core.counting import pluralise
 from interlock.core.git_names import is_ref, is_repository_path
 from interlock.core.ids import SessionId, WorkflowId
 from interlock.core.unattended.conversation import Usage
@@ -100,8 +101,8 @@ def limit_shares(
 
 def limits_in_words(limits: Limits) -> dict[str, str]:
     words = {
-        "turns": f"{limits.turns} turns",
-        "minutes": f"{limits.minutes} minutes of work",
+        "turns": pluralise(limits.turns, "turn"),
+        "minutes": f"{pluralise(limits.minutes, 'minute')} of work",
         "tokens": f"{limits.tokens:,} tokens",
     }
     if limits.cost_micros is not None:

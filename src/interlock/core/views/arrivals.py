@@ -24,7 +24,7 @@ from interlock.core.workflow.interpret import Entry
 
 EventT = TypeVar("EventT", bound=SessionEvent)
 
-# These are recorded at the node whose step was handed in, and belong to the node that came of it.
+# These are recorded at the node whose step was submitted, and belong to the node that came of it.
 _OUTPUT_EVENTS = (
     OutputAppended,
     CapabilityObserved,
@@ -33,7 +33,7 @@ _OUTPUT_EVENTS = (
     GapRecorded,
     GapResolved,
 )
-# Decisions about what was handed in; all others say where the run goes.
+# Decisions about what was submitted; all others say where the run goes.
 _OUTPUT_DECISIONS = ("branched", "blocked", "passed", "approval")
 
 
@@ -52,12 +52,12 @@ class Arrival(msgspec.Struct, frozen=True):
 
     @property
     def routing_decisions(self) -> tuple[Entry, ...]:
-        """The reasons why the run went here, apart from what was handed in."""
+        """The reasons why the run went here, apart from what was submitted."""
         return tuple(routing_entries(self.decisions))
 
     @property
     def output(self) -> OutputAppended | None:
-        """The output that was handed in to get here, or written into the checkpoint."""
+        """The output that was submitted to get here, or written into the checkpoint."""
         return next(iter(self.events(OutputAppended)), None)
 
 
@@ -83,7 +83,7 @@ def arrivals(run: RunId, envelopes: Iterable[Envelope]) -> dict[NodeId, Arrival]
 
 
 def routing_entries(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """The entries that say where the run goes, not what came of what was handed in."""
+    """The entries that say where the run goes, not what came of what was submitted."""
     return (entry for entry in entries if entry.what not in _OUTPUT_DECISIONS)
 
 

@@ -2,7 +2,7 @@
 
 Steps are paired by what they are and in which pass, in the order of the left branch; what only the
 right one has comes after the step before it. Made in two passes, so that only what is needed gets
-read: `parting` finds the nodes, `compare` tells what was handed in there.
+read: `parting` finds the nodes, `compare` tells what was submitted there.
 """
 
 import itertools
@@ -34,7 +34,7 @@ class Parting(msgspec.Struct, frozen=True):
 
 
 class BranchEntry(msgspec.Struct, frozen=True):
-    """The output that was handed in last for a step on one of the branches."""
+    """The output that was submitted last for a step on one of the branches."""
 
     node: NodeId
     """The node where the step was given."""
@@ -50,7 +50,7 @@ class ComparedStep(msgspec.Struct, frozen=True):
 
     @property
     def is_same(self) -> bool:
-        """Whether both have handed in the same."""
+        """Whether both have submitted the same."""
         return (
             self.left is not None
             and self.right is not None
@@ -105,7 +105,7 @@ _StepKey = tuple[str, str, tuple[int, ...]]
 def _entries(
     line: Sequence[PlacedRunNode], events: Mapping[str, Envelope]
 ) -> dict[_StepKey, BranchEntry]:
-    """The outputs that were handed in on the line, by step; of several attempts the last."""
+    """The outputs that were submitted on the line, by step; of several attempts the last."""
     entries: dict[_StepKey, BranchEntry] = {}
     for given, came_of_it in itertools.pairwise(line):
         created = given.created

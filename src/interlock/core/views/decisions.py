@@ -63,7 +63,7 @@ def _sentence(entry: Entry, name: str) -> str:
         case "left_out":
             return f"and {reason}"
         case "branched":
-            return f"a new branch: the same step was handed in before and led to {reason}"
+            return f"a new branch: the same step was submitted before and led to {reason}"
         case "blocked":
             return f"not accepted: {name.replace('_', ' ')} ({reason})"
         case "passed":

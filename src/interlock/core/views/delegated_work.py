@@ -59,7 +59,7 @@ def left_open_lines(work: Orchestration) -> Iterator[str]:
 
 
 def output_lines(output: AgentOutput) -> Iterator[str]:
-    """Yield all that an agent handed in."""
+    """Yield all that an agent submitted."""
     yield output.summary
     for name, texts in (
         ("Recommends", output.recommendations),

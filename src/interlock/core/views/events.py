@@ -4,6 +4,7 @@ from typing import Literal, assert_never
 
 import msgspec
 
+from interlock.core.counting import pluralise
 from interlock.core.session.approval_events import (
     SessionApprovalRequested,
     SessionApprovalResolved,
@@ -201,7 +202,8 @@ def _unclipped_summary(event: SessionEvent) -> str:
             verb = "approves of" if event.is_approved else "rejects"
             return f"{event.agent} {verb} {event.decision}"
         case HistoryCompacted():
-            return f"{len(event.delegations)} delegations compacted: {event.agents_summary}"
+            count = pluralise(len(event.delegations), "delegation")
+            return f"{count} compacted: {event.agents_summary}"
         case HandoffReceived():
             return f"hand-off to {event.to_agent} from {event.source}: {event.context}"
         case HandoffPassedOn():
@@ -259,7 +261,7 @@ def _run_event_summary(event: RunEvent) -> str:
         case NodeCreated():
             return _node_summary(event)
         case AdvanceRecorded():
-            return f"handed in, leads to {event.to}"
+            return f"submitted, leads to {event.to}"
         case OutputAppended():
             return _output_summary(event)
         case ValidationPerformed():

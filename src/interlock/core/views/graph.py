@@ -28,7 +28,7 @@ class GraphNode(msgspec.Struct, frozen=True, rename="camel"):
     """The step that is pending here; none at the end of the run."""
     title: str | None
     notes: str
-    """The notes that were handed in to get here, or written into the checkpoint."""
+    """The notes that were submitted to get here, or written into the checkpoint."""
     is_tip: bool
     is_preferred: bool
     """Whether it is on the path from the root to the tip."""

@@ -28,7 +28,7 @@ EventsByKey = Mapping[str, Envelope]
 
 class StepDetails(msgspec.Struct, frozen=True):
     sentence: str
-    """The first sentence of the notes that were handed in last."""
+    """The first sentence of the notes that were submitted last."""
     decisions: tuple[str, ...]
     """The reasons why the run came here, in words."""
     refusals: tuple[tuple[str, int], ...]
@@ -93,7 +93,7 @@ def notes_to(node: PlacedRunNode, events: EventsByKey) -> str:
 
 
 def output_key_to(node: PlacedRunNode) -> str:
-    """The key of what was handed in to get to a node, or written into a checkpoint."""
+    """The key of what was submitted to get to a node, or written into a checkpoint."""
     attempt, parent = node.created.attempt, node.created.parent
     at = node.id if node.kind == "checkpoint" else parent
     return output_key(at, attempt) if at and attempt else ""

@@ -5,7 +5,7 @@ recorded with it) and those into the run graph. The nodes on the path are groupe
 begins at a `step` node and goes on with the blocked attempts and approvals after it. Each group
 becomes one `PathStep`.
 
-What was handed in for a step is recorded with the nodes that came of it. So the notes, blockers,
+What was submitted for a step is recorded with the nodes that came of it. So the notes, blockers,
 approvals and facts of a step are read from the later nodes of its group and the first node of the
 next; the decisions that led to the step are read from its own first node. Children that are not on
 the path are listed as branches or checkpoints. Only the last step can have a result other than
@@ -125,14 +125,14 @@ class PathStep(_PathView, frozen=True):
     until_ms: int | None
     """The time at which the next one was given."""
     notes: str
-    """The beginning of the notes that were handed in last."""
+    """The beginning of the notes that were submitted last."""
     decisions: tuple[str, ...]
     """The reasons why the run came here, in words."""
     blocks: tuple[BlockedAttempt, ...]
     approvals: tuple[PathApproval, ...]
     branches: tuple[Branch, ...]
     gaps: tuple[Gap, ...]
-    """The gaps that were opened with what was handed in."""
+    """The gaps that were opened with what was submitted."""
     facts: tuple[str, ...]
     """The other facts that were recorded with it, in words."""
     checkpoints: tuple[Checkpoint, ...]
@@ -216,7 +216,7 @@ def _path_step(
     inputs: _PathInputs, step_nodes: _StepNodes, next_step_nodes: _StepNodes | None
 ) -> PathStep:
     node_ids, first = [node.id for node in step_nodes], inputs.arrivals[step_nodes[0].id]
-    # What was handed in for this step led to the nodes after the first one.
+    # What was submitted for this step led to the nodes after the first one.
     led_to = [inputs.arrivals[node.id] for node in (*step_nodes[1:], *(next_step_nodes or ())[:1])]
     off_path = [
         child
@@ -281,7 +281,7 @@ def result_at_tip(run: RunHead, kind: NodeKind, step_id: str | None) -> StepResu
 
 
 def _latest_notes(arrival_list: Sequence[Arrival]) -> str:
-    """Return the notes handed in last; the answer to an approval hands in nothing."""
+    """Return the notes submitted last; the answer to an approval submits nothing."""
     outputs = [arrival.output for arrival in arrival_list if arrival.output]
     return outputs[-1].notes if outputs else ""
 
@@ -322,7 +322,7 @@ def _path_approval(
 
 
 def gaps_in(arrival: Arrival, at: Sequence[NodeId], closed: frozenset[GapId]) -> list[Gap]:
-    """Return the gaps that were opened with what was handed in at the nodes `at`."""
+    """Return the gaps that were opened with what was submitted at the nodes `at`."""
     recorded_gaps = [
         envelope.event
         for envelope in arrival.envelopes

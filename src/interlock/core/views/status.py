@@ -318,4 +318,4 @@ def _end_text(run: RunHead) -> str:
 
 
 def _count(count: int, noun: str) -> str:
-    return f"1 {noun} is" if count == 1 else f"{count} {noun}s are"
+    return f"{pluralise(count, noun)} {'is' if count == 1 else 'are'}"

@@ -1,4 +1,4 @@
-"""The whole notes of a run: everything that was handed in, beside the step that it was for."""
+"""The whole notes of a run: everything that was submitted, beside the step that it was for."""
 
 from collections.abc import Iterable, Set
 from typing import Literal
@@ -37,7 +37,7 @@ class StepNotes(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def step_notes(run: RunId, envelopes: Iterable[Envelope]) -> tuple[StepNotes, ...]:
-    """Return all notes of a run in the order in which they were handed in."""
+    """Return all notes of a run in the order in which they were submitted."""
     arrivals_by_node = arrivals(run, envelopes)
     on_path = {node.id for node in graph_of(run, arrivals_by_node).path}
     return tuple(
@@ -52,7 +52,7 @@ def step_notes(run: RunId, envelopes: Iterable[Envelope]) -> tuple[StepNotes, ..
 def _notes_of(arrival: Arrival, given: Arrival, on_path: Set[NodeId]) -> StepNotes:
     """`given` is the arrival at which the step was pending."""
     output, kind = arrival.output, arrival.created.node_kind
-    assert output is not None, "something was handed in"
+    assert output is not None, "something was submitted"
     results: dict[NodeKind, NotesResult] = {"blocked": "not_accepted", "checkpoint": "checkpoint"}
     # A checkpoint is never on the path itself; it stands or falls with the node beside it.
     is_left = (given.node if kind == "checkpoint" else arrival.node) not in on_path

@@ -1,7 +1,7 @@
 """The run graph drawn with characters, for a terminal.
 
 A node is recorded with the notes that led to it, which are those of the step before. Here notes
-are drawn beside the step they were handed in for, and an attempt that was not accepted has its own.
+are drawn beside the step they were submitted for, and an attempt that was not accepted has its own.
 """
 
 from collections.abc import Iterator, Sequence

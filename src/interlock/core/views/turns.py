@@ -1,7 +1,7 @@
 """Turns: the journal of unattended work as people read it, oldest first.
 
 A turn is one answer of the model with all that came of it: the calls that failed before it, its
-tools with what they returned, and what was handed in. Between turns stand the beginnings of steps,
+tools with what they returned, and what was submitted. Between turns stand the beginnings of steps,
 what was said to the model, and what the driver found worth noting. Unlike `journal.fold` this is
 for looking at: a journal that begins in the middle, or has an end that fits nothing, is shown.
 """
@@ -73,7 +73,7 @@ class ToolUse(msgspec.Struct, frozen=True):
     spent: Spent = Spent()
     """What a spawned agent has used."""
     handed_in: Literal["", "sent", "advanced", "blocked", "refused"] = ""
-    """The answer to what was handed in by this call."""
+    """The answer to what was submitted by this call."""
 
     @property
     def state(self) -> Literal["waits", "runs", "done", "failed"]:

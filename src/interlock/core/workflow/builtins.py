@@ -47,7 +47,7 @@ FEATURES: dict[str, Feature] = {
     "capabilities": Feature(
         "Steps find out what the agent can do instead of assuming it",
         constraints=(
-            "Do not assume that you can delegate or browse the web: try it, and hand in a"
+            "Do not assume that you can delegate or browse the web: try it, and submit a"
             " `capability_observation` artifact that says what happened.",
         ),
     ),

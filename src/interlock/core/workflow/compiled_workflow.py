@@ -23,7 +23,7 @@ from interlock.core.workflow.passthrough import (
     UserOnly,
 )
 
-COMPILER_VERSION = 3
+COMPILER_VERSION = 4
 """Part of every hash: a later compiler may compile the same file to something else."""
 
 
@@ -98,7 +98,7 @@ class CompiledStep(_CompiledStruct, frozen=True, tag_field="type", tag="step"):
     run_condition: str | None = None
     fragments: tuple[CompiledFragment, ...] = ()
     confirms: bool | str = False
-    """Whether the user is asked before the step is handed in; a string is the condition."""
+    """Whether the user is asked before the step is submitted; a string is the condition."""
     approval: CompiledApproval | None = None
     contract: Contract | None = None
     validation_criteria: str | None = None
@@ -118,7 +118,7 @@ class CompiledStep(_CompiledStruct, frozen=True, tag_field="type", tag="step"):
 
     @property
     def is_kept(self) -> bool:
-        """Whether something that it hands in is shown after every break."""
+        """Whether something that it submits is shown after every break."""
         return self.keep or bool(self.contract and self.contract.is_kept)
 
 

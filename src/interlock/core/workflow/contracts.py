@@ -166,7 +166,7 @@ def _contradictions(contract: Contract, index: int, artifact: Json) -> Iterator[
 
 def instructions(contract: Contract) -> str:
     """Return the request for the artifact: its form, with blanks that say what is allowed."""
-    demand = "Hand in" if contract.is_required else "If it applies, hand in"
+    demand = "Submit" if contract.is_required else "If it applies, submit"
     text = f"{demand} this artifact, with your own values in place of each <…>: {contract.example}"
     text = "\n".join((text, *(rule.rule for rule in contract.rules)))
     more = _optional_fields(contract)

@@ -24,6 +24,7 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 import msgspec
 
 from interlock.core.canonical import Json
+from interlock.core.counting import pluralise
 from interlock.core.workflow import conditions, schemas
 from interlock.core.workflow.conditions import Condition, Flaw, UnusableValue
 from interlock.core.workflow.operators import clip, quote
@@ -236,7 +237,7 @@ def requirements(criterion: Criterion) -> tuple[str, ...]:
     if len(lines) > LINES_MAX:
         omitted_count = len(lines) - LINES_MAX + 1
         lines[LINES_MAX - 1 :] = [
-            f"and {omitted_count} more; you will be told which of them are not met"
+            f"and {omitted_count} more; a rejection names those that are not met"
         ]
     return tuple(line[0].upper() + line[1:] for line in lines)
 
@@ -353,14 +354,14 @@ def _fault_and_remedy(rule: Rule, notes: str, artifacts: Sequence[Json]) -> tupl
             fault = f"Nothing in the notes matches /{pattern}/{flags}"
             remedy = f"Write something in the notes that matches /{pattern}/{flags}"
         case LengthRule(int(least)) if size < least:
-            fault = f"The notes have {size} characters; at least {least} are wanted"
-            remedy = f"Add at least {least - size} characters."
+            fault = f"The notes have {pluralise(size, 'character')}; the minimum is {least}"
+            remedy = f"Add at least {pluralise(least - size, 'character')}."
         case LengthRule(_, int(most)) if size > most:
-            fault = f"The notes have {size} characters; at most {most} are wanted"
-            remedy = f"Remove at least {size - most} characters."
+            fault = f"The notes have {pluralise(size, 'character')}; the maximum is {most}"
+            remedy = f"Remove at least {pluralise(size - most, 'character')}."
         case SchemaRule(schema) if not any(map(schemas.validator(schema), artifacts)):
             fault = _schema_mismatch(schema, artifacts)
-            remedy = f"Hand in an artifact that satisfies this schema: {quote(schema, 2_000)}"
+            remedy = f"Submit an artifact that satisfies this schema: {quote(schema, 2_000)}"
         case _:
             return None
     return (f"{rule.message.rstrip('.')}: {fault}" if rule.message else fault), remedy

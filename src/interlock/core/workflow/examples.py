@@ -1,4 +1,4 @@
-"""The example of what to hand in for a step: the one that `nextCall` and every correction show.
+"""The example of what to submit for a step: the one that `nextCall` and every correction show.
 
 It is made from what the compiled step demands, has a blank wherever the agent decides (`blanks`),
 and is complete otherwise: with its blanks replaced it is accepted.
@@ -277,7 +277,7 @@ def _notes_demand(rule: Rule) -> str:
 def missing_paths(
     workflow: CompiledWorkflow, position: Position, context: Mapping[str, Json]
 ) -> tuple[str, ...]:
-    """Return the paths that are missing if the step at `position` is handed in with no more."""
+    """Return the paths that are missing if the step at `position` is submitted with no more."""
     ways: list[LoopControlArtifact | None] = [None]
     if any(one.loop.takes_decisions for one in positions.enclosing_loops(workflow, position)):
         ways.append(LoopControlArtifact("stop"))

@@ -340,7 +340,7 @@ class _StepSearch:
     def _destination(self, step: CompiledStep | None) -> Destination:
         trace = tuple(self._trace)
         if self._omitted_count:
-            trace = (*trace, Entry("left_out", "", f"{self._omitted_count} more decisions"))
+            trace = (*trace, Entry("left_out", "", pluralise(self._omitted_count, "more decision")))
         # The pass of a loop is stored with the part that the loop is, in the block around its body.
         bodies = [*self._open_blocks[1:], None]
         position = tuple(

@@ -30,7 +30,7 @@ class KeyUse(msgspec.Struct, frozen=True):
     passes_max: int = 0
     is_elsewhere: bool = False
     is_at_end: bool = False
-    """Whether it is read when the step is handed in, with what the step has set."""
+    """Whether it is read when the step is submitted, with what the step has set."""
 
     @property
     def name(self) -> str:

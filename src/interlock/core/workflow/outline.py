@@ -178,9 +178,9 @@ def _marks(step: CompiledStep) -> Iterator[StepMark]:
 
 
 def _owed_marks(step: CompiledStep) -> Iterator[StepMark]:
-    """Yield what is handed in besides notes; a preview leaves it out, since the prompt says it."""
+    """Yield what is submitted besides notes; a preview leaves it out, since the prompt says it."""
     if step.contract:
-        verb = "hands in" if step.contract.is_required else "may hand in"
+        verb = "submits" if step.contract.is_required else "may submit"
         yield StepMark("contract", f"{verb} {step.contract.name}")
     for assessment in step.assessments:
         yield StepMark("assessment", f"assesses {assessment.id}")
@@ -222,7 +222,7 @@ def _tree_lines(parts: tuple[CompiledPart, ...], margin: str) -> Iterator[str]:
             [f"only when {_describe_condition(part.run_condition)}"] if part.run_condition else []
         )
         marks += ["only reads"] if part.read_only else []
-        marks += [f"hands in {part.contract.name}"] if part.contract else []
+        marks += [f"submits {part.contract.name}"] if part.contract else []
         marks += [f"assesses {assessment.id}" for assessment in part.assessments]
         marks += ["asks the user"] if part.user_only or part.confirms else []
         marks += ["waits for approval"] if part.approval else []

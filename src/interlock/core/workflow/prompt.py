@@ -5,7 +5,7 @@ chooses the fragments whose conditions hold, fills the placeholders of the role,
 fragments from the context, the variables of loops and the quoted notes, and joins the parts in a
 fixed order: loop banners, the opening (only at the start of a run), role, prompt, fragments,
 delegations, and then the requests: for context, for a loop decision, for what is checked and owed,
-for assessments and for a confirmation. How to hand in is said by the answer around it.
+for assessments and for a confirmation. How to submit is said by the answer around it.
 
 Three things keep a prompt from being rendered: a placeholder without a value (`MissingContextKeys`,
 unless the workflow shows unset values), a condition without an answer, and a prompt that would be
@@ -180,7 +180,7 @@ def asks_to_confirm(
     scope: Mapping[str, Json],
     preferences: Preferences,
 ) -> bool | Impasse:
-    """Whether the user is asked before the step is handed in: only where a run is guided."""
+    """Whether the user is asked before the step is submitted: only where a run is guided."""
     if isinstance(step.confirms, bool):
         return step.confirms and preferences.autonomy == "guided"
     condition = conditions.unpack(step.confirms)
@@ -192,7 +192,7 @@ def asks_to_confirm(
 
 
 _CONFIRMATION_REQUEST = (
-    "Before you hand this step in, show the user what came of it and wait for a yes."
+    "Before you submit this step, show the user the result and wait for their approval."
 )
 
 
@@ -287,7 +287,7 @@ def _opening_texts(
     for title, lines in (
         (_GUIDANCE_TITLE, workflow.guidance),
         ("This must be true; tell the user if it is not", workflow.preconditions),
-        ("Find out before you begin; ask the user what you cannot find", workflow.questions),
+        ("Answer these before you begin; ask the user what you cannot find", workflow.questions),
     ):
         if lines:
             yield _bullet_list(title, lines)
@@ -301,7 +301,7 @@ def _opening_texts(
     if workflow.capabilities:
         needed = ", ".join(f"{name} ({level})" for name, level in workflow.capabilities.items())
         forms = "\n".join(_json(capability_example(name)) for name in workflow.capabilities)
-        yield f"This workflow uses: {needed}. Find out whether you have it, and hand in:\n{forms}"
+        yield f"This workflow uses: {needed}. Check whether you have it, and submit:\n{forms}"
 
 
 def _reference_line(reference: Reference, resolved: ResolvedReference | None) -> str:
@@ -313,7 +313,7 @@ def _reference_line(reference: Reference, resolved: ResolvedReference | None) ->
 
 def _context_request(wanted: dict[str, Json]) -> Iterator[str]:
     if wanted:
-        yield f"Send along as `context`: {_json(wanted)}"
+        yield f"Include this `context`: {_json(wanted)}"
 
 
 def _decision_request(
@@ -328,20 +328,20 @@ def _decision_request(
     elif controlled[-1].iteration == 1:
         yield f"{_decision_question(controlled[-1].loop, scope)}\n{step.contract.example}"
     else:
-        yield f"Decide again whether to go on: {step.contract.example}"
+        yield f"Decide again whether to continue: {step.contract.example}"
 
 
 def _decision_question(loop: CompiledLoop, scope: Mapping[str, Json]) -> str:
     return (
         f"End with a decision, as an artifact: does “{fill_placeholders(loop.title, scope)}” need"
-        " another pass? Stop if you cannot say what it would settle."
+        " another pass? Stop if you cannot name what another pass would settle."
     )
 
 
 def _demand_texts(step: CompiledStep, preferences: Preferences) -> Iterator[str]:
     if step.validation_criteria is not None:
         lines = criteria.requirements(criteria.unpack(step.validation_criteria.encode()))
-        yield _bullet_list("What you hand in is checked", lines)
+        yield _bullet_list("Your submission must meet these criteria", lines)
     if step.contract is not None and step.contract.name != "loop_control":
         yield contracts.instructions(step.contract)
     if step.user_only is not None:
@@ -356,7 +356,7 @@ def _assessment_requests(step: CompiledStep) -> Iterator[str]:
         )
         yield (
             _bullet_list(f"Assess `{assessment.id}` ({assessment.purpose})", tuple(lines))
-            + f"\nHand it in as an artifact: {_json(assessment_example(assessment, step))}"
+            + f"\nSubmit it as an artifact: {_json(assessment_example(assessment, step))}"
         )
 
 

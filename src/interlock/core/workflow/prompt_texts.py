@@ -112,7 +112,7 @@ def _block_texts(blocks: PromptBlocks, on_missing_passage: Callable[[str], None]
         )
         parts.append(_titled_list("What must come out", lines))
     if blocks.verify:
-        parts.append(_titled_list("Check before you hand it in", map(to_text, blocks.verify)))
+        parts.append(_titled_list("Check before you submit it", map(to_text, blocks.verify)))
     return parts
 
 

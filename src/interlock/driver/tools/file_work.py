@@ -11,6 +11,8 @@ import sys
 import time
 from _stat import S_ISDIR, S_ISREG
 
+from interlock.core.counting import pluralise
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -266,7 +268,7 @@ def _listing(found: list[str], walk: _Walk, what: str) -> str:
     if walk.is_cut:
         lines.append("[Not everything was looked at: there is too much. Name a path further down.]")
     if walk.skipped:
-        lines.append(f"[Left out: {walk.skipped} files that are not text, or too large.]")
+        lines.append(f"[Skipped {pluralise(walk.skipped, 'file')}: not text, or too large.]")
     return "\n".join(lines)
 
 

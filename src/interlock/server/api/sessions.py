@@ -233,7 +233,7 @@ def _list_events(
 @rest_operation(
     "GET",
     "/sessions/{session}/nodes/{node}",
-    "Show a node: what the agent was given there, and what it handed in",
+    "Show a node: what the agent was given there, and what it submitted",
     codes=("unknown_session", "unknown_node", "session_unhealthy"),
 )
 @with_session
@@ -346,7 +346,7 @@ class SearchParameters(Parameters, frozen=True):
         str,
         Meta(
             description="An id or the start of one; or words, which all occur in one place: a goal,"
-            " a project, a branch, a workflow, or the notes that were handed in for a step.",
+            " a project, a branch, a workflow, or the submitted notes of a step.",
             max_length=QUERY_CHARS_MAX,
         ),
     ]

@@ -29,7 +29,7 @@ from interlock.server.pages.session_place import SessionPlace, place_in_view
 from interlock.server.pages.work_view import view_work
 
 EVENTS_PER_PAGE = 100
-NODE_TABS = {"handed": "Handed in", "prompt": "Prompt", "context": "Context", "trace": "Trace"}
+NODE_TABS = {"handed": "Submitted", "prompt": "Prompt", "context": "Context", "trace": "Trace"}
 
 
 def routes(console: Console) -> list[Route]:
@@ -194,7 +194,7 @@ def session_page(
 
 
 def _tab(request: PageRequest, panel: NodePanel | None) -> str:
-    """The tab of the node that is shown: what was handed in, if something was."""
+    """The tab of the node that is shown: what was submitted, if something was."""
     wanted = request.word("tab")
     if wanted in NODE_TABS:
         return wanted

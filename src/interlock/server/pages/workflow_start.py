@@ -232,7 +232,7 @@ def _value(text: str) -> Json:
 def _start_prompt(arguments: dict[str, Json]) -> str:
     return (
         f"Start the Interlock workflow `{arguments['workflowId']}`: call the tool `start_workflow`"
-        " with exactly these arguments. Then do only the step that it shows, and hand it in with"
+        " with exactly these arguments. Then do only the step that it shows, and submit it with"
         f" `continue_workflow`, step by step until it is complete.\n\n{pretty_json(arguments)}"
     )
 
@@ -241,6 +241,6 @@ def _resume_prompt(chosen: ResumableRun, arguments: dict[str, Json]) -> str:
     return (
         f"Take up the Interlock session `{chosen.row.session}` ({chosen.row.title}): call the tool"
         " `continue_workflow` with exactly these arguments. It shows the pending step. Do only"
-        " that step, and hand it in with `continue_workflow`, step by step until it is"
+        " that step, and submit it with `continue_workflow`, step by step until it is"
         f" complete.\n\n{pretty_json(arguments)}"
     )

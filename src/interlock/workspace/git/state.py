@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from interlock.core.counting import pluralise
 from interlock.core.git_names import is_commit
 
 
@@ -120,8 +121,7 @@ def changes_since(workspace: Path, commit: str) -> tuple[str, ...]:
     counts = run_git(workspace, *asked, seconds=DEADLINE_SECONDS)
     behind, _, ahead = ("0\t0" if counts.code else counts.output.strip()).partition("\t")
     if ahead not in ("", "0"):
-        made = "1 commit was" if ahead == "1" else f"{ahead} commits were"
-        lines.append(f"{made} made since.")
+        lines.append(f"{pluralise(int(ahead), 'newer commit')} on this branch.")
     if behind not in ("", "0"):
-        lines.append(f"Commits of then that are not on this branch: {behind}.")
+        lines.append(f"{pluralise(int(behind), 'earlier commit')} missing from this branch.")
     return tuple(lines)

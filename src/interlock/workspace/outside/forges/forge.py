@@ -45,9 +45,9 @@ class RequestPage(msgspec.Struct, frozen=True):
 
     requests: tuple[ForgeRequest, ...]
     etag: str
-    """To be handed in at the next look; empty if the forge has none."""
+    """Sent with the next poll; empty if the forge has none."""
     is_unchanged: bool = False
-    """Nothing has changed since the look that this `etag` is from."""
+    """Whether nothing has changed since the poll that returned this `etag`."""
     is_cut_off: bool = False
     """There are more than are ever read; those that were updated longest ago are left out."""
 
