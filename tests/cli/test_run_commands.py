@@ -117,7 +117,7 @@ def test_what_an_abandoned_run_waited_for_waits_no_longer(
     assert (count_pending(app), list_pending(app)) == (0, [])
     assert typed("approvals", "grant", waiting.approval.id).code == 1
     (row,) = json.loads(typed("run", "list", "--all", "--json").out)
-    assert (row["status"], row["step"]) == ("abandoned", "")
+    assert (row["status"]["word"], row["step"]) == ("abandoned", "")
 
 
 def test_a_finished_run_is_not_abandoned(app: App, typed: Terminal, tmp_path: Path) -> None:

@@ -10,7 +10,10 @@ import pytest
 
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
+from interlock.app.protocol import progress
+from interlock.app.protocol.feature_reviews import complete_feature
 from interlock.cli import commands
+from interlock.core.protocol.feature_completion import FeatureCompletionRequest
 from interlock.core.protocol.gated_session import Conversation
 from interlock.workspace.machine import clients, processes
 from tests.cli.conftest import Terminal
@@ -49,6 +52,36 @@ def test_plan_tasks_and_subagents_are_shown(app: App, typed: Terminal, tmp_path:
     task = {"title": "Build it", "status": "in_progress", "id": "", "conversation": ""}
     assert shown["tasks"] == [task]
     assert [one["outcome"] for one in shown["subagents"]] == ["completed"]
+
+
+def test_a_long_plan_is_clipped_unless_it_is_asked_for_in_full(
+    app: App, typed: Terminal, tmp_path: Path
+) -> None:
+    opt_in(tmp_path, "standard")
+    session = begin_recorded(app, tmp_path, Conversation("claude-code", "one")).session
+    plan = "\n".join(f"- item {number}" for number in range(3_000))
+    progress.record_plan(app, session, "claude-code", text=plan, file="")
+
+    shown, whole = (
+        typed("session", "show", session).out,
+        typed("session", "show", session, "--full"),
+    )
+
+    assert "  item 39\n" in shown
+    assert "  item 40\n" not in shown
+    assert f"… 2960 more lines: `interlock session show {session} --full`" in shown
+    assert "  item 2999\n" in whole
+
+
+def test_open_reviews_are_listed_as_json_too(app: App, typed: Terminal, tmp_path: Path) -> None:
+    opt_in(tmp_path, "standard")
+    session = begin_recorded(app, tmp_path, Conversation("claude-code", "one")).session
+    complete_feature(app, session, FeatureCompletionRequest("Export", ("qa",)))
+
+    listed = json.loads(typed("approvals", "list", "--json").out)
+
+    assert listed["approvals"] == []
+    assert [(one["session"], one["awaited"]) for one in listed["reviews"]] == [(session, ["qa"])]
 
 
 def test_where_several_sessions_may_be_meant_each_has_its_command(

@@ -74,7 +74,7 @@ def test_a_day(client: RealClient, tmp_path: Path) -> None:
     assert not held.exists()
     assert "Mode: analysis" in bodies["In the morning"]
     # Where the client cannot put the question to its user, the user answers elsewhere.
-    for waiting in json.loads(desk.interlock("approvals", "list", "--json")):
+    for waiting in json.loads(desk.interlock("approvals", "list", "--json"))["approvals"]:
         desk.interlock("approvals", "grant", waiting["approval"])
     (desk.project / ".interlock" / "config.toml").write_text('[project]\nprofile = "light"\n')
     desk.interlock("trust")

@@ -87,7 +87,7 @@ def test_what_a_person_types_holds_for_open_and_for_later_runs(client: Client) -
     assert autonomies(client, session) == [NEVER, NEVER]
     assert f"have the autonomy {NEVER} (" in typed(client, "autonomy")
     assert "`yolo` is not an autonomy. There are: guided, full_" in typed(client, "autonomy yolo")
-    assert typed(client, "autonomy full auto").startswith("The autonomy was not changed: the words")
+    assert typed(client, "autonomy full auto").startswith("The autonomy was not changed: the text")
     assert autonomies(client, session) == [NEVER, NEVER]
     typed(client, "autonomy guided")
     assert autonomies(client, session) == ["guided", "guided"]
@@ -102,7 +102,7 @@ def test_a_conversation_without_a_session_gets_one(client: Client) -> None:
 
     assert typed(client, f"autonomy {NEVER.replace('_', '-')}").endswith("begin in this session.")
 
-    (row,) = client.app.reader.attended_sessions()
+    (row,) = client.app.reader.attended_sessions_in(str(client.project))
     assert row.head.attended
     assert row.head.attended.autonomy == NEVER
 

@@ -119,7 +119,7 @@ def test_a_command_with_words_that_it_does_not_take_says_so_and_changes_nothing(
         typed = f"${words}" if client.host.name == "codex" else f"/{words}"
         typed = expanded(typed) if client.host.name == "gemini" else typed
         text = text_of(client.told("prompt-submit", prompt=typed))
-        assert text.startswith("The mode was not changed: the words after"), words
+        assert text.startswith("The mode was not changed: the text after"), words
         prefix = "$" if client.host.name == "codex" else "/"
         assert f"`{prefix}mode coding`" in text
         assert "`--task TEXT`" in text

@@ -123,7 +123,7 @@ def test_an_agent_whose_session_was_ended_is_not_taken_for_another_agent(
     second.call("record_decision", description="Mine", rationale="It is the first")
     first.call("session", action="start")
     ended = first.call("session", action="end", summary="Nothing was left")
-    assert ended["status"] == "ended"
+    assert ended["status"]["word"] == "ended"
     before = app.reader.stream(other)
 
     assert first.call("session")["session"] == ""
@@ -155,7 +155,7 @@ def test_a_run_in_which_another_agent_works_is_shown_without_a_call_that_joins_i
     assert "resume_session" not in told
     (own,) = [line for line in second.call("session")["summary"].splitlines() if "Paint" in line]
     assert "Your run of line" in own
-    assert "To go on: resume_session" in own
+    assert "To continue: resume_session" in own
 
 
 def test_a_client_that_another_one_starts_works_for_it_and_does_not_move_it(

@@ -106,7 +106,7 @@ def test_a_day_is_told_again_after_a_break_and_handed_over_to_the_next(
     complete_feature(agent, session)
     ended = agent.ok("session", action="end", sessionId=session)
 
-    assert ended["status"] == "ended", ended
+    assert ended["status"]["word"] == "ended", ended
     second = begin_day(app, tmp_path, DAYS[1])
     assert "architect" in second, second
     assert "it needs a design" in second

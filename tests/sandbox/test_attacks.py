@@ -200,7 +200,7 @@ def harm_by(texts: Sequence[str], variant: Variant) -> list[tuple[str, list[str]
         changes = scene.changes(texts)
         assert not variant.agrees or PUBLIC not in texts or scene.asked, "nothing was reached"
         for text, done in zip(texts, scene.ran, strict=True):
-            was_confined = done.returncode == 0 or "interlock: this ran" in done.stderr
+            was_confined = done.returncode == 0 or "interlock: this command ran" in done.stderr
             assert was_confined or text.startswith("interlock "), (text, done)
     if not changes or len(texts) == 1:
         return [(text, changes) for text in texts if changes]

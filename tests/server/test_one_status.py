@@ -142,8 +142,9 @@ def test_every_surface_says_the_same_words(stored: Stored, typed: Terminal) -> N
         assert tuple(line.partition(":")[0] for line in shown[1 : 1 + len(expected)]) == expected
         assert both(in_rest[session]["status"]) == both(detail["status"]) == expected
         assert detail["runStatuses"][run.run]["word"] == of_run
-        assert server.look(f"/runs/{run.run}")["status"]["word"] == of_run
-        assert [one["status"] for one in runs if one["run"] == run.run] == [of_run]
+        in_run = server.look(f"/runs/{run.run}")["status"]
+        assert in_run["word"] == of_run
+        assert [one["status"] for one in runs if one["run"] == run.run] == [in_run]
         assert f"\n{of_run}: " in typed("run", "show", run.run).out
         (line,) = re.findall(rf'<tr[^>]*id="{session}".*?</tr>', pages["sessions"], re.DOTALL)
         assert words_on(line) == expected
@@ -169,7 +170,7 @@ def test_an_ended_session_is_finished_and_its_approval_is_not_in_the_inbox(
     assert approval not in SignedIn(server).get("/inbox").text
     assert approval not in typed("approvals", "list").out
     assert ended not in SignedIn(server).get("/sessions?status=waiting").text
-    assert ended not in SignedIn(server).get("/sessions?status=open").text
+    assert ended not in SignedIn(server).get("/sessions?status=unfinished").text
     assert ended in SignedIn(server).get("/sessions?status=ended").text
 
 
@@ -213,7 +214,7 @@ def test_a_client_without_hooks_is_named_as_it_names_itself_and_seen_to_exit(
     client.close()
     after = shown()
 
-    assert [one["status"] for one in resumed["candidates"]] == ["running"]
+    assert [one["status"]["word"] for one in resumed["candidates"]] == ["running"]
     assert (before, after) == (
         ("interlock-client 1", "running"),
         ("interlock-client 1", "disconnected"),

@@ -42,7 +42,7 @@ def test_the_first_page_lists_what_there_is_but_not_what_is_archived(
     ("query", "names"),
     [
         ("status=waiting", {"waits"}),
-        ("status=complete", {"done"}),
+        ("status=completed", {"done"}),
         ("status=archived", {"archived"}),
         ("q=colour+status", {"blocked"}),
         ("q=%22%29+OR+*", set[str]()),

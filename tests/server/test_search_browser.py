@@ -133,7 +133,7 @@ def test_rows_have_their_height_and_columns_whatever_is_in_them(visitor: Visitor
         "rows => rows.map(row => Math.round(row.getBoundingClientRect().height))"
     )
     assert set(heights) <= {40, 41}
-    assert columns("/sessions?status=complete") == before
+    assert columns("/sessions?status=completed") == before
     assert columns("/sessions?group=project") == before
     assert columns("/sessions?q=peak") == before
 

@@ -30,17 +30,17 @@ def chip_address(page: str, name: str) -> str:
             "",
             {
                 "all": "6",
-                "not finished": "4",
+                "unfinished": "4",
                 "waiting for you": "1",
                 "completed": "1",
                 "abandoned": "0",
             },
         ),
         ("status=waiting", {"all": "6", "waiting for you": "1", "bundles": "1"}),
-        ("project={gated}", {"all": "1", "not finished": "1", "completed": "0", "bundles": "5"}),
-        ("workflow=ship-a-change", {"all": "3", "not finished": "2", "waiting for you": "1"}),
+        ("project={gated}", {"all": "1", "unfinished": "1", "completed": "0", "bundles": "5"}),
+        ("workflow=ship-a-change", {"all": "3", "unfinished": "2", "waiting for you": "1"}),
         ("status=archived", {"archived": "1", "all": "6", "bundles": "1"}),
-        ("q=gate", {"all": "2", "not finished": "2", "archived": "", "gated": "1", "bundles": "1"}),
+        ("q=gate", {"all": "2", "unfinished": "2", "archived": "", "gated": "1", "bundles": "1"}),
     ],
 )
 def test_a_chip_counts_what_it_would_show_beside_the_other_filters(
@@ -88,9 +88,9 @@ def test_rows_are_grouped_by_project(server: Server, stage: Staged) -> None:
 def test_several_are_archived_and_brought_back(server: Server, stage: Staged) -> None:
     picked = {f"pick-{stage.sessions[name]}": "on" for name in ("done", "open")}
     gone = {"pick-ses_0000000000000000": "on", "other": "x"}
-    done = server.post("/sessions/archive?status=open&after=1-1", {**picked, **gone})
+    done = server.post("/sessions/archive?status=unfinished&after=1-1", {**picked, **gone})
 
-    assert (done.status, done.headers["location"]) == (303, "/sessions?status=open")
+    assert (done.status, done.headers["location"]) == (303, "/sessions?status=unfinished")
     names = ("archived", "done", "open")
     shown = ROW.findall(server.get("/sessions?status=archived").text)
     assert set(shown) == {stage.sessions[name] for name in names}

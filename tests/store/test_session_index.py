@@ -6,7 +6,8 @@ from interlock.core.ids import NodeId, SessionId
 from interlock.core.session.events import SessionCreated
 from interlock.core.session.plan import EventDraft, Stream
 from interlock.core.session.plan import plan as plan_events
-from interlock.core.session.resume_ranking import ResumeRow
+from interlock.core.views.resume_ranking import ResumeRow
+from interlock.core.views.status import Status
 from interlock.store.log import Log
 from interlock.store.records import RunSearch
 from tests.scenes import RUN, SESSION, after, noting, opening, random_session, run_in
@@ -27,7 +28,7 @@ def test_runs_are_listed_newest_first(log: Log) -> None:
         newer,
         "Try it",
         "line",
-        "running",
+        Status("running", "The agent's next step is the pending step."),
         "",
         0,
         0,

@@ -34,13 +34,13 @@ def approvals() -> None:
 @approvals.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def list_command(*, as_json: bool) -> None:
-    """List the approvals that wait for an answer"""
+    """List the approvals and reviews that wait for an answer"""
     app = open_app(data_home())
-    pending = use.list_pending(app)
+    pending, reviews = use.list_pending(app), list(open_reviews(app))
     if as_json:
-        print_json(pending)
+        print_json({"approvals": pending, "reviews": reviews})
         return
-    for review in open_reviews(app):
+    for review in reviews:
         awaited = ", ".join(review.awaited)
         print_lines(
             f"{review.review}  review of “{review.feature}” in session {review.session}",

@@ -23,7 +23,7 @@ _HEAD_CHARS, _TAIL_CHARS = 1_500, 500
 
 
 def without_token(placed: JournalEntry) -> JournalEntry:
-    """Return an entry without the token by which its step is submitted: that is the driver's."""
+    """Return an entry without the token of its step, which only the driver may use."""
     entry = placed.entry
     if isinstance(entry, StepBegun | AdvanceIntended | AdvanceAnswered):
         entry = msgspec.structs.replace(entry, token="")

@@ -129,7 +129,7 @@ def uninstall(
 ) -> None:
     """Take Interlock out of an agent client's files, its skills too
 
-    They are left as they were before, with what was changed in them since. A project that an
+    Their files keep the changes that were made since. A project that an
     install has opted in is opted out with the last one, unless you have changed or trusted its
     config; remove `.interlock/config.toml` to end it in any other.
     """

@@ -115,7 +115,7 @@ def list_command(*, lists_all: bool, as_json: bool) -> None:
                     time_ago(row.updated_ms, now_ms),
                     row.workflow,
                     progress_text(row.steps_done, row.steps_skipped, row.step_count),
-                    f"{row.status} (unattended)" if row.is_unattended else row.status,
+                    f"{row.status.word}{' (unattended)' if row.is_unattended else ''}",
                     row.step or "-",
                     row.workspace,
                     row.title,

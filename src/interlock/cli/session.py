@@ -184,10 +184,10 @@ def list_command(limit: int, words: str | None, *, archived: bool, as_json: bool
 
 @session.command()
 @click.argument("session_id", required=False)
-@click.option("--full", is_flag=True, help="All delegations too, also those that were compacted")
+@click.option("--full", is_flag=True, help="Show whole plans and all delegations")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def show(session_id: str | None, *, full: bool, as_json: bool) -> None:
-    """Show where a session stands and what happened
+    """Show the status of a session and what happened
 
     The start of an id will do. Without one: the only session that is open in this directory.
     """
@@ -198,7 +198,7 @@ def show(session_id: str | None, *, full: bool, as_json: bool) -> None:
         state = fold(view.events) if view.events else None
         print_json({**structs.asdict(view), "progress": state and state.progress, **facts})
         return
-    print_session_view(view)
+    print_session_view(view, is_full=full)
     for delegation in history:
         print_lines("", *invocation_lines(delegation))
 

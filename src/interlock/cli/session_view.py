@@ -19,9 +19,10 @@ from interlock.core.views.status import Status, self_attested_text
 from interlock.core.workflow.operators import clip
 
 NOTES_CHARS_MAX = 80  # a glance at them; `run notes` prints them whole
+PROGRESS_LINES_MAX = 40  # of a plan, a task list or the subagents
 
 
-def print_session_view(view: SessionView) -> None:
+def print_session_view(view: SessionView, *, is_full: bool) -> None:
     print_lines(f"{view.session}  {view.head.workspace}")
     shown = filter(None, (view.status.main, view.status.beside))
     print_lines(*(f"{status.word}: {status.reason}" for status in shown))
@@ -44,8 +45,12 @@ def print_session_view(view: SessionView) -> None:
     reviews = state.work.feature_reviews if state else ()
     print_lines(*map(review_line, reviews))
     for part in progress_parts(state.progress if state else None):
-        if part.items:
-            print_lines("", part.heading, *(f"  {item}" for item in part.items))
+        shown = part.items if is_full else part.items[:PROGRESS_LINES_MAX]
+        if shown:
+            print_lines("", part.heading, *(f"  {item}" for item in shown))
+        if len(shown) < len(part.items):
+            left_out = pluralise(len(part.items) - len(shown), "more line")
+            print_lines(f"  … {left_out}: `interlock session show {view.session} --full`")
     own_events = [event for event in view.events if event.run is None]
     print_lines("")
     print_table([(str(event.seq), event_summary(event.event)) for event in own_events])

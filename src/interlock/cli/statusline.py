@@ -37,8 +37,8 @@ def statusline() -> None:
 
 
 def _without_session(home: Path, host: str, conversation: str) -> str:
-    """Why the gate knows no session of a conversation in a project that has opted in."""
-    with suppress(StoreFailure):  # then no session is known, as if there were none
+    """Return why the gate has no session for a conversation in an opted-in project."""
+    with suppress(StoreFailure):  # then the line shows no session
         if has_store(home, os.environ):
             app = open_app(home)
             try:
@@ -67,5 +67,5 @@ def _step(home: Path, host: str, conversation: str) -> str:
     if row is None:
         return ""
     progress = progress_text(row.steps_done, row.steps_skipped, row.step_count)
-    state = "" if row.status == "running" else f", {row.status}"
+    state = "" if row.status.word == "running" else f", {row.status.word}"
     return f"{row.workflow}, {progress}: {row.step}{state}"

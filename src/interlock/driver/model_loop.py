@@ -367,7 +367,7 @@ async def run_child(
     spawned = SessionContext(context.resources, WorkSheet(child, state, ()), context)
     outcome = await run_session(spawned)
     if outcome is None:
-        context.require_no_shutdown()  # it is set aside, too, and goes on with its parent
+        context.require_no_shutdown()  # it is set aside too, and resumes with its parent
     text = (
         f"The agent has ended ({outcome or 'stopped'}). Its notes:\n\n{spawned.record.handed.notes}"
     )

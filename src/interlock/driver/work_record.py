@@ -55,7 +55,7 @@ class WorkRecord:
         }
         """What was asked of the user, by the call that it is about."""
         self.handed = HandedWork()
-        """What was submitted, and accepted, so far."""
+        """The accepted submissions so far."""
         self._intended = ""
         self.spawned = 0
         """The agents that were spawned."""

@@ -274,7 +274,7 @@ def remind_of_open_runs(home: Path, host: Host, payload: HookPayload) -> str:
         rows = app.reader.rows([session]) if session else []
     finally:
         app.close()
-    open_rows = [row for row in rows if row.status in ("running", "blocked") and row.step]
+    open_rows = [row for row in rows if row.status.word in ("running", "blocked") and row.step]
     if not open_rows or session is None:
         return ""
     digest = hashlib.sha256("\n".join(sorted(row.run for row in open_rows)).encode()).hexdigest()

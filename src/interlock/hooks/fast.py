@@ -109,7 +109,7 @@ def run(host: str, event: str, home: str, content: bytes) -> bool:
             return False  # the user may have been asked about it
         return _note(client, event, home, session, payload)
     if client.reports(tool) == "subagent":
-        return False  # its prompt is kept until the client says which subagent that is
+        return False  # its prompt is kept until the client names the subagent
     if not state or not tool or not state.is_settled or not gate_state.is_untouched(state.watched):
         return False
     if state.mode == "disabled" or kind in ("web", "ask", "agent"):

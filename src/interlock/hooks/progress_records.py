@@ -41,7 +41,7 @@ def record(
         progress.record_tasks(app, session, TaskReport(tasks, is_whole, payload.session_id))
     elif what == "plan" and is_own:
         text, file = host.approved_plan(payload.everything, app.environment)
-        # Where nobody attends the client, nobody approved it.
+        # In an unattended client, no user approved it.
         if not evidence_against_typing(host, app.home, app.environment, app.process):
             progress.record_plan(app, session, host.name, text=text, file=file)
     elif what == "subagent" and (subagent := host.reported_subagent(event, payload.everything)):
@@ -51,9 +51,9 @@ def record(
 
 
 def expect_subagent(home: Path, host: Host, payload: HookPayload) -> None:
-    """Keep the prompt of a subagent until the client says that it started one.
+    """Keep the prompt of a subagent until the client reports its start.
 
-    Some clients never say so. There, the call is the start.
+    Some clients never report it; for them the call is the start.
     """
     subagent = host.reported_subagent("pre-tool", payload.everything)
     if subagent is None:

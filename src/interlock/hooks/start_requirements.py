@@ -23,9 +23,9 @@ class Judge(Protocol):
 def judge_again(
     home: Path, host: Host, payload: HookPayload, verdict: GateVerdict, judge: Judge
 ) -> GateVerdict:
-    """Judge a call again after a look at the requirements: a branch may have been made since.
+    """Judge a call again with fresh requirements: a branch may have been created since.
 
-    A session of which nothing is recorded yet is recorded now, because it is about to change
+    A session without records is recorded now, because it is about to change
     something.
     """
     app = open_app(home)

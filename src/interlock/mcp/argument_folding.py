@@ -190,7 +190,7 @@ def _correct_names(
 ) -> tuple[dict[str, Json], dict[str, str]]:
     """Return the arguments under their right names, and the right name of each misspelt one.
 
-    `known` are the right names by the normalised form of every name that is accepted.
+    `known`: the correct names by the normalised form of every accepted name.
     """
     corrected: dict[str, Json] = {}
     misspelt: dict[str, str] = {}

@@ -34,7 +34,7 @@ EVERYTHING = use_key(is_opted_in=True, is_coordinated=True, has_notes=True)
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 
 LINE_BYTES_MAX, CHUNK_BYTES = 64 * 1024, 64 * 1024
-NESTING_MAX = 100  # readers of JSON differ about what is too deep
+NESTING_MAX = 100  # JSON parsers differ in the depth they accept
 SILENCE_SECONDS = 0.05
 INTERNAL_ERROR = -32603
 
@@ -73,7 +73,7 @@ class Snapshot:
         }
 
     def answer(self, line: bytes) -> tuple[str, bytes] | None:
-        """The method and the reply, both empty where none is due; None if it is not known here."""
+        """Return the method and the reply (empty if none is due); None if the method is unknown."""
         is_deep = line.count(b"{") + line.count(b"[") > NESTING_MAX
         if len(line) > LINE_BYTES_MAX or is_deep:
             return None
@@ -82,7 +82,7 @@ class Snapshot:
         try:
             message: Any = decode(line)
             return self._reply(as_object(message)) if type(message) is dict else None
-        except Exception:  # noqa: BLE001 (the real server says what is wrong with it)
+        except Exception:  # noqa: BLE001 (the real server reports the fault)
             return None
 
     def _reply(self, message: "dict[str, Any]") -> tuple[str, bytes] | None:
@@ -119,12 +119,12 @@ def _toolset_key(name: str) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether every writer of JSON writes it as it is."""
+    """Whether every JSON encoder writes the text unescaped."""
     return text.isascii() and text.isprintable() and '"' not in text and "\\" not in text
 
 
 class Opening:
-    """The connection while the snapshot answers, and what it leaves to the real server."""
+    """The connection while the snapshot answers, and what the real server takes over."""
 
     def __init__(self, snapshot: Snapshot | None = None) -> None:
         for number in (signals.SIGTERM, signals.SIGINT):
@@ -194,7 +194,7 @@ class _Loader(threading.Thread):
     def run(self) -> None:
         try:
             self._load()
-        except BaseException as error:  # noqa: BLE001 (the agent is told with its first call)
+        except BaseException as error:  # noqa: BLE001 (the first call reports it to the agent)
             self.error = error
         os.close(self._running)
 
@@ -209,7 +209,7 @@ def answer_while_loading(load: "Callable[[], object]", toolsets: str | None = No
         configured, use = likely_toolsets(data_home_path(), os.getcwd(), os.environ)
         opening = Opening(Snapshot(configured if toolsets is None else toolsets, use))
     except (KeyError, OSError):
-        opening = Opening()  # the real server reports what is wrong
+        opening = Opening()  # the real server reports the fault
     loader = _Loader(load)
 
     def read() -> bytes:

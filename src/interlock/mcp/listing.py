@@ -1,6 +1,6 @@
 """Choose the tools that a client is shown. Every tool that is served can be called, shown or not.
 
-Each request to a model carries the listing, so it holds what the project uses and no more. No
+Each request to a model carries the listing, so it has only what the project uses. No
 client lets a model call a tool that is not listed, so the listing grows as soon as the project uses
 more (`notifications/tools/list_changed`), and it never shrinks: a conversation keeps its tools.
 """
@@ -59,11 +59,11 @@ class Listing:
         self._names = frozenset(listed)
         """The names of the tools to show."""
         self._known = self._names
-        """Those that the client was shown or notified of; none before it lists the tools."""
+        """The tools that the client has listed or was notified of; none before it lists them."""
         self._meta: dict[str, Any] = {}
-        """The metadata of a notification: a client of 2026 is told which request it is for."""
+        """Return the metadata of a notification; for a client of 2026, the id of its request."""
         self.is_final = False
-        """Whether the client reads it once, so that it must hold whatever may be needed."""
+        """Whether the client reads the listing only once, so that it must be complete."""
 
     @property
     def tools(self) -> tuple[Tool[Any], ...]:
@@ -82,7 +82,7 @@ class Listing:
         return tools
 
     def subscribe(self, request: int | str, params: dict[str, Any]) -> None:
-        """Acknowledge a request for notifications, of which there is one kind."""
+        """Acknowledge a request for notifications; there is one kind."""
         wanted = params.get("notifications")
         is_wanted = isinstance(wanted, dict) and "toolsListChanged" in wanted
         self._meta = {"_meta": {"io.modelcontextprotocol/subscriptionId": request}}
@@ -92,7 +92,7 @@ class Listing:
             self._link.notify("notifications/subscriptions/acknowledged", acknowledged)
 
     def announce_new_tools(self) -> None:
-        """Have the client list the tools again, if the project uses more than it knows of."""
+        """Ask the client to list the tools again if the project now uses more of them."""
         is_asked = bool(self._known) and not self.is_final
         if self._link and is_asked and self.tools and self._names - self._known:
             self._known = self._names

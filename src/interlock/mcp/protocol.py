@@ -89,7 +89,7 @@ class _Request(msgspec.Struct):
 
 
 class ClientLink(Protocol):
-    """A way to tell the client something, or to ask it while it waits for an answer of ours."""
+    """A way to notify the client, or to ask it during one of its own requests."""
 
     def notify(self, method: str, params: dict[str, Any]) -> None: ...
 
@@ -113,7 +113,7 @@ class McpProtocol:
         look: Callable[[Set[SessionId]], ProjectUse] | None = None,
         listed: Set[str] = frozenset(),
     ) -> None:
-        """`look` tells what the project uses, and so which tools are listed; without it, all.
+        """`look` returns what the project uses and so which tools are listed; without it, all.
 
         It is given the sessions of this connection. `listed`: the tools that the client was shown.
         """
@@ -221,7 +221,7 @@ class McpProtocol:
         return as_typed_in(self._connection.name, answer)
 
     def _caller(self, metadata: Mapping[str, Any]) -> Caller:
-        """The caller, as far as the arguments of the call do not tell it."""
+        """Return the caller, before the arguments of the call."""
         here = workspace_of(None)
         if self._has_directory:
             caller = local_caller(self._app, here, surface="mcp", actor="agent")
@@ -306,7 +306,7 @@ class McpProtocol:
 
 
 def _with_arguments(caller: Caller, arguments: msgspec.Struct) -> Caller:
-    """The caller with what the arguments of the call tell about its session."""
+    """Return the caller with the session that the arguments of the call name."""
     token: str | None = getattr(arguments, "continue_token", None)
     return msgspec.structs.replace(
         caller,

@@ -16,6 +16,7 @@ from interlock.core.canonical import Json
 from interlock.core.counting import pluralise
 from interlock.core.ids import RunId, SessionId
 from interlock.core.views.counting import progress_text
+from interlock.core.views.status import Status
 from interlock.mcp.arguments import Workspace
 from interlock.mcp.results import SuggestedCall, ToolResult
 from interlock.mcp.tool import Tool
@@ -39,7 +40,7 @@ class ResumeCandidate(msgspec.Struct, frozen=True, rename="camel", omit_defaults
     run: RunId
     title: str
     workflow: str
-    status: str
+    status: Status
     steps_done: int
     steps_skipped: int
     step_count: int
@@ -153,11 +154,11 @@ def _hint(candidates: list[ResumableRun], named_id: str | None) -> str:
 def _answer_text(answer: ResumeAnswer) -> str:
     lines = [f"{pluralise(len(answer.candidates), 'candidate')}. {answer.hint}"]
     for number, candidate in enumerate(answer.candidates, start=1):
-        step = candidate.pending_step
-        at = f"at `{step}` ({candidate.status})" if step else candidate.status
+        at = f", at `{candidate.pending_step}`" if candidate.pending_step else ""
         lines += [
             f"\n{number}. {candidate.title} [{candidate.session}, {candidate.run}]",
-            f"   {candidate.workflow}, {_progress(candidate)}, {at}, in {candidate.workspace}",
+            f"   {candidate.workflow}, {_progress(candidate)}{at}, in {candidate.workspace}",
+            f"   {candidate.status.word}: {candidate.status.reason}",
             f"   {candidate.confidence}: {'; '.join(candidate.why_matched)}",
         ]
         if candidate.is_own:

@@ -44,6 +44,7 @@ from interlock.core.session.events import Phase
 from interlock.core.session.feature_review import FeatureReview
 from interlock.core.session.state import SessionState
 from interlock.core.views.delegated_work import completion_arguments, review_line
+from interlock.core.views.status import Status
 from interlock.core.visible_text import make_visible
 from interlock.core.workflow.blanks import is_blank
 from interlock.core.workflow.operators import clip
@@ -57,7 +58,7 @@ class ReviewAnswer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
     review: str
     feature: str
     awaited: tuple[str, ...] = ()
-    """The reviewers whose verdicts are not in."""
+    """The reviewers whose verdicts are missing."""
     deadline: str = ""
     outcome: str = ""
     is_blocking: bool = False
@@ -110,8 +111,9 @@ class SessionArguments(msgspec.Struct, frozen=True, rename="camel"):
 class SessionAnswer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     session: str
     mode: Mode | None
-    status: str
     summary: str
+    status: Status | None = None
+    """None without a session."""
     feature: str = ""
     task: str = ""
     feature_review: ReviewAnswer | None = None
@@ -318,8 +320,7 @@ def _start_session(app: App, caller: Caller, arguments: SessionArguments) -> Too
 def _no_session_result() -> ToolResult:
     text = 'You have no open session here. To open one: session {"action":"start"}'
     call = SuggestedCall("session", {"action": "start"})
-    answer = SessionAnswer("", None, "none", text, next_calls=(call,))
-    return ToolResult(answer, f"{text}\nstatus: none")
+    return ToolResult(SessionAnswer("", None, text, next_calls=(call,)), text)
 
 
 def _ungated_result() -> ToolResult:
@@ -329,8 +330,8 @@ def _ungated_result() -> ToolResult:
         " resume_session lists earlier work."
     )
     return ToolResult(
-        SessionAnswer("", "disabled", "ungated", text),
-        f"{text}\nsession: -, mode: disabled, status: ungated",
+        SessionAnswer("", "disabled", text),
+        f"{text}\nmode: disabled",
     )
 
 
@@ -356,16 +357,16 @@ def _waiting_lines(app: App, session: SessionId) -> Iterator[str]:
 
 
 def _session_result(app: App, state: SessionState, summary_text: str) -> ToolResult:
-    status = own_status(app, SessionId(state.session_id)).word
+    status = own_status(app, SessionId(state.session_id))
     answer = SessionAnswer(
         state.session_id,
         state.current_mode,
-        status,
         summary_text,
-        state.active_feature or "",
-        state.active_task or "",
+        status=status,
+        feature=state.active_feature or "",
+        task=state.active_task or "",
     )
-    return ToolResult(answer, f"{summary_text}\nstatus: {status}")
+    return ToolResult(answer, f"{summary_text}\nstatus: {status.word}. {status.reason}")
 
 
 SESSION_TOOL = Tool(

@@ -117,14 +117,14 @@ def serve(
 ) -> None:
     """Answer until end of input. stdout carries the protocol and nothing else.
 
-    `opening`: what the client has sent and was answered so far, perhaps with another listing.
+    `opening`: the requests and answers so far, perhaps with another listing.
     """
     opening = opening or Opening()
     link = StdioLink(sys.stdin.fileno(), opening.replies, app.clock, opening.unread)
     protocol = McpProtocol(app, tools, link=link, look=look, listed=opening.listed_tools)
     try:
         if opening.handshake:
-            protocol.answer(opening.handshake)  # which was answered; it says who the client is
+            protocol.answer(opening.handshake)  # already answered; it names the client
             protocol.listing.announce_new_tools()
         while line := link.next_line(protocol.beat):
             reply = None if line.isspace() else protocol.answer(line)

@@ -50,7 +50,7 @@ class Tool(msgspec.Struct, Generic[Arguments], frozen=True, dict=True):
     former_names: Mapping[str, Mapping[str, Json]] = msgspec.field(
         default_factory=dict[str, Mapping[str, Json]]
     )
-    """Names of tools that this one has replaced, each with the arguments that it stands for."""
+    """The names of the tools that this one replaced, each with its equivalent arguments."""
     suggest_call: Callable[[Mapping[str, Json]], SuggestedCall | None] | None = None
     """Suggests a call for the arguments sent, where filling them into the example will not do."""
 

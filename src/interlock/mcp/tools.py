@@ -1,4 +1,4 @@
-"""The tools that agents may call, by toolset. A closed set; `listing` says which are shown."""
+"""The tools for agents, by toolset. The set is closed; `listing` chooses those to show."""
 
 from collections.abc import Sequence
 from typing import Any

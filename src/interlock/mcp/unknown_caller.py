@@ -50,7 +50,7 @@ def refuse_unknown_caller(
 def call_to_begin(
     app: App, workspace: Path, sent_arguments: Mapping[str, Json] | None = None
 ) -> SuggestedCall:
-    """Return the call that leads to a session where there is none, or where it has ended."""
+    """Return the call that creates a session if there is none, or if it has ended."""
     sent = (sent_arguments or {}).items()
     where = {name: value for name, value in sent if name == "workspacePath"}
     if governed_root(app.home, workspace):
@@ -62,7 +62,7 @@ _SESSION_ARGUMENTS = ("sessionId", "continueToken")
 
 
 _NAMING_ARGUMENTS = ("workspace_path", "session_id", "run_id", "continue_token")
-"""Arguments each of which leads to a project."""
+"""Arguments that each name a project."""
 
 
 def needs_workspace(arguments: msgspec.Struct) -> bool:

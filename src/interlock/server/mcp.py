@@ -45,7 +45,7 @@ CONNECTIONS_MAX = 1_000
 
 
 def _serve_all_tools(app: App, connection: Connection) -> McpProtocol:
-    # A client is not known to be in a project, and is told of no change: it is shown all of them.
+    # The client's project is unknown and it gets no notifications, so it gets all tools.
     return McpProtocol(app, TOOLS, connection=connection, look=lambda _: EVERYTHING)
 
 
@@ -80,7 +80,7 @@ class McpEndpoint:
             return _json_response(error_reply(_message_id(message), lease), request.headers)
         is_new = _message_method(message) == "initialize"
         client = request.headers.get(SESSION_HEADER, "")
-        if is_new:  # what the client says of itself belongs to the connection that begins
+        if is_new:  # the client's description belongs to the new connection
             client = self._entropy(SESSION_BYTES).hex()
         try:
             reply = await self._reply(message, client, lease)

@@ -97,7 +97,7 @@ def record_warning(home: Path, session: str, subjects: Sequence[str]) -> bool:
     marks = ", ".join("?" * len(subjects))
     sql = f"SELECT count(*) FROM warned WHERE session = ? AND subject IN ({marks})"
     if _select(home, sql, (session, *subjects)) == [(len(set(subjects)),)]:
-        return False  # nothing has to be written, so this holds on a full disk too
+        return False  # nothing is written, so this works on a full disk too
     new_count = 0
 
     def insert(db: Any) -> None:

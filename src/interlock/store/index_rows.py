@@ -39,7 +39,7 @@ RUN_COLUMNS: tuple[str, ...] = (
 
 
 ENDED_FOR_GOOD = "over"
-"""In the column `attended`, unlike the `ended` of a session whose client may come back."""
+"""The value of the column `attended`; `ended` is for a session whose client may return."""
 
 
 class MigratedDatabase(Protocol):

@@ -211,13 +211,13 @@ class LogReader(SessionIndex, ProjectReader):
         return self.ask(queries.end_of_stream(session, run))
 
     def known_stream(self, session: SessionId, run: RunId | None = None) -> Stream:
-        """The end of the stream of a session that is there."""
+        """Return the end of the stream of an existing session."""
         stream = self.stream(session, run)
         assert stream is not None, f"{session} is there"
         return stream
 
     def head(self, session: SessionId) -> Head:
-        """The head of a session that is there."""
+        """Return the head of an existing session."""
         head = self.known_stream(session).head
         assert head is not None, "a stored stream has a head"
         return head

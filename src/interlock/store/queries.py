@@ -107,7 +107,7 @@ def creation_event(node: NodeId) -> Query[Envelope | None]:
 
 
 def line_to(node: NodeId, *, steps: int, checkpoints: int = CHECKPOINTS_MAX) -> Query[RunLine]:
-    """The nodes on the way to `node`, with at most `steps` steps, and what was submitted there."""
+    """The nodes on the path to `node`, at most `steps` steps, with their submissions."""
 
     def decode(results: Sequence[Rows]) -> RunLine:
         rows = sorted(results[0], key=lambda row: row[:2])

@@ -29,7 +29,7 @@ class LocatedNode(msgspec.Struct, frozen=True):
 
 
 class RunLine(msgspec.Struct, frozen=True):
-    """The nodes on the way to one, which comes first, and what was submitted there."""
+    """The nodes on the path to one (first), with their submissions."""
 
     nodes: tuple[Envelope, ...]
     """The events that created the node, its parent and so on."""

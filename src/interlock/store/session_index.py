@@ -7,8 +7,8 @@ from interlock.core.ids import ApprovalId, NodeId, RunId, SessionId
 from interlock.core.session.events import Envelope, decode_envelope
 from interlock.core.session.head import Head, decode_head
 from interlock.core.session.nodes import approval_resolved_key
-from interlock.core.session.resume_ranking import ResumeRow
 from interlock.core.session.run_head import RunHead, decode_run_head
+from interlock.core.views.resume_ranking import ResumeRow
 from interlock.core.views.status import run_status
 from interlock.store.index_rows import ENDED_FOR_GOOD
 from interlock.store.records import (
@@ -248,21 +248,17 @@ class SessionIndex:
         )
         return [session for (session,) in rows]
 
-    def attended_sessions(self) -> list[AttendedSession]:
-        """All sessions that a gate watches over and that have not ended, in any order."""
-        return self._sessions_with_gate("")
+    def sessions_in_review(self) -> list[tuple[SessionId, Head]]:
+        """Return the sessions with an open review of a feature, also ended and archived ones."""
+        is_open = "convert_from(head, 'UTF8') COLLATE \"C\" ILIKE ?"
+        return self._heads(f"attended IS NOT NULL AND {is_open}", '%"openReviews":[[%')
 
     def attended_sessions_in(self, workspace: str) -> list[AttendedSession]:
-        """Sessions in this directory that a gate watches over and that have not ended."""
-        return self._sessions_with_gate(
-            "AND workspace = ? ORDER BY updated_ms DESC LIMIT 20", workspace
-        )
-
-    def _sessions_with_gate(self, clauses: str, *values: Value) -> list[AttendedSession]:
+        """Return the sessions with a gate in this directory that have not ended."""
         rows = self._database.read(
-            "SELECT session, version, head FROM stream"
-            f" WHERE attended IN ('active', 'paused') {clauses}",
-            values,
+            "SELECT session, version, head FROM stream WHERE attended IN ('active', 'paused')"
+            " AND workspace = ? ORDER BY updated_ms DESC LIMIT 20",
+            (workspace,),
         )
         return [
             AttendedSession(SessionId(session), version, decode_head(head))
@@ -300,7 +296,7 @@ def _resume_row(session: str, head_content: bytes, run_content: bytes) -> Resume
         SessionId(session),
         run.goal,
         run.workflow_id,
-        run_status(run, head).word,
+        run_status(run, head),
         run.pending_title or "",
         run.steps_done,
         run.steps_skipped,

@@ -107,7 +107,7 @@ def test_an_agent_is_refused_over_mcp(team: Team, session: SessionId) -> None:
     refused = agent.refused("start_workflow", {**start, "goal": "More", "takeover": own.id})
     assert "cannot be taken over" in refused["message"]
     named = agent.ok("resume_session", runId=run)
-    assert (named["candidates"], "or runs unattended" in named["hint"]) == ([], True)
+    assert (named["candidates"], "or unattended" in named["hint"]) == ([], True)
     control(team, session)
     assert agent.ok("resume_session", runId=run)["candidates"] == []
 
@@ -231,7 +231,7 @@ def test_a_pending_cancel_is_shown_as_such_and_is_not_undone(
 
     status = daemon_status(team.app, session, state).status
     assert (status.word, "which cancels the work" in status.reason) == ("queued", True)
-    assert list_runs(team.app, team.root)[0].status == "queued"
+    assert list_runs(team.app, team.root)[0].status.word == "queued"
     (shown,) = team.preflight("Bo").active_sessions
     assert shown.display.endswith("unattended, queued")
     for wanted in ("pause", "pause_now", "resume"):
@@ -253,7 +253,7 @@ def test_work_that_an_earlier_version_cancelled_is_not_offered(
         control(team, session)
 
     (row,) = list_runs(team.app, None)
-    assert row.status == "cancelled"
+    assert row.status.word == "cancelled"
     assert list_runs(team.app, team.root) == []
     query = ResumeQuery(team.root)
     assert find_resumable_runs(team.app.reader, team.app.keyring, query) == []

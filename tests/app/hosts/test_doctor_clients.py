@@ -71,9 +71,11 @@ def test_a_client_that_runs_here_and_whose_hooks_are_not_heard_is_found(
 
     with client_in(below, scene.host.program, tmp_path) as process:
         (check,) = [check for check in scene.checks() if not check.is_ok]
-        what = f"{scene.host.title} runs here (process {process.pid}), and no hook of it was heard"
-        assert (check.name, check.what) == ("silent", f"{what} of")
-        assert check.hint.startswith("Start it anew; then look again.")
+        what = (
+            f"{scene.host.title} runs here (process {process.pid}), but none of its hooks reported"
+        )
+        assert (check.name, check.what) == ("silent", what)
+        assert check.hint.startswith("Restart it, then check again.")
         remember(scene, process, at_ms=SystemClock().now_ms())
         assert scene.problems() == {}
 
@@ -152,7 +154,7 @@ def test_toolsets_that_were_chosen_after_the_client_began_need_a_new_one(
         found = [check for check in scene.checks() if check.name == "toolsets"]
 
     what = f"`{config}` was changed after Claude Code began (process {process.pid})"
-    hint = "Start it anew to have the toolsets that it names."
+    hint = "Restart it to get the toolsets that it names."
     assert [(check.what, check.hint) for check in found] == ([(what, hint)] if is_told else [])
 
 
@@ -213,8 +215,8 @@ def test_what_the_user_must_do_for_the_hooks_is_in_the_hint(scene: Scene) -> Non
     (check,) = [check for check in scene.checks() if check.name == "heard"]
 
     wanted = scene.host.after_install
-    assert check.hint.startswith(f"Start {scene.host.title} anew.")
-    assert check.hint.endswith(wanted[0] if wanted else "anew.")
+    assert check.hint.startswith(f"Restart {scene.host.title}.")
+    assert check.hint.endswith(wanted[0] if wanted else f"Restart {scene.host.title}.")
 
 
 @pytest.mark.parametrize(

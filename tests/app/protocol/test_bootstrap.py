@@ -207,4 +207,6 @@ def test_a_session_that_began_on_the_main_branch_is_told_so(
     for evidence in (newer, {"branch": branch, "profile": "standard"}):
         here = msgspec.structs.replace(state, protocol_start_evidence=evidence)
 
-        assert ("make a branch before you edit" in assemble_bootstrap(app, here).text) == is_warned
+        assert (
+            "create a branch before you edit" in assemble_bootstrap(app, here).text
+        ) == is_warned

@@ -72,6 +72,8 @@ def test_the_next_session_is_told_what_this_one_has_left_open(app: App, root: Pa
     again = end_request.end_session(app, session)
     assert isinstance(again, SessionEnding)
     assert any("of “Export” has no verdict yet from qa" in one for one in again.remarks)
+    assert [one.feature for one in list_waiting(app).reviews] == ["Export"], "until it is reviewed"
+    assert count_waiting(app) == list_waiting(app).count
 
     told = left_open(app, root, "two")
     for part in (

@@ -118,7 +118,7 @@ def test_notes_that_were_not_accepted_are_shown_again(app: App, tmp_path: Path) 
     back = shown(app, blocked.answer.continue_token)
 
     assert back.answer.kind == "blocked"
-    assert "not accepted yet\n\na long story" in back.answer.recap
+    assert "(not accepted)\n\na long story" in back.answer.recap
 
 
 def test_a_step_that_nothing_was_handed_in_for_is_refused_with_those_that_were(

@@ -85,10 +85,10 @@ def test_a_pattern_that_is_not_found_is_shown() -> None:
 def test_notes_that_are_too_short_or_too_long_are_told_by_how_much() -> None:
     [short], [long] = issues(length(40, 50), "x" * 12), issues(length(40, 50), "x" * 53)
 
-    assert short.message == "The notes have 12 characters; the minimum is 40"
-    assert short.suggestion == "Add at least 28 characters."
-    assert long.message == "The notes have 53 characters; the maximum is 50"
-    assert long.suggestion == "Remove at least 3 characters."
+    assert short.message == "The notes are too short: 12 of at least 40 characters"
+    assert short.suggestion == "Add 28 or more characters."
+    assert long.message == "The notes are too long: 53 of at most 50 characters"
+    assert long.suggestion == "Remove 3 or more characters."
 
 
 def test_an_artifact_that_does_not_fit_is_told_where_and_why() -> None:
@@ -126,9 +126,9 @@ def test_alternatives_make_one_issue_that_suggests_the_nearest() -> None:
     assert issue.rule == "or"
     assert issue.message == (
         'None of the 2 alternatives is met: The notes do not contain "a"; nor: '
-        "The notes have 3 characters; the minimum is 5"
+        "The notes are too short: 3 of at least 5 characters"
     )
-    assert issue.suggestion == "Add at least 2 characters."
+    assert issue.suggestion == "Add 2 or more characters."
 
 
 BUG = {"var": "task.kind", "equals": "bug"}

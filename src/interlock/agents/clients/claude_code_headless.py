@@ -74,9 +74,9 @@ _SETTINGS = {
 
 
 class ClaudeCodeHeadless:
-    """The words of one process of the client: it knows what was read.
+    """The output of one client process, with the state of what was read so far.
 
-    `spent_micros` is the last that was said of a resumed conversation.
+    `spent_micros` is the last cost reported by a resumed conversation.
     """
 
     def __init__(self, program: str, *, spent_micros: int = 0) -> None:
@@ -111,12 +111,12 @@ class ClaudeCodeHeadless:
         return ClientCommand(tuple(words), _variables(start, environment))
 
     def message_line(self, text: str) -> bytes:
-        """Return the line for its stdin that says something to the model, now or while it works."""
+        """Return the line for stdin that sends the model a message, now or while it works."""
         message = {"role": "user", "content": text}
         return _json({"type": "user", "message": message}).encode() + b"\n"
 
     def interrupt_line(self) -> bytes:
-        """Return the line for its stdin that stops it where it is; it then says what it cost."""
+        """Return the line for stdin that stops the client; it then reports its cost."""
         request = {"subtype": "interrupt"}
         line = {"type": "control_request", "request_id": "interrupt", "request": request}
         return _json(line).encode() + b"\n"
@@ -193,7 +193,7 @@ class ClaudeCodeOutput:
         """The tools of the calls that have no result yet."""
 
     def read_line(self, line: bytes) -> tuple[ClientEvent, ...]:
-        """Return the events of a line; none if it is not known, or no JSON."""
+        """Return the events of a line; none if it is unknown or not JSON."""
         if len(line) > LINE_BYTES_MAX or DELTA_MARK in line[:_MARK_BYTES]:
             return ()
         try:
@@ -335,7 +335,7 @@ def _answer_parts(content: Any) -> list[AnswerPart]:
 
 
 def _content_text(content: Any) -> str:
-    """The text of a result: it is a text, or a list of blocks, some of which are pictures."""
+    """Return the text of a result, which is a string or a list of blocks, some of them images."""
     if isinstance(content, str):
         return content
     blocks = _objects(content)

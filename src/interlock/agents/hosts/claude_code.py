@@ -25,7 +25,7 @@ disable-model-invocation: true
 
 
 _NOTIFICATION = "<task-notification>"
-"""How the prompt begins by which the client reports the end of a subagent in the background."""
+"""The start of the prompt with which the client reports the end of a background subagent."""
 _OUTCOMES = {"completed": "completed", "failed": "failed", "killed": "stopped"}
 _RECORDED = {
     "plan": "ExitPlanMode",

@@ -110,7 +110,7 @@ class Gemini(Host):
         self, payload: "dict[str, Any]", environment: "Mapping[str, str]"
     ) -> "tuple[str, str]":
         told = text_in(host.as_object(payload.get("tool_response")), "llmContent")
-        # Without a person it approves by itself, and goes on in its mode YOLO.
+        # Without a person it approves the plan itself and continues in its mode YOLO.
         if not told.startswith(_APPROVED) or told.startswith(f"{_APPROVED}YOLO"):
             return "", ""
         given = text_in(host.as_object(payload.get("tool_input")), "plan_filename")

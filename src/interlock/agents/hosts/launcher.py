@@ -88,7 +88,7 @@ hook) # HOST EVENT
     [ "$3" = pre-tool ] || exit 0
     {IS_OPTED_IN}
     is_there || {{
-        # Whoever has removed Interlock can still have files read, but none with its secrets.
+        # After Interlock was removed, files can still be read, except those with its secrets.
         call=$(head -c {PAYLOAD_BYTES_READ})
         before=${{call%%\\"tool_name\\":*}}
         before=${{before%%\\"toolName\\":*}}

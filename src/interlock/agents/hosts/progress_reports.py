@@ -1,6 +1,6 @@
 """How hooks report an agent's progress: its plan, its task list and its subagents.
 
-Most clients send much the same under other names; a host overrides the rest. It stands alone, as
+Most clients send much the same under other names; a host overrides the rest. Standalone, as
 `host` does.
 """
 
@@ -17,7 +17,7 @@ class ReportedSubagent:
 
     def __init__(self, name: str, agent: str, prompt: str, status: str, result: str = "") -> None:
         self.name = name
-        """The client's id of the subagent; empty where the client does not say."""
+        """The client's id of the subagent; empty if the client reports none."""
         self.agent, self.prompt, self.result = agent, prompt, result
         self.status = status
         """running, completed, failed, stopped."""
@@ -27,7 +27,7 @@ class ProgressReports:
     """The part of a host that reads reports about progress."""
 
     recorded_tools: "Mapping[str, str]" = {}
-    """The names of its tools whose calls the session records: by plan, tasks and subagent."""
+    """The client's tools whose calls the session records: for plans, tasks and subagents."""
 
     def reports(self, tool: str) -> str:
         """Return what the session records of a call: plan, tasks, subagent or nothing."""
@@ -38,7 +38,7 @@ class ProgressReports:
     ) -> "tuple[str, str]":
         """The plan that the user approved by a call of a plan tool: its text, or its file.
 
-        Both are empty if they approved none.
+        Both are empty if the user approved no plan.
         """
         return "", ""
 
@@ -47,14 +47,14 @@ class ProgressReports:
     ) -> "tuple[bool, list[tuple[str, str, str]]] | None":
         """The tasks that a call of a task tool reports, each as id, title and status.
 
-        The first part says whether they are the whole list.
+        The first element is whether they are the whole list.
         """
         given = as_object(payload.get("tool_input"))
         listed = given.get("todos", given.get("plan"))
         return (True, [task_in(item) for item in listed]) if type(listed) is list else None  # pyright: ignore[reportUnknownVariableType]
 
     def reported_subagent(self, event: str, payload: "dict[str, Any]") -> "ReportedSubagent | None":
-        """Read a report about a subagent from another event than its own; None if there is none.
+        """Read a subagent report from an event that is not about subagents; None if there is none.
 
         Before the call it is the request of the model.
         """

@@ -45,7 +45,7 @@ class ModelPort(Protocol):
 
 
 class ModelUnavailable(Exception):
-    """There is no such model here. `hint` says what a person can do about it."""
+    """The model is unknown here. `hint` says what a person can do."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)

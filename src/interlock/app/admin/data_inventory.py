@@ -107,10 +107,10 @@ DATA_KINDS = (
     DataKind(
         "What conversations know",
         ("told", "asked-subagents"),
-        "Which lines each conversation was told, as hashes, so that nothing is said twice; and the"
+        "Hashes of the lines that each conversation was shown, so that none is repeated; and the"
         " prompts of subagents that a client was asked to start.",
         "Hashes go after 30 days, prompts when the subagent starts or an hour later. Without them"
-        " something is said once more, and a subagent is recorded without its prompt.",
+        " a line is repeated, and a subagent is recorded without its prompt.",
         "rm -r {home}/told {home}/asked-subagents",
     ),
     DataKind(

@@ -51,7 +51,7 @@ def evidence_against_typing(
 
 
 def evidence_against_elicitation(home: Path, environment: Mapping[str, str], process: int) -> str:
-    """In a server of a client: the evidence that nobody is there to answer what it is asked."""
+    """In a server of a client: the evidence that no user can answer a question."""
     client = client_among(ancestors(process))
     name = _client_name(home, client) if client else ""
     host = host_named(name) if name in NAMES else Host()
@@ -70,7 +70,7 @@ def can_ask(host: Host, environment: Mapping[str, str], process: int) -> bool:
 
 
 def can_elicit(host: Host, environment: Mapping[str, str], process: int) -> bool:
-    """In a hook: whether our server in the client can put a question to somebody."""
+    """In a hook: whether our server in the client can ask the user."""
     return host.elicits and _is_attended(host, environment, client_among(ancestors(process)))
 
 

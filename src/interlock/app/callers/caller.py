@@ -63,10 +63,10 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     """As the call names it: the start of an id will do if only one session begins so."""
     token: str | None = None
     conversation: Conversation | None = None
-    """The conversation that the call names itself; then no process is looked at."""
+    """The conversation that the call names; if set, no process is inspected."""
     connection: Connection = msgspec.field(default_factory=Connection)
     process: int = 0
-    """A process that the client started, directly or not; 0 if the call does not tell."""
+    """A process that the client started, directly or indirectly; 0 if unknown."""
     environment: Mapping[str, str] = {}
     """The variables that the client gave to that process."""
 
@@ -95,7 +95,7 @@ CallerUnknown = NoSuchSession | SeveralSessions | BadToken
 
 
 def resolve_caller(app: App, caller: Caller) -> SessionId | CallerUnknown:
-    """Return the session of the caller, which may be recorded or go on by that."""
+    """Return the session of the caller, recording or reopening it if needed."""
     session, connection = _resolve(app, caller), caller.connection
     if isinstance(session, str) and not caller.session:
         connection.own_sessions.add(session)
@@ -120,7 +120,7 @@ def _resolve(app: App, caller: Caller) -> SessionId | CallerUnknown:
     return (
         _session_of_client(app, caller)
         or session_of_connection(app, caller)
-        # Another agent's session must not stand in for one that was ended.
+        # Another agent's session must not replace an ended one.
         or (NO_SESSION if _has_ended(app, caller) else session_in_worktree(app, caller.workspace))
     )
 
@@ -157,7 +157,7 @@ def refuse_acting_as(app: App, caller: Caller, session: SessionId) -> ChangeNotA
     if not caller.session or session in caller.connection.own_sessions:
         return None
     unnamed = resolve_caller(app, msgspec.structs.replace(caller, session=None, token=None))
-    # Over HTTP a call that names a session tells no directory, so nothing else may be found.
+    # Over HTTP a call with a session names no directory, so there is no fallback.
     own = [found for found in (unnamed, caller.connection.session) if isinstance(found, str)]
     if not own or session in own:
         return None
@@ -181,7 +181,7 @@ def recorded_session(app: App, caller: Caller) -> SessionId | None:
 
 
 def called_conversation(app: App, caller: Caller, metadata: Mapping[str, Any]) -> Caller:
-    """The caller of a call whose metadata may name its conversation.
+    """Return the caller of a call whose metadata may name its conversation.
 
     A conversation that is named and not known is nobody's: the process around is not asked then,
     because it may hold others.
@@ -201,7 +201,7 @@ def called_conversation(app: App, caller: Caller, metadata: Mapping[str, Any]) -
 
 
 def known_workspace(app: App, caller: Caller) -> Path | None:
-    """The directory that the caller is known to work in, where the call names none."""
+    """The directory in which the caller works, for calls that name none."""
     if named := caller.conversation:
         row = gate_rows.read_state(app.home, named.host, named.id)
         return Path(row.root) if isinstance(row, GateRow) else None

@@ -20,7 +20,7 @@ def client_name(params: Mapping[str, Any]) -> str:
 
 
 def name_in(info: object) -> str:
-    """Return the name and the version that a client gives; empty if it gives none."""
+    """Return the name and version that a client reports; empty if it reports none."""
     known = cast("dict[str, Any]", info) if isinstance(info, dict) else {}
     words = (known.get(key) for key in ("name", "version"))
     return " ".join(make_visible_line(word) for word in words if isinstance(word, str) and word)

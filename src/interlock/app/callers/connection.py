@@ -14,7 +14,7 @@ class Connection(msgspec.Struct):
     client: str = ""
     """Tells the calls of this client from those of another where a call has no token."""
     name: str = ""
-    """As the client calls itself, with its version; empty if it does not say."""
+    """The client's own name and version; empty if it reports none."""
     recorded: dict[SessionId, str] = msgspec.field(default_factory=dict[SessionId, str])
     """The name under which it is recorded, by session."""
     session: SessionId | None = None
@@ -30,6 +30,6 @@ class Connection(msgspec.Struct):
         return self.conversations.setdefault(name, Connection(self.client))
 
     def remember_work(self, session: SessionId) -> None:
-        """Note that work was begun or continued in this session."""
+        """Remember that this connection started or continued work in a session."""
         self.session = self.latest = session
         self.own_sessions.add(session)

@@ -182,7 +182,7 @@ def record_start(
 def renew_start(app: App, session: SessionId) -> tuple[CheckedRequirement, ...]:
     """Observe again what the start is judged by. Return the required parts that are still open.
 
-    What differs is recorded, and the gate is told. What a person has waived stays waived.
+    The differences are recorded and passed to the gate. A waived requirement stays waived.
     """
     from interlock.app.callers.start_evidence import observe_start  # noqa: PLC0415 (as above)
 
@@ -218,7 +218,7 @@ def _new_session_id(app: App) -> SessionId:
 def state_of(app: App, session: SessionId, reader: LogReader | None = None) -> SessionState:
     """The state of a session, as `reader` sees it if that is given.
 
-    One of which no start is recorded has the mode that it would begin in.
+    A session without a recorded start has the mode in which it would begin.
     """
     links = (reader or app.reader).links(session)
     found = state.fold(decode_envelope(link.body) for link in links)
@@ -283,14 +283,14 @@ def effective_policy_of(app: App, session: SessionId) -> EffectivePolicy:
 
 
 def effective_policy_at(app: App, directory: Path) -> EffectivePolicy:
-    """The policy of the project; where there is none, nothing is written into the directory."""
+    """Return the policy of the project; outside of a project nothing is written."""
     root = integrity.governed_root(app.home, directory)
     try:
         os.stat((root or directory) / project.CONFIG)
     except (FileNotFoundError, NotADirectoryError):
         return EffectivePolicy(Policy() if root else Policy(profile="light"))
     except OSError:
-        pass  # it may exist, and reading it says what is wrong
+        pass  # if it exists, reading it reports the fault
     return effective_policy_in(app, root or directory)
 
 

@@ -1,4 +1,4 @@
-"""The open sessions of a worktree; the only one is meant where nothing else tells."""
+"""The open sessions of a worktree: without other evidence, a single one is the caller's."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from interlock.workspace.machine import clients
 from interlock.workspace.projects import project
 
 NO_SESSION = NoSuchSession("", ())
-"""No session was named, and none is open here."""
+"""No session was named, and none is open in this directory."""
 LISTED_SESSIONS_MAX = 5
 
 
@@ -20,7 +20,7 @@ def session_in_worktree(app: App, workspace: Path) -> SessionId | NoSuchSession 
     attended_heads = {
         found.session: found.head.attended
         for found in app.reader.attended_sessions_in(root)
-        # A run that was begun without a client belongs to the connection that began it.
+        # A run started without a client belongs to the connection that started it.
         if found.head.attended and (found.head.attended.hosts or not found.head.run_count)
     }
     # Of a conversation that has only read, nothing is recorded yet.
@@ -64,7 +64,7 @@ def session_in_worktree(app: App, workspace: Path) -> SessionId | NoSuchSession 
 def _may_be_in_use(
     app: App, session: SessionId, attended: Attendance, running: set[tuple[str, str]]
 ) -> bool:
-    """Whether a client still works in a session, or no client is known to have worked in it."""
+    """Whether a client works in a session, or no client was ever seen in it."""
     if not attended.hosts:
         return True
     return any(

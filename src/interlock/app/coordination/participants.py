@@ -62,7 +62,7 @@ class Participant(msgspec.Struct, frozen=True):
 def find_participant(
     app: App, caller: Caller, *, name: str = "", track: str | None = None
 ) -> Participant | CallerUnknown | NameRefused:
-    """Who a call comes from. A person counts as themselves unless a session is named."""
+    """Return the sender of a call: a session if one is named, else the person."""
     if name and (not is_base_name(name) or parse_id(name) or name.startswith("ses_")):
         return NameRefused(name)  # the last two would be somebody else's mailbox
     track = normalise_track(track)

@@ -14,7 +14,7 @@ from interlock.workspace.git import state as git_state
 
 LISTED_MAX = 20
 WARNED_BEFORE = "warned before"
-"""The exception by which a call passes that was warned of."""
+"""The exception that lets a call pass after its warning."""
 
 
 def paths_of_others(home: Path, state: GateRow) -> OthersPaths:
@@ -43,9 +43,9 @@ def may_have_news(home: Path, host: str, host_session: str) -> bool:
 
 
 def warn_once(home: Path, session: str, decision: GateDecision) -> GateDecision:
-    """Give a warning that is due once; a session that had it before is let through.
+    """Warn a session once; let later calls pass.
 
-    If it cannot be recorded, the call is let through with the warning: a denial would come again
+    If the warning cannot be recorded, the call passes with it: a denial would be repeated
     and again, and lock the agent out of what is only advice.
     """
     try:

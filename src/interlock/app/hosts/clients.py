@@ -73,11 +73,11 @@ def check_running(host: Host, home: Path, root: Path) -> Iterator[Check]:
             continue
         held = next(iter(clients.recall(home, process)), None)
         if held is None and not _is_part_of_known(home, process.pid):
-            what = f"{host.title} runs here (process {process.pid}), and no hook of it was heard of"
-            yield Check("silent", what, f"Start it anew; then look again. {_trust_hint(host)}")
+            what = f"{host.title} runs here (process {process.pid}), but none of its hooks reported"
+            yield Check("silent", what, f"Restart it, then check again. {_trust_hint(host)}")
         elif held and _has_toolsets(home) and config.stat().st_mtime * 1_000 > held.at_ms:
             what = f"`{config}` was changed after {host.title} began (process {process.pid})"
-            yield Check("toolsets", what, "Start it anew to have the toolsets that it names.")
+            yield Check("toolsets", what, "Restart it to get the toolsets that it names.")
 
 
 def _trust_hint(host: Host) -> str:

@@ -58,7 +58,7 @@ def _read_config(path: str) -> "dict[str, Any]":
 
 
 def _opted_in_root(directory: str) -> str:
-    """Return the project around a directory that has opted in; empty if there is none."""
+    """Return the opted-in project around a directory; empty if there is none."""
     here = os.path.realpath(directory)
     while not os.path.lexists(f"{here}/{CONFIG}"):
         above = os.path.dirname(here)

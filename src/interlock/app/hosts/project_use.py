@@ -42,7 +42,7 @@ def project_use(app: App, workspace: Path, own_sessions: Set[SessionId]) -> Proj
 def _is_coordinated(app: App, root: Path, own_sessions: Set[SessionId]) -> bool:
     if store_url(app.home, app.environment):
         return True  # a team shares it, and to list tools nothing is connected to
-    # Another agent's server is there before its session is: both agents get the tools in time.
+    # Another agent's server starts before its session, so both agents get the tools in time.
     for server in tool_servers.running_servers(app.home):
         if server.pid != os.getpid() and Path(server.directory).is_relative_to(root):
             return True

@@ -82,7 +82,7 @@ def check_server(
         why = last_line(ran.err) or "it says nothing"
         return Check("server", f"The MCP server does not answer: {why}", hint)
     if ran.code:
-        # It lists its tools all the same, so that the agent reads the reason with its first call.
+        # It still lists its tools, so that the agent gets the reason with its first call.
         reason = last_line(ran.err.partition(b"\n\nhint: ")[0]) or f"it ends with code {ran.code}"
         what = f"The MCP server has {count} tools and cannot run them: {reason}"
         return Check("server", what, "Correct that, and run `interlock doctor` again.")

@@ -102,7 +102,7 @@ def known_projects(app: App) -> tuple[str, ...]:
 def known_project(app: App, path: str) -> Path | Explanation:
     """Return the path if it is one of them.
 
-    Other directories are not read, and the refusal does not tell whether they exist.
+    Other directories are not read, and the refusal does not reveal whether they exist.
     """
     workspace = known_workspace(app, path)
     if isinstance(workspace, Path):
@@ -111,8 +111,8 @@ def known_project(app: App, path: str) -> Path | Explanation:
         return Path(path)
     return Explanation(
         workspace.code,
-        f"No project is known at `{path}`, or it is no longer there",
-        "Choose one of the projects that are listed. Others become known when an agent starts work"
+        f"There is no known project at `{path}`",
+        "Choose a listed project. Another one is listed after an agent has started work"
         " there, and when you use their notes: `interlock note check`, in the project.",
     )
 
@@ -131,7 +131,7 @@ def _is_used_project(app: App, path: str) -> bool:
 
 
 def _has_usable_notes(app: App, root: str) -> bool:
-    """Whether it is the root of a project, not just below one, whose notes folder may be used."""
+    """Whether a directory is the root of a project whose notes folder may be used."""
     location = notes_location(app.home, Path(root))
     return (
         isinstance(location, NotesLocation)

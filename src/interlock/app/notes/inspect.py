@@ -162,8 +162,8 @@ def _inspected_link(notes: OpenedNotes, link: LinkRow, path: str) -> InspectedLi
 PAGE_CHARS = 40_000  # about ten thousand tokens: clients complain about more
 LINKED_MAX = 20
 HINT_NOT_UTF_8 = (
-    "this file is not UTF-8: what is no character in it is shown as \ufffd. To append or insert"
-    " leaves it as it is; text that you replace loses it"
+    "this file is not UTF-8: invalid bytes are shown as \ufffd. Appending or inserting text"
+    " keeps them; replacing text loses them"
 )
 
 
@@ -171,7 +171,7 @@ HINT_NOT_UTF_8 = (
 def read_note_text(
     app: App, notes: OpenedNotes, identifier: str, *, page: int | None = 1
 ) -> NoteText | Refusal:
-    """Return a page of the file as it is on disk, whatever the index says; all of it for None."""
+    """Return a page of the file on disk, ignoring the index; the whole file for None."""
     notes.refresh(app)
     lookup = find_note_file(notes, identifier)
     if not isinstance(lookup, tuple):

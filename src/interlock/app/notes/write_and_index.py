@@ -227,7 +227,7 @@ def _first_lines_of_each(
 
 
 def calling_session(app: App, caller: Caller) -> SessionId | None:
-    """The session in which a note is written; None if it is not known.
+    """Return the session in which a note is written; None if it is unknown.
 
     A store that is missing or unusable does not prevent a note from being written: it is a file.
     """
@@ -255,5 +255,5 @@ def record_written_note(
         draft = EventDraft(key, NoteWritten(result.permalink))
         return plan(stream, [draft], blobs={}, at_ms=app.clock.now_ms())
 
-    with suppress(StoreFailure):  # the note is written, and says itself where it comes from
+    with suppress(StoreFailure):  # the note is already written, with its origin in it
         append_plan(app, decide)

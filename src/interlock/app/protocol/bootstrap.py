@@ -45,7 +45,7 @@ from interlock.core.views.progress_lines import SHOWN_BY, lost_parts, progress_p
 from interlock.store.failures import StoreFailure
 from interlock.workspace.machine import disclosure_log
 
-PROGRESS_TOKENS_MAX = 900  # beside the rest; some clients cut what hooks tell at 2,500
+PROGRESS_TOKENS_MAX = 900  # in addition; some clients cut hook output at 2,500 tokens
 PROGRESS_WHOLE_TOKENS_MAX = 8_000  # where an agent asks for it
 RECENT_RUNS_MAX = 50
 SUMMARY_TOKENS_MAX = 1_000
@@ -55,15 +55,15 @@ CONFINED_SHELL = (
 )
 _UNCONFINED_SHELL = (
     "Shell commands are not confined in this client on this machine. Before coding,"
-    " {0} a command unless it is known to only read."
+    " {0} every command that is not known to be read-only."
 )
 ASKED_SHELL = _UNCONFINED_SHELL.format("the user is asked about")
 DENIED_SHELL = _UNCONFINED_SHELL.format("Interlock denies")
 FORGETTING_SOURCES = ("startup", "clear", "compact")
-"""Sources after which a conversation has forgotten everything it was told."""
+"""Sources after which a conversation has lost its briefing."""
 
 CUTS_MARK = "cuts:"
-"""How an entry begins that counts the cuts of a conversation, among the digests it was told."""
+"""The prefix of the entry that counts a conversation's compactions, among its digests."""
 
 NO_CLIENT = (
     "This session has no connected client, so nothing enforces its mode. To connect one, run"
@@ -86,13 +86,13 @@ def mode_meaning(home: Path, worktree: Path, mode: Mode, *, at_ms: int) -> str:
 
 
 def runs_commands(home: Path, worktree: Path, mode: Mode, *, at_ms: int) -> bool:
-    """Whether an agent can run any command in a mode. In strict, analysis runs none at all."""
+    """Whether an agent can run commands in a mode. In strict, analysis runs none."""
     if mode != "analysis":
         return True
     try:
         root = integrity.governed_root(home, worktree)
         policy = load_effective_policy(home, root or worktree, at_ms=at_ms).policy
-    except SettingsBroken:  # which is told elsewhere
+    except SettingsBroken:  # reported elsewhere
         return True
     return policy.profile != "strict"
 
@@ -106,10 +106,10 @@ def assemble_bootstrap(
     goes_on: bool = False,
     progress_budget: int = PROGRESS_WHOLE_TOKENS_MAX,
 ) -> Briefing:
-    """Return the briefing. `remarks` are about the project; what was `already_told` is left out.
+    """Return the briefing. `remarks` are about the project; parts in `already_told` are left out.
 
-    `goes_on`: the session was worked in before, so what has changed since is told. Plan, tasks and
-    subagents have a budget of their own: a break must not lose them to a project's notes.
+    `goes_on`: the session had work before, so the briefing lists the changes since. Plan, tasks and
+    subagents have their own budget, so that a project's notes cannot displace them.
     """
     # Imported here: only this function needs these parts of the package.
     from interlock.app.notes.knowledge import project_knowledge  # noqa: PLC0415
@@ -148,9 +148,9 @@ def progress_briefing(
     *,
     budget: int = PROGRESS_TOKENS_MAX,
 ) -> Briefing:
-    """Return the plan, tasks and subagents of a session, for a conversation that was cut or is new.
+    """Return the plan, tasks and subagents of a session, for a compacted or new conversation.
 
-    One that was told something, and was not cut since, made that progress itself.
+    A conversation that was briefed and not compacted since made that progress itself.
     """
     has_memory = any(not mark.startswith(CUTS_MARK) for mark in already_told)
     return assemble_briefing(
@@ -162,10 +162,10 @@ def progress_briefing(
 
 
 def preview_bootstrap(app: App, workspace: Path, host: Host) -> Briefing | ProjectNotOptedIn:
-    """Return the briefing that a new session in a project would get; nothing is recorded or told.
+    """Return the briefing that a new session in a project would get, without recording anything.
 
-    Its own id is made when it begins: here it is one of zeros. Whether its commands will be
-    confined depends on how the client is started, so it is told as if they were not.
+    A real session gets its id when it begins; here it is zeros. Whether its commands will be
+    confined depends on how the client is started; the preview assumes that they are not.
 
     Raises:
         SettingsBroken: the project's config cannot be used.
@@ -182,21 +182,21 @@ def preview_bootstrap(app: App, workspace: Path, host: Host) -> Briefing | Proje
 
 
 def describe_shell(host: Host, environment: Mapping[str, str], home: Path) -> str:
-    """Tell what becomes of shell commands before coding, which depends on client and machine."""
+    """Return how shell commands are restricted before coding in this client, on this machine."""
     if is_confined(environment, CONFINED_TOOL, str(home)):
         return CONFINED_SHELL
     return ASKED_SHELL if host.asks else DENIED_SHELL
 
 
 def session_summary(app: App, state: SessionState, remarks: Sequence[str] = ()) -> str:
-    """The state of the session, without the knowledge of the project."""
+    """Return the state of the session, without the project's notes."""
     return assemble_briefing(_session_parts(app, state, remarks), budget=SUMMARY_TOKENS_MAX).text
 
 
 def tell_conversation(
     app: App, state: SessionState, remarks: Sequence[str], conversation: Conversation
 ) -> str:
-    """The text for a conversation that begins or continues; empty if it knows all of it."""
+    """Return the text for a conversation that begins or continues; empty if nothing is new."""
     host, name = conversation.host, conversation.id
     is_new = conversation.source in FORGETTING_SOURCES
     told = frozenset[str]() if is_new else disclosure_log.load_disclosed(app.home, host, name)
@@ -207,20 +207,20 @@ def tell_conversation(
         goes_on=goes_on,
         progress_budget=PROGRESS_TOKENS_MAX,
     )
-    with suppress(OSError):  # then it is told once more
+    with suppress(OSError):  # then the text is repeated next time
         digests = (*told, *briefing.shown_digests)
         disclosure_log.save_disclosed(app.home, host, name, digests, now_ms=app.clock.now_ms())
     return briefing.text
 
 
 def forget_what_was_told(home: Path, conversation: Conversation) -> None:
-    """The conversation is cut: whatever it was told, it must be told again."""
+    """Repeat the whole briefing after this point: the conversation was compacted."""
     with suppress(OSError):
         disclosure_log.forget_disclosed(home, conversation.host, conversation.id)
 
 
 def notice_cuts(home: Path, conversation: Conversation, count: int) -> None:
-    """The conversation was cut this many times so far; if once more than before, it forgot all."""
+    """Record how often the conversation was compacted; a new compaction resets the briefing."""
     host, name = conversation.host, conversation.id
     told = disclosure_log.load_disclosed(home, host, name)
     mark = f"{CUTS_MARK}{count}"
@@ -270,7 +270,7 @@ def _coding_line(app: App, state: SessionState) -> str:
     """Return how this session gets to coding."""
     try:
         policy = session_record.effective_policy_at(app, Path(state.worktree)).policy
-    except SettingsBroken:  # which is told elsewhere
+    except SettingsBroken:  # reported elsewhere
         policy = Policy()
     stream = app.reader.stream(SessionId(state.session_id))
     attended = stream.head.attended if stream and stream.head else None
@@ -279,7 +279,7 @@ def _coding_line(app: App, state: SessionState) -> str:
 
 
 def _asks(app: App, bound: HostSession) -> bool:
-    """Whether a client asks its user. A preview has no client yet, and means one that can."""
+    """Whether a client can ask its user. A preview assumes that it can."""
     host = host_named(bound.host)
     if not bound.session:
         return host.asks or host.elicits
@@ -288,14 +288,14 @@ def _asks(app: App, bound: HostSession) -> bool:
 
 
 def _open_requirement_lines(app: App, state: SessionState) -> Iterator[str]:
-    """The requirements of the start that are open, each with its remedy."""
+    """Yield the open requirements of the start, each with its remedy."""
     facts = recorded_start_facts(present_evidence(state))
     if all(fact.status != "open" for fact in facts.values()):
         return
     try:
         effective = session_record.effective_policy_at(app, Path(state.worktree))
         profile = profile_named(effective.policy.profile)
-    except SettingsBroken:  # which is told elsewhere
+    except SettingsBroken:  # reported elsewhere
         profile = profile_named("")
     known = [one for one in requirements_of(profile, "start") if one.id in facts]
     for checked in judge(known, facts):
@@ -325,7 +325,7 @@ def _open_run_lines(app: App, state: SessionState) -> Iterator[str]:
         if row.session != state.session_id and (holder := holders.get(row.session)):
             # The call would make two agents work on the same step.
             to_go_on = f"{holder} works on it: leave it to that agent."
-        at = f"at “{row.step}”, {progress}, {row.status}"
+        at = f"at “{row.step}”, {progress}, {row.status.word}"
         yield f"{whose} of {row.workflow}: {row.title}; {at}. {to_go_on}"
     if rows and (stream := app.reader.stream(rows[0].session, rows[0].run)):
         autonomy = stream.runs[rows[0].run].preferences.autonomy
@@ -333,7 +333,7 @@ def _open_run_lines(app: App, state: SessionState) -> Iterator[str]:
 
 
 def _other_session_lines(app: App, state: SessionState) -> Iterator[str]:
-    """The others who work on the project, and the sessions here of which no more is known."""
+    """Yield the other agents on the project, then the sessions here without a registration."""
     registered = others_here(app, Path(state.worktree), state.session_id)
     yield from registered.lines
     observer = Observer(app)

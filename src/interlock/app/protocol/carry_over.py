@@ -28,7 +28,7 @@ LINE_CHARS_MAX = 400
 
 
 def left_open_lines_here(app: App, state: SessionState, *, goes_on: bool) -> Iterator[str]:
-    """Yield what waits here. A session that `goes_on` knows the session before and its files."""
+    """Yield what is open here. A session that `goes_on` knows its predecessor and its files."""
     listed = app.reader.list_sessions(
         SessionFilter(workspace=state.worktree), before=None, limit=EARLIER_SESSIONS_MAX
     )

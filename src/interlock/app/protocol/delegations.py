@@ -40,7 +40,7 @@ class StartedDelegation(msgspec.Struct, frozen=True):
     taken_over: tuple[Handoff, ...]
     """The hand-offs that waited for this agent."""
     earlier: AgentOutput | None
-    """What a specialist submitted the last time; it goes on from there."""
+    """The specialist's last result; it continues from there."""
 
 
 Refusing = TypeVar("Refusing", bound=Refusal)
@@ -175,7 +175,7 @@ def session_stats(app: App, session: SessionId) -> SessionStats:
 def start_subagent(
     app: App, session: SessionId, agent: str, host_agent: str, prompt: str
 ) -> AgentOutput | None:
-    """Record that a client has started a known agent; return what that one found before.
+    """Record that a client started a known agent; return that agent's earlier results.
 
     Where the work was delegated by a call, that is the record, and its result comes by a call too.
     """
@@ -190,7 +190,7 @@ def start_subagent(
 def end_subagent(
     app: App, session: SessionId, host_agent: str, outcome: SubagentOutcome, result: str
 ) -> None:
-    """Record that a known agent has stopped, if the client started it."""
+    """Record that a known agent, started by the client, has stopped."""
     opened = state_of(app, session).work.open_invocations
     names = [one.id for one in opened if _is_of(host_agent, one.id)]
     text = clean_text(result, RESULT_CHARS_MAX) or "(it said nothing)"

@@ -87,15 +87,12 @@ def settle_if_overdue(app: App, session: SessionId) -> bool:
 
 
 def settle_overdue_reviews(app: App) -> int:
-    """Settle the overdue reviews of all sessions that have not ended; return how many sessions.
-
-    Only the heads of sessions are looked at, unless one has such a review.
-    """
+    """Settle the overdue reviews of all sessions; return the number of these sessions."""
     now_ms = app.clock.now_ms()
     overdue = [
-        listed.session
-        for listed in app.reader.attended_sessions()
-        if _has_overdue(listed.head.attended, now_ms)
+        session
+        for session, head in app.reader.sessions_in_review()
+        if _has_overdue(head.attended, now_ms)
     ]
     for session in overdue:
         _settle(app, session)

@@ -234,7 +234,7 @@ def change_work(
 def waive_requirement(
     app: App, session: SessionId, requirement: str, reason: str, *, place: str
 ) -> SessionState | gated_session.AttendanceRefusal:
-    """Record that the user lets the session do without a requirement of its protocol."""
+    """Record that the user waives a requirement of the session's protocol."""
     who = f"{user_name()}, {place}"
     return _record_change(
         app,

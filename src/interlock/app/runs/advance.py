@@ -1,4 +1,4 @@
-"""Submit the pending step and go on. The same call again, at any time, is a replay."""
+"""Submit the pending step and continue. Repeating the call at any time is a replay."""
 
 from pathlib import Path
 
@@ -114,7 +114,7 @@ def _approval_expiry_ms(app: App, node: Node, workflow: CompiledWorkflow) -> int
 
 
 def _branches(target: TokenTarget) -> Query[list[BranchBelow]]:
-    """The branches on which the step was submitted before. Without a child there are none."""
+    """Return the branches on which the step was submitted before; none without a child."""
     if not target.children:
         return Query((), lambda _: [])
     return queries.branches_below(target.node.id, limit=stored_node.BRANCHES_MAX)

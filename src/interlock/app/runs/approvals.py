@@ -64,7 +64,7 @@ class PendingApproval(msgspec.Struct, frozen=True, rename="camel"):
     """The digest of what is to be approved. An answer that sends it is to exactly this."""
     subject: Literal["step", "tool_call", "request"] = "step"
     changes: tuple[Change, ...] = ()
-    """The values that were submitted with the step and are not what they were before."""
+    """The submitted values that differ from before."""
 
 
 class ApprovalAnswer(msgspec.Struct, frozen=True, rename="camel"):

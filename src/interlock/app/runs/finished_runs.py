@@ -1,4 +1,4 @@
-"""The hand-over between runs: what was finished is offered to the run that follows it.
+"""The hand-over between runs: offer a finished run to the next run.
 
 A run follows those of its session, and those of its branch in the same directory. What an earlier
 run of the same workflow could already use is not offered again.
@@ -17,7 +17,7 @@ from interlock.core.workflow.operators import clip
 from interlock.store.records import RunSearch
 
 OFFERED_MAX = 3
-RUNS_MAX = 20  # of a branch, that are looked at
+RUNS_MAX = 20  # examined per branch
 RECAP_CHARS_MAX = 200
 
 

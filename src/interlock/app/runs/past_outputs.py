@@ -124,7 +124,7 @@ def later_notes(here: NodeId, line_to_tip: RunLine) -> list[TitledNotes] | None:
 def outputs_of_step(
     reader: LogReader, node: Node, step: str
 ) -> tuple[list[PastOutput], list[LeftOutNotes]] | NoSuchStep:
-    """Return what was submitted for a step on the line to `node`, and what was too much to show.
+    """Return the submissions for a step on the line to `node`, and those that were too long.
 
     `step` is the id of a step, of the node where one output was submitted, or `all`.
     """

@@ -9,18 +9,18 @@ from interlock.app.runs.token_target import unspent_attempt
 from interlock.app.sessions.resume_check import changes_to_verify
 from interlock.app.sessions.workspace_snapshot import observe_workspace
 from interlock.core.ids import SessionId
-from interlock.core.session import resume_ranking
 from interlock.core.session import state as states
 from interlock.core.session.nodes import advance_prefix
 from interlock.core.session.orchestration import NO_WORK
 from interlock.core.session.plan import Stream
-from interlock.core.session.resume_ranking import (
+from interlock.core.tokens import Token, mint
+from interlock.core.views import resume_ranking
+from interlock.core.views.resume_ranking import (
     RankedMatch,
     RankingQuery,
     ResumeRow,
     SessionCandidate,
 )
-from interlock.core.tokens import Token, mint
 from interlock.store import queries
 from interlock.store.keyring import Keyring
 from interlock.store.log_reader import LogReader
@@ -72,7 +72,7 @@ def find_resumable_runs(
     candidates = [_session_candidate(row, request) for row in rows.values()]
     matches = resume_ranking.rank(query, candidates)[: request.limit]
     matched = [rows[match.candidate.run] for match in matches]
-    # A run may have been submitted where it stands, on a branch that was left.
+    # The pending step may have been submitted before, on another branch.
     events, stream = reader.ask(
         queries.events_with_prefixes([(row.session, advance_prefix(row.tip)) for row in matched]),
         queries.end_of_stream(matched[0].session if matched else SessionId("")),

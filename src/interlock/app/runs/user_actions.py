@@ -112,7 +112,7 @@ def abandon(app: App, run_prefix: str, reason: str) -> RunHead | NoSuchRun | Pla
 
 
 def open_gaps(app: App, session: SessionId) -> Iterator[UnresolvedGap]:
-    """The gaps where the runs of a session stand, oldest first; none of abandoned runs."""
+    """Return the open gaps of a session's runs, oldest first; abandoned runs have none."""
     runs = [run for run in app.reader.runs(session) if run.status != "abandoned"]
     still_open = {gap for run in runs for gap in run.open_gaps}
     for link in app.reader.links(session):

@@ -1,11 +1,11 @@
-"""Everything that waits for the user: approvals, questions, stopped runs, gaps, and other agents.
+"""Everything that waits for the user: approvals, questions, stopped runs, gaps, reviews and more.
 
-One rule for all surfaces: a run waits if its status needs the user (`core.views.status`), and a
-critical gap waits until it is closed. Nothing waits in archived sessions and in those that were
-ended; a paused session still has its gaps and its approvals. A message to the operator waits until
-it is acknowledged, and two agents that hold the same paths wait until one of them does not.
-Unattended work that is parked waits until the user resumes it, and a result that could not be
-delivered until it is delivered or archived.
+All surfaces use one rule: a run waits if its status needs the user (`core.views.status`), and a
+critical gap waits until it is closed. Archived and ended sessions have nothing that waits, except
+that an open review of an ended session waits until its verdicts are in; a paused session keeps its
+gaps and approvals. A message to the operator waits until it is acknowledged, and two agents with
+overlapping reservations wait until one of them releases its own. Parked work waits until the user
+resumes it, and an undelivered result until it is delivered or archived.
 """
 
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ from interlock.core.unattended.order import UnattendedState
 from interlock.core.views.status import SessionStatus, WaitsFor, run_status
 from interlock.store import queries
 from interlock.store.failures import StoreFailure
-from interlock.store.records import AttendedSession, ListedSession, WaitingRunRow
+from interlock.store.records import ListedSession, WaitingRunRow
 
 RUNS_MAX = 1_000
 
@@ -80,13 +80,13 @@ class UndeliveredResult(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class OpenReview(msgspec.Struct, frozen=True, rename="camel"):
-    """A feature whose review waits for verdicts."""
+    """A feature under review whose verdicts are not complete."""
 
     session: SessionId
     review: str
     feature: str
     awaited: tuple[str, ...]
-    """The reviewers whose verdicts are not in."""
+    """The reviewers whose verdicts are missing."""
     since_ms: int
     deadline_ms: int
 
@@ -158,7 +158,9 @@ def count_waiting(app: App) -> int:
     count = approvals.count_pending(app) + count_waiting_messages(app) + len(waiting_conflicts(app))
     count += sum(1 for _ in (*_parked_work(app), *_undelivered_results(app)))
     count += sum(
-        len(one.head.attended.open_reviews) for one in _sessions_in_review(app) if one.head.attended
+        len(head.attended.open_reviews)
+        for _, head in app.reader.sessions_in_review()
+        if head.attended and not head.is_archived
     )
     for row in _waiting_rows(app):
         waits_for = _waits_for(row.run, row.head)
@@ -199,26 +201,18 @@ def _undelivered_results(app: App) -> Iterator[UndeliveredResult]:
             yield UndeliveredResult(session, state)
 
 
-def _sessions_in_review(app: App) -> list[AttendedSession]:
-    """The sessions that have not ended in which a review is open."""
-    return [
-        one
-        for one in app.reader.attended_sessions()
-        if one.head.attended and one.head.attended.open_reviews and not one.head.is_archived
-    ]
-
-
 def _ms_of(timestamp: str) -> int:
     return round(datetime.fromisoformat(timestamp).timestamp() * 1000)
 
 
 def open_reviews(app: App) -> Iterator[OpenReview]:
-    """Yield the reviews that wait for verdicts, in sessions that have not ended."""
-    for one in _sessions_in_review(app):
-        for review in state_of(app, one.session).work.feature_reviews:
+    """Yield the reviews with missing verdicts, also of ended sessions, except archived ones."""
+    for session, head in app.reader.sessions_in_review():
+        reviews = () if head.is_archived else state_of(app, session).work.feature_reviews
+        for review in reviews:
             if review.is_open:
                 yield OpenReview(
-                    session=one.session,
+                    session=session,
                     review=review.id,
                     feature=review.feature,
                     awaited=tuple(each.agent for each in review.awaited_reviewers),

@@ -1,4 +1,4 @@
-"""Compare two branches of a run: read what was submitted on each from where they part."""
+"""Compare two branches of a run by their submissions since they parted."""
 
 import msgspec
 
@@ -14,7 +14,7 @@ COMPARED_BYTES_MAX = 20_000  # of an artifact; what is larger is named only
 
 
 class ComparedBranches(msgspec.Struct, frozen=True):
-    """Two branches of a run, and what was submitted on each."""
+    """Two branches of a run and their submissions."""
 
     left: PlacedRunNode
     right: PlacedRunNode

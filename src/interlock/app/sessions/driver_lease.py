@@ -1,4 +1,4 @@
-"""The lease by which one driver at a time works on a machine, and whether one holds it now."""
+"""The lease that lets one driver at a time work on a machine, and whether it is held."""
 
 from typing import Annotated
 
@@ -12,7 +12,7 @@ LEASE_PREFIX = "driver:"
 
 
 class DriverLease(msgspec.Struct, frozen=True, rename="camel"):
-    """The lease of the driver of a machine, as it stands."""
+    """The current lease of a machine's driver."""
 
     name: str
     holder: Annotated[str, Meta(max_length=200)]
@@ -25,12 +25,12 @@ def lease_name(app: App) -> str:
 
 
 def current_lease(app: App, machine: str = "") -> DriverLease | None:
-    """The lease of a machine's driver, of ours if none is named; None if none has ever run."""
+    """Return the lease of a machine's driver (default: this machine); None if none ever ran."""
     lease = app.log.lease(f"{LEASE_PREFIX}{machine}" if machine else lease_name(app))
     return DriverLease(lease.name, lease.holder, lease.epoch, lease.left_ms) if lease else None
 
 
 def is_driver_alive(app: App, machine: str = "") -> bool:
-    """Whether a driver holds the lease of a machine, of ours if none is named."""
+    """Whether a driver holds the lease of a machine (default: this one)."""
     lease = current_lease(app, machine)
     return lease is not None and lease.left_ms > 0

@@ -41,7 +41,7 @@ class SessionLog(msgspec.Struct, frozen=True):
 
     @property
     def last_branch(self) -> str:
-        """The branch on which the session was last seen; empty if nobody knows."""
+        """The last known branch of the session; empty if unknown."""
         at_the_end = fact_of(self.state.protocol_end_evidence.get("branchReverified", "skipped: "))
         if at_the_end.status != "skipped":
             return at_the_end.evidence

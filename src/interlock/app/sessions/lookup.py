@@ -1,8 +1,9 @@
 """Find sessions, list them, read the events of one, and check that what is stored is sound."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -14,9 +15,9 @@ from interlock.core.session import chain
 from interlock.core.session.chain import Health
 from interlock.core.session.events import Envelope, SessionEvent, blob_refs_of, decode_envelope
 from interlock.core.session.head import Head
-from interlock.core.session.resume_ranking import ResumeRow
 from interlock.core.session.run_head import RunHead
 from interlock.core.views.graph import RunGraph, run_graph
+from interlock.core.views.resume_ranking import ResumeRow
 from interlock.core.views.status import SessionStatus, Status
 from interlock.core.views.step_notes import StepNotes, step_notes
 from interlock.store.failures import StoreFailure
@@ -29,13 +30,27 @@ RUNS_MAX = 10_000
 _CURSOR = re.compile(r"([0-9]{1,15})-([0-9]{1,15})")  # longer ones do not fit into the store
 
 
+StatusFilter = Literal[
+    "unfinished", "waiting", "completed", "completed with gaps", "abandoned", "ended"
+]
+STATUS_FILTERS: Mapping[StatusFilter, SessionFilter] = {
+    "unfinished": SessionFilter(statuses=("open", "waiting"), needs_user=False),
+    "waiting": SessionFilter(needs_user=True),
+    "completed": SessionFilter(statuses=("complete",)),
+    "completed with gaps": SessionFilter(statuses=("complete_with_gaps",)),
+    "abandoned": SessionFilter(statuses=("abandoned",)),
+    "ended": SessionFilter(statuses=("ended",)),
+}
+"""The filters of lists, by what each shows. The store knows only what is recorded."""
+
+
 class SessionView(msgspec.Struct, frozen=True):
     """A session and its events, as far as they are sound."""
 
     session: SessionId
     status: SessionStatus
     client: str
-    """Its client; empty if that is not known."""
+    """Its client; empty if unknown."""
     head: Head
     runs: tuple[RunHead, ...]
     run_statuses: tuple[Status, ...]
@@ -54,7 +69,7 @@ class SessionRow(msgspec.Struct, frozen=True):
     beside: Status | None
     """The status of its run, or of the session, where both have one to show."""
     client: str
-    """Its client; empty if that is not known."""
+    """Its client; empty if unknown."""
     step: str
     """The title of the pending step, or nothing."""
     steps_done: int
@@ -137,12 +152,12 @@ def list_runs(app: App, directory: Path | None) -> list[ResumeRow]:
     # Whether a driver works on them is not in the store's row.
     observer, wanted = Observer(app), SessionFilter(sessions=unattended)
     listed = app.reader.list_sessions(wanted, before=None, limit=len(unattended)).sessions
-    words = {
-        one.latest_run.run: observer.run_status(one.session, one.head, one.latest_run).word
+    statuses = {
+        one.latest_run.run: observer.run_status(one.session, one.head, one.latest_run)
         for one in listed
         if one.latest_run
     }
-    return [msgspec.structs.replace(row, status=words.get(row.run, row.status)) for row in rows]
+    return [msgspec.structs.replace(row, status=statuses.get(row.run, row.status)) for row in rows]
 
 
 class SessionPage(msgspec.Struct, frozen=True):

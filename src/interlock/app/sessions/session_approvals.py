@@ -133,7 +133,7 @@ def open_requests(reader: LogReader) -> Iterator[OpenRequest]:
 
 
 def requests_in(reader: LogReader, session: SessionId, head: Head) -> Iterator[OpenRequest]:
-    """The requests of a session that wait; none once it is over."""
+    """Return the waiting requests of a session; none after it has ended."""
     if head.waiting_count:
         yield from unanswered_requests(reader, session, head)
 

@@ -65,7 +65,7 @@ class ViewedSession(msgspec.Struct, frozen=True):
     last_ms: int
     """When its agent last did something that was recorded."""
     client: str
-    """Its client; empty if that is not known."""
+    """Its client; empty if unknown."""
 
     @property
     def needs_user(self) -> bool:
@@ -208,7 +208,7 @@ def _session_of(app: App, run: RunHead) -> SessionId:
 
 
 def sentences_to(app: App, session: str, nodes: Sequence[PlacedRunNode]) -> dict[NodeId, str]:
-    """The first sentence of what was submitted to get to each node."""
+    """The first sentence of the submission that led to each node."""
     keys = [key for node in nodes if (key := output_key_to(node))]
     events = app.reader.events_with_keys(SessionId(session), keys)
     return {node.id: first_sentence(notes_to(node, events)) for node in nodes}
@@ -217,7 +217,7 @@ def sentences_to(app: App, session: str, nodes: Sequence[PlacedRunNode]) -> dict
 def node(
     app: App, viewed: ViewedSession, node_id: str, session_nodes: SessionNodes
 ) -> NodePanel | NoSuchNode:
-    """A node of any run of the session, with everything that was given and submitted there."""
+    """Return a node of any run of the session, with its prompt and its submissions."""
     found = session_nodes.by_id.get(NodeId(node_id))
     run = next((one for one in viewed.runs if found and one.run == found.run), None)
     if found is None or run is None:

@@ -1,6 +1,6 @@
-"""The status of sessions as every surface shows it: the log, and what this machine knows besides.
+"""The status of sessions on every surface: the log, plus what only this machine knows.
 
-One `Observer` looks at the machine once, for as many sessions as there are to show.
+One `Observer` inspects the machine once, for all the sessions of a list.
 """
 
 from collections import defaultdict
@@ -35,13 +35,13 @@ from interlock.core.views.status import (
 from interlock.workspace.machine import clients, spool
 from interlock.workspace.machine.clients import Key
 
-SESSIONS_MAX = 500  # in which decisions of the user are looked for: those that changed last
-EVENTS_MAX = 100  # of a session that are looked through for the last one of its agent
+SESSIONS_MAX = 500  # the last changed ones, searched for decisions of the user
+EVENTS_MAX = 100  # per session, searched for the last event of its agent
 _USERS_KEYS = ("approval-resolved:", "gap-resolved:", "unblocked:", "preferences:", "archived:")
 
 
 class Observer:
-    """One look at the clients, the drivers and the silence of sessions."""
+    """A snapshot of the clients, the drivers and the silence of sessions."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -130,7 +130,7 @@ class Observer:
 
 
 def own_status(app: App, session: SessionId) -> Status:
-    """Return the status of a session itself, whatever became of its runs."""
+    """Return the status of a session, ignoring its runs."""
     stream = app.reader.stream(session)
     if stream is None or stream.head is None:
         return presence_status(Surroundings())  # it was announced, and nothing is recorded yet
@@ -151,7 +151,7 @@ def latest_hook_lines(app: App) -> dict[Key, int]:
 
 
 def _is_users(event: SessionEvent) -> bool:
-    """Whether the user caused it, or a deadline; what is recorded at that moment follows."""
+    """Whether the user or a deadline caused an event; events of the same moment follow from it."""
     match event:
         case ApprovalResolved() | SessionApprovalResolved() | RunUnblocked() | SessionArchived():
             return True

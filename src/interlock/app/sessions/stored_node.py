@@ -42,7 +42,7 @@ def notes_at(reader: LogReader, node: Node, attempt: AttemptId) -> str:
 
 
 def describe_branch(branch: BranchBelow) -> OtherBranch:
-    """A branch on which a step was submitted before: where it stands, and how it began."""
+    """A branch on which a step was submitted before: its tip and its first node."""
     created = node_of(branch.created).created
     assert created.parent is not None, "an advance led to it"
     assert created.attempt is not None, "an advance has an attempt"

@@ -24,6 +24,6 @@ def observe_change(head: Head, workspace: Path) -> ObservationRecorded | None:
 
 
 def present_evidence(state: SessionState) -> dict[str, str]:
-    """The recorded evidence of the start, with the branch as it is now, where there is git."""
+    """Return the recorded evidence of the start, with the current branch if git is used."""
     recorded, now = state.protocol_start_evidence, observe_workspace(Path(state.worktree))
     return renew_evidence(recorded, branch_facts(now.git_branch or "detached") if now else {})

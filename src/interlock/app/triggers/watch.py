@@ -111,9 +111,9 @@ class TriggerWatch:
 
 
 def poll(app: App, log: TriggerLog, one: ProjectTrigger, cursor: PollCursor) -> PollCursor:
-    """Ask a forge what has changed since, order the work for it, and return the next cursor.
+    """Poll a forge for changes, enqueue the work for them, and return the next cursor.
 
-    The first look ends at once, so that nobody's old requests come in as a flood. The cursor moves
+    The first poll stops at once, so that old requests do not flood the queue. The cursor moves
     after the work was ordered: a crash in between repeats the look, and what it finds is a
     duplicate.
     """
@@ -138,13 +138,13 @@ def poll(app: App, log: TriggerLog, one: ProjectTrigger, cursor: PollCursor) -> 
         for event in (polled_event(trigger.repository, request) for request in page.requests[::-1])
     ]
     if any(firing.outcome == "failed" for firing in firings):
-        return due  # what it found is found once more, and what was ordered is a duplicate then
+        return due  # the next poll finds the same again; queued work is then a duplicate
     since = max((request.updated_at for request in page.requests), default=cursor.since)
     return msgspec.structs.replace(due, since=max(since, cursor.since), etag=page.etag)
 
 
 def polled_event(repository: str, request: ForgeRequest) -> ForgeEvent:
-    """A request that was found, in the form of what a webhook would have said."""
+    """Return a polled request as the webhook event that it would have been."""
     return ForgeEvent(
         kind="request",
         action="updated",
@@ -159,7 +159,7 @@ def polled_event(repository: str, request: ForgeRequest) -> ForgeEvent:
         title=request.title,
         url=request.url,
         is_draft=request.is_draft,
-        changes_code=True,  # if it does not, the commit was looked at before
+        changes_code=True,  # an unchanged commit is recognised as a duplicate
         is_fork=request.is_fork,
     )
 

@@ -85,7 +85,7 @@ def check_deliveries(
 
 
 def handed_work(app: App, session: SessionId) -> HandedWork:
-    """Return all that was submitted on the way of a session's newest run to where it stands."""
+    """Return all submissions on the path to the tip of a session's newest run."""
     runs = app.reader.runs(session, latest=1)
     handed = HandedWork()
     if not runs:

@@ -119,10 +119,10 @@ class JournalSummary(msgspec.Struct, frozen=True):
 
 
 def summarise_journal(app: App, session: SessionId) -> JournalSummary:
-    """Return what is in the journal by now. The sessions looked at last are remembered."""
+    """Return the current journal. The most recently used sessions are cached."""
     known: JournalSummary = app.journals.pop(session, JournalSummary())
     if known.last:
-        # Its last entry is read again: a journal that was lost begins anew.
+        # The last entry is read again: it shows whether the journal was lost and restarted.
         read = read_journal(app.home, session, first=known.last.seq)
         known = _go_on(known, read[1:]) if read[:1] == [known.last] else JournalSummary()
     if known.last is None:

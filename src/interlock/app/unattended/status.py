@@ -44,7 +44,7 @@ class LiveWork(msgspec.Struct, frozen=True, rename="camel"):
     waits_because: str
     """Why work that is queued does not begin."""
     activity: WorkActivity | None = None
-    """What its driver does now; None while none works on it."""
+    """The driver's current activity; None while no driver works on it."""
 
 
 class UndeliveredWork(msgspec.Struct, frozen=True, rename="camel"):

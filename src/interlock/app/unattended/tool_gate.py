@@ -117,7 +117,7 @@ def let_gate_know(
 
 
 def withdraw_conversations(home: Path, session: SessionId) -> None:
-    """Let the gate forget the conversations of a session whose work is over.
+    """Remove the conversations of a session from the gate after its work is over.
 
     Raises:
         StoreFailure: it cannot be written.

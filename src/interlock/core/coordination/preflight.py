@@ -114,7 +114,7 @@ def report(
 ) -> PreflightReport:
     """The report for `own`. `ignored`: stale agents that it continues without.
 
-    `is_starting`: it is about to begin work. Else the report says what is in conflict already.
+    `is_starting`: the agent is about to start work. Otherwise the report shows current conflicts.
     """
     own_id = own.id if own else ""
     others = others_present(board, own_id)

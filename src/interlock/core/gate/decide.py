@@ -204,7 +204,7 @@ def _decide_by_rules(
             "deny",
             "path.protected",
             f"`{written.path}` is, or may lead to, a protected file ({written.protection})",
-            "Only the user may change it: tell the user what to change.",
+            "Only the user may change it: tell them what to change.",
         )
     if call.kind in ("read", "search"):
         return GateDecision("allow", "tool.reads")
@@ -357,7 +357,7 @@ def _decide_own_command(
 
 
 def _why_unread(own: list[own_calls.Command], *, is_alone: bool) -> tuple[str, str]:
-    """Why nobody can say what a command of ours would do, and how to write it instead."""
+    """Return why the effect of a command of ours is unknown, and how to write it instead."""
     named = (word for command in own for word in command.words if word.endswith("/interlock"))
     if path := next(named, ""):
         return (

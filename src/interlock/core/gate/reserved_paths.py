@@ -36,7 +36,7 @@ class WrittenReservation(msgspec.Struct, frozen=True):
 
     @property
     def subject(self) -> str:
-        """The key by which a session is warned once, however often the holder renews it."""
+        """The key for one warning per session, also if the holder renews the reservation."""
         held = self.reservation
         return "\n".join((held.session, held.holder, held.pattern))
 
@@ -63,7 +63,7 @@ def reservations_written_by(
 ) -> list[WrittenReservation]:
     """Return the exclusive reservations of other agents in which a call would write.
 
-    Those of this worktree, whose top is `root`, come first.
+    Reservations in this worktree (`root`) come first.
     """
     held = [one for one in reservations if one.is_exclusive]
     found: dict[int, list[str]] = {}

@@ -124,7 +124,7 @@ def changes_branch_only(command: Command) -> bool:
     """
     if command.program != "git" or set(command.words) != {"git", *command.arguments}:
         return False
-    # A redirection would add a path to those that `checkout` is taken to write.
+    # A redirection would add a path to those that `checkout` counts as writing.
     named = command.arguments[2:] if command.arguments[:1] == ("checkout",) else ()
     is_change = _BRANCH_CHANGE.fullmatch(" ".join(command.arguments))
     return is_change is not None and command.paths == named

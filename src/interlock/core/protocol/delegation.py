@@ -265,7 +265,7 @@ def judge_decision(
 
 
 def earlier_context(work: Orchestration, agent: str) -> AgentOutput | None:
-    """Return what a specialist submitted last, so that it goes on from there."""
+    """Return a specialist's last result, from which it continues."""
     if agent not in REMEMBERED:
         return None
     invocations = reversed(work.agent_history)

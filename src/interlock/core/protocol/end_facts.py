@@ -101,7 +101,7 @@ def commit_fact(tree: WorktreeState) -> Fact:
 
 
 def checklist_fact(tree: WorktreeState, still_open: Sequence[CheckedRequirement]) -> Fact:
-    """Judge the start once more: it counts as soon as something was changed."""
+    """Judge the start again: its requirements count after the first change."""
     if tree.changed == ():
         return Fact("skipped", NOTHING_CHANGED)
     named = ", ".join(f"{one.id} ({one.evidence})" for one in still_open)

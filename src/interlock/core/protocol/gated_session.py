@@ -200,7 +200,7 @@ def _work_name(requested: str | None, current: str) -> str:
 
 
 def attendance(stream: Stream) -> Attendance:
-    """The attendance of a session of which a start is recorded."""
+    """Return the attendance of a session whose start is recorded."""
     assert stream.head is not None, "a stored stream has a head"
     assert stream.head.attended is not None, "its start is recorded before a change"
     return stream.head.attended
@@ -208,7 +208,7 @@ def attendance(stream: Stream) -> Attendance:
 
 def _attended_or_refusal(stream: Stream) -> Attendance | SessionEnded:
     attended = attendance(stream)
-    # One that only its client has left goes on with it, and takes changes until then.
+    # A session that ended because its client left accepts changes: the client may come back.
     is_over = attended.status == "ended" and not attended.is_departed
     return SessionEnded(stream.session) if is_over else attended
 

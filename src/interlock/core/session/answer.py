@@ -141,7 +141,7 @@ class BlockedStep(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
     attempts_left: int
     """Attempts that remain before the run waits for the user."""
     unblock: str = ""
-    """At 0 attempts: the command with which the user lets the run continue."""
+    """At 0 attempts: the user's command to continue the run."""
     example: dict[str, Json] = {}
     """An output of the right form, as answers of earlier versions have it."""
 

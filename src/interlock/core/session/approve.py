@@ -155,8 +155,7 @@ def _denial_blocker(approval: AwaitedApproval, verdict: ApprovalVerdict) -> Bloc
     if verdict.by == "timeout":
         message = f"Nobody answered approval {name} before its deadline, so it counts as denied"
         suggestion = (
-            "Ask the user to look at it now. Then submit the step again, which requests a new"
-            " approval."
+            "Ask the user to look now. Then submit the step again to request a new approval."
         )
     return Blocker("approval_denied", "/output", message, suggestion, about=name)
 
@@ -184,7 +183,7 @@ def _send_back(
 def _node_spec(resolution: _Resolution, kind: Literal["step", "blocked"], *, at: Node) -> NodeSpec:
     """The node that the answer makes, at the position of `at`."""
     approval, created = resolution.approval, at.created
-    told = approval.node.past  # what the step has left undone stays open when it is sent back
+    told = approval.node.past  # gaps of the step stay open when it is sent back
     return NodeSpec(
         session=approval.node.session,
         node=resolution.child,

@@ -13,7 +13,7 @@ from interlock.core.workflow.positions import Position
 
 
 class Attempt(msgspec.Struct, frozen=True):
-    """One call by an agent: the attempt that it stands for, with its output and context."""
+    """A call by an agent: an attempt with its output and context."""
 
     id: AttemptId
     arguments: BlobRef
@@ -24,7 +24,7 @@ class Attempt(msgspec.Struct, frozen=True):
 def with_declared_types(
     attempt: Attempt, workflow: CompiledWorkflow, position: Position
 ) -> Attempt:
-    """Return the attempt as it was meant. Its digest is still that of what was sent."""
+    """Return the attempt with corrected types, and the digest of the original."""
     step, output = positions.step_at(workflow, position), attempt.output
     if step and step.contract:
         understood = artifacts.with_declared_types(output.artifacts, step.contract)

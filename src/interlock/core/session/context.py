@@ -61,7 +61,7 @@ def merge(base: Context, delta: Context) -> MergedContext | InputRefused:
 
 
 def with_declared_types(sent: Context | None, workflow: CompiledWorkflow) -> dict[str, Json] | None:
-    """Return what was sent in the types that the workflow describes."""
+    """Return the submitted values in the types that the workflow declares."""
     return values_by_form(sent, known_values(workflow)) if sent else None
 
 

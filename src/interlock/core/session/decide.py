@@ -188,7 +188,7 @@ def call_refusal(node: Node, run: RunHead, output: StepOutput) -> RunRefusal | N
 
 
 def run_of(stream: Stream, node: Node) -> RunHead:
-    """The head of the run, as it is on the branch of the node."""
+    """The head of the run on the branch of the node."""
     return on_line(stream.runs[node.run], node.past)
 
 
@@ -201,7 +201,7 @@ def output_event(attempt: AttemptId, output: StepOutput) -> OutputAppended:
 
 
 class _Advance(msgspec.Struct, frozen=True):
-    """Everything that is known about a step that was submitted, accepted or not."""
+    """A submitted step, accepted or not, with its surroundings."""
 
     node: Node
     current: CurrentStep

@@ -104,7 +104,7 @@ class NodeCreated(EventStruct, frozen=True, omit_defaults=True, tag="node_create
     is_aside: bool = False
     """It came from an answer on a branch that was abandoned: work goes on elsewhere."""
     asks_user: bool = False
-    """Whether the agent was told to ask the user before it submits the pending step."""
+    """Whether the agent must ask the user before it submits the pending step."""
 
 
 class AdvanceRecorded(EventStruct, frozen=True, tag="advance_recorded"):
@@ -144,7 +144,7 @@ class ContextSet(EventStruct, frozen=True, tag="context_set"):
 
 
 class PreferencesChanged(EventStruct, frozen=True, tag="preferences_changed"):
-    """The preferences of a run; without a run, the autonomy of those that begin in the session."""
+    """The preferences of a run; without a run, the autonomy of the session's future runs."""
 
     source: Literal["start", "user"]
     preferences: Preferences

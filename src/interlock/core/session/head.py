@@ -122,7 +122,7 @@ class Head(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
     @property
     def waiting_count(self) -> int:
-        """The number of its own approvals that wait for an answer; none once it is over."""
+        """The number of its own unanswered approvals; 0 after it has ended."""
         return 0 if self.is_over else sum(not one.is_granted for one in self.approvals)
 
 

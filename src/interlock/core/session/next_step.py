@@ -113,7 +113,7 @@ def unset_key_gaps(
     """The gaps for keys that were asked for and are not set, so that something was skipped.
 
     `passed_by` has the title of each skipped part with the unset paths that its condition reads.
-    One gap for each key in a run: `single_gaps` has those that were recorded before.
+    One gap per key in a run: `single_gaps` has the recorded ones.
     """
     titles: dict[str, list[str]] = {}
     for title, unset in passed_by:

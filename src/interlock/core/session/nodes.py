@@ -259,7 +259,7 @@ def situation(
         attempts_left = max(0, BLOCKED_IN_ROW_MAX - run.blocked_in_row)
         unblock = "" if attempts_left else unblock_command(run.run)
         blocked = BlockedStep(blockers, attempts_left, unblock)
-    # While an approval waits, no step is shown, but the run stands before one.
+    # While an approval waits, no step is shown, but one is pending.
     number = spec.step.number if spec.step else workflow.step_count + 1
     return Situation(
         introduction=Introduction(spec.session, run.run, workflow_ref(run), run.preferences),

@@ -85,7 +85,7 @@ class TaskReport(msgspec.Struct, frozen=True):
 
 
 class SubagentReport(msgspec.Struct, frozen=True):
-    """The report of a client about a subagent. What the client does not say is empty."""
+    """A client's report about a subagent. Missing facts are empty."""
 
     name: str
     agent: str = ""
@@ -96,7 +96,7 @@ class SubagentReport(msgspec.Struct, frozen=True):
 
 
 def clean_text(text: str, chars_max: int) -> str:
-    """Return a client's text as it is stored: escaped, without secrets, and bounded."""
+    """Return a client's text for the store: escaped, redacted and bounded."""
     # Cut first: a payload may have megabytes.
     return clip(redact_secrets(make_visible(text[: 2 * chars_max])).strip(), chars_max)
 
@@ -194,7 +194,7 @@ def approved_plan(before: AgentProgress | None, text: str, host: str) -> list[Pr
 def started_subagent(
     before: AgentProgress | None, report: SubagentReport, conversation: str
 ) -> list[ProgressEvent]:
-    """Return the start of a subagent, or what is new about one that runs."""
+    """Return the start of a subagent, or an update of a running one."""
     known = find_subagent(before, report.name)
     prompt = clean_text(report.prompt, PROMPT_CHARS_MAX) or (known.prompt if known else "")
     agent = clean_text(one_line(report.agent), NAME_CHARS_MAX) or (known.agent if known else "?")
@@ -206,7 +206,7 @@ def started_subagent(
 def reported_subagent(
     before: AgentProgress | None, report: SubagentReport, conversation: str
 ) -> list[ProgressEvent]:
-    """Return what a report adds: the prompt, which the start may not have known, and the end.
+    """Return the update in a report: a prompt that was unknown at the start, or the end.
 
     A report that names no subagent is about the one that runs with this prompt.
     """
@@ -240,6 +240,6 @@ def _end(name: str, report: SubagentReport) -> list[ProgressEvent]:
 
 
 def lost_subagents(before: AgentProgress | None, conversation: str) -> list[ProgressEvent]:
-    """Return the end of the subagents of a conversation whose client was started again."""
+    """Return the ends of a conversation's subagents after its client was restarted."""
     running = before.running_subagents if before else ()
     return [SubagentEnded(one.id, "unknown") for one in running if one.conversation == conversation]

@@ -38,7 +38,7 @@ class SessionCompleted(EventStruct, frozen=True, omit_defaults=True, tag="sessio
 
 
 class RequirementWaived(EventStruct, frozen=True, tag="requirement_waived"):
-    """A person lets the session do without a requirement of its start or its end."""
+    """A person waives a requirement of the session's start or end."""
 
     requirement: str
     reason: str

@@ -11,7 +11,7 @@ NOTES_BYTES_MAX = 64 * 1024  # a step's notes must fit in one answer with room f
 
 
 def unblock_command(run: RunId) -> str:
-    """The command with which the user lets a run continue after too many blocked attempts."""
+    """Return the user's command to continue a run after too many blocked attempts."""
     return f"interlock run unblock {run}"
 
 

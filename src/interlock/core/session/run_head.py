@@ -81,9 +81,9 @@ class RunHead(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     recap: str = ""
     """The start of the newest notes."""
     recap_step: str = ""
-    """The title of the step they were submitted for; empty if work had gone on elsewhere."""
+    """The title of their step; empty if another branch had continued."""
     asks_user: bool = False
-    """Whether the agent was told to ask the user before it submits the pending step."""
+    """Whether the agent must ask the user before it submits the pending step."""
     updated_ms: int = 0
     """The time of its last event."""
     git_branch: str | None = None
@@ -178,7 +178,7 @@ def _with_new_node(run: RunHead, envelope: Envelope, event: NodeCreated) -> RunH
 def on_line(run: RunHead, past: Past) -> RunHead:
     """The run with the gaps of the line of nodes that leads to a node with this past.
 
-    A gap that somebody has closed is closed on every branch.
+    A closed gap is closed on every branch.
     """
     if past.open_gaps is None:
         return run
@@ -231,7 +231,7 @@ def with_fact(run: RunHead, event: RunFact) -> RunHead:
 
 def _with_gap(run: RunHead, event: GapRecorded) -> RunHead:
     if event.gap in run.open_gaps:
-        return run  # its node has told already
+        return run  # the node's own event is already applied
     subject = event.capability or event.context_key
     return msgspec.structs.replace(
         run,

@@ -32,7 +32,7 @@ TITLE_CHARS_MAX = 300
 OPEN_MAX = 20  # an agent that asks more often does not wait for its answers
 CALL_EXPIRY_MS = 3_600_000
 _ORDER_KEY = "wait_for_previous"
-"""By this key of every tool, a client lets the model say whether calls run at the same time."""
+"""The key in every tool with which a client lets the model run calls in parallel."""
 
 
 class SessionApprovalWish(msgspec.Struct, frozen=True):
@@ -56,13 +56,13 @@ class CallPermission(msgspec.Struct, frozen=True):
 def tool_call_wish(
     tool: str, tool_input: Mapping[str, Json], cwd: str, *, title: str
 ) -> SessionApprovalWish:
-    """The wish to make a call. All of its input is shown, and what it does counts."""
+    """A request to make a call. The user sees all of its input."""
     lines = [
         f"{name}: {value if isinstance(value, str) else canonical.encode(value).decode()}"
         for name, value in tool_input.items()
     ]
     content = "\n".join((*lines, f"cwd: {cwd}"))
-    # A model words the description of a command anew each time, and the order of calls is no part.
+    # A model varies the description of a command, and the order of calls does not matter.
     uncounted = ("description", _ORDER_KEY) if "command" in tool_input else (_ORDER_KEY,)
     counted = {name: value for name, value in tool_input.items() if name not in uncounted}
     return SessionApprovalWish("tool_call", title, content, _digest([tool, counted, cwd]))

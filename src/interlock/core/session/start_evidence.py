@@ -134,7 +134,7 @@ def open_at_start(evidence: Mapping[str, str], profile: str) -> tuple[CheckedReq
 
 
 def renew_evidence(recorded: Mapping[str, str], observed: Mapping[str, Fact]) -> dict[str, str]:
-    """Return what was recorded with what was observed now; what is waived stays waived."""
+    """Merge the recorded evidence with new observations; waivers stay."""
     texts = {key: evidence_text(fact) for key, fact in observed.items()}
     waived = {key: text for key, text in recorded.items() if fact_of(text).is_waived}
     return {**recorded, **texts, **waived}

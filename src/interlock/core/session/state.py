@@ -76,7 +76,7 @@ class SessionState(_State, frozen=True):
 
 
 def fold(envelopes: Iterable[Envelope]) -> SessionState:
-    """Return the state after these events, of which there is at least one."""
+    """Return the state after these events (at least one)."""
     state: SessionState | None = None
     started: ProtocolStarted | None = None
     for envelope in envelopes:

@@ -82,7 +82,7 @@ class GitHubIssues(Struct, frozen=True):
 
 
 _CODE_ACTIONS = ("opened", "synchronize", "reopened", "ready_for_review")
-"""The last one: it was a draft before, which nobody may have looked at."""
+"""The last action: before it, the request was a draft."""
 
 
 class GitHubPullRequest(Struct, frozen=True):

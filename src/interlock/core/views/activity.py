@@ -16,7 +16,7 @@ from interlock.core.workflow import positions
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow
 from interlock.core.workflow.positions import Position
 
-IDLE_AT_MOST_MS = 7 * 86_400_000  # what was left for longer is for the list of sessions
+IDLE_AT_MOST_MS = 7 * 86_400_000  # older sessions appear only in the list of sessions
 FINISHED_WITHIN_MS = 86_400_000  # where midnight is for the reader is not known here
 
 Band = Literal["running", "idle", "finished"]
@@ -66,14 +66,14 @@ class AgentLine(msgspec.Struct, frozen=True):
     """The number of the pending step in the definition, from 1; 0 if none is pending."""
     pass_text: str = ""
     step_since_ms: int = 0
-    """When the pending step was first given, whatever was submitted for it since."""
+    """When the pending step was first shown, whatever was submitted for it since."""
     sentence: str = ""
     """The last sentence of the newest notes."""
     work: UnattendedLine | None = None
 
 
 def band_of(activity: SessionActivity, *, now_ms: int) -> Band | None:
-    """Return None for what waits for the user, who has the inbox, and for what is long over."""
+    """Return None for work that waits for the user (in the inbox) and for old work."""
     status, run, work = activity.status, activity.run, activity.head.unattended
     words = {one.word for one in (status.main, status.beside) if one}
     if status.main.is_finished:
@@ -81,7 +81,7 @@ def band_of(activity: SessionActivity, *, now_ms: int) -> Band | None:
         ended_ms = work.since_ms if work and activity.is_unattended else ended_ms
         return "finished" if now_ms - ended_ms <= FINISHED_WITHIN_MS else None
     if run is None and not (activity.head.attended or activity.is_unattended):
-        return None  # nothing was begun in it
+        return None  # it has no work
     if words & {"waiting", "parked"} or activity.head.waiting_count:
         return None
     if words & {"idle", "disconnected", "paused", "queued"}:

@@ -33,7 +33,7 @@ _OUTPUT_EVENTS = (
     GapRecorded,
     GapResolved,
 )
-# Decisions about what was submitted; all others say where the run goes.
+# Decisions about a submission; all others choose where the run continues.
 _OUTPUT_DECISIONS = ("branched", "blocked", "passed", "approval")
 
 
@@ -52,7 +52,7 @@ class Arrival(msgspec.Struct, frozen=True):
 
     @property
     def routing_decisions(self) -> tuple[Entry, ...]:
-        """The reasons why the run went here, apart from what was submitted."""
+        """The reasons why the run came here, apart from the submission."""
         return tuple(routing_entries(self.decisions))
 
     @property
@@ -83,7 +83,7 @@ def arrivals(run: RunId, envelopes: Iterable[Envelope]) -> dict[NodeId, Arrival]
 
 
 def routing_entries(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """The entries that say where the run goes, not what came of what was submitted."""
+    """The entries about where the run continues, not about the submission."""
     return (entry for entry in entries if entry.what not in _OUTPUT_DECISIONS)
 
 

@@ -135,7 +135,7 @@ def open_item_lines(state: SessionState, envelopes: Sequence[Envelope]) -> tuple
 
 
 def done_items(state: SessionState, envelopes: Sequence[Envelope]) -> tuple[str, ...]:
-    """Return what was done: the summary of the end, else the runs and delegations that are done."""
+    """Return the summary of the end, or else the completed runs and delegations."""
     requested = [one.event for one in envelopes if isinstance(one.event, ProtocolEndRequested)]
     summaries = [event.summary for event in requested if event.summary.strip()]
     if summaries:

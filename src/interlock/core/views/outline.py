@@ -46,7 +46,7 @@ class OutlineStep(msgspec.Struct, frozen=True):
     nodes: tuple[NodeId, ...]
     """That node, and the attempts and approvals after it that are on the path."""
     led_to: tuple[PlacedRunNode, ...]
-    """The nodes that came of what was submitted for it on the path."""
+    """The nodes that its submissions on the path created."""
     result: StepResult
     until_ms: int | None
     """When the next one was given; none for the last."""

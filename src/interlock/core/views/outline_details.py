@@ -93,7 +93,7 @@ def notes_to(node: PlacedRunNode, events: EventsByKey) -> str:
 
 
 def output_key_to(node: PlacedRunNode) -> str:
-    """The key of what was submitted to get to a node, or written into a checkpoint."""
+    """The key of the submission that led to a node, or of a checkpoint."""
     attempt, parent = node.created.attempt, node.created.parent
     at = node.id if node.kind == "checkpoint" else parent
     return output_key(at, attempt) if at and attempt else ""

@@ -132,7 +132,7 @@ class PathStep(_PathView, frozen=True):
     approvals: tuple[PathApproval, ...]
     branches: tuple[Branch, ...]
     gaps: tuple[Gap, ...]
-    """The gaps that were opened with what was submitted."""
+    """The gaps that its submissions opened."""
     facts: tuple[str, ...]
     """The other facts that were recorded with it, in words."""
     checkpoints: tuple[Checkpoint, ...]
@@ -322,7 +322,7 @@ def _path_approval(
 
 
 def gaps_in(arrival: Arrival, at: Sequence[NodeId], closed: frozenset[GapId]) -> list[Gap]:
-    """Return the gaps that were opened with what was submitted at the nodes `at`."""
+    """Return the gaps that the submissions at the nodes `at` opened."""
     recorded_gaps = [
         envelope.event
         for envelope in arrival.envelopes

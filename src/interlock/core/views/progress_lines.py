@@ -14,7 +14,7 @@ SHOWN_BY = 'session {"action": "get"} shows them.'
 
 
 def progress_parts(progress: AgentProgress | None) -> list[BriefingPart]:
-    """Return the parts of a briefing after a break: what is unfinished and new comes first."""
+    """Return the parts of a briefing after a break, unfinished and new work first."""
     if progress is None:
         return []
     running = tuple(subagent_line(one) for one in progress.running_subagents)
@@ -27,7 +27,7 @@ def progress_parts(progress: AgentProgress | None) -> list[BriefingPart]:
 
 
 def lost_parts(progress: AgentProgress | None) -> list[BriefingPart]:
-    """Return the part for a conversation that knows the rest: subagents that its client lost."""
+    """Return the part for a conversation that has the rest: subagents lost by its client."""
     lost = [one for one in (progress.subagents if progress else ()) if one.outcome == "unknown"]
     return [BriefingPart("Subagents that were lost", tuple(map(subagent_line, lost)))]
 
@@ -39,7 +39,7 @@ def plan_lines(progress: AgentProgress) -> Iterator[str]:
 
 
 def task_lines(tasks: Sequence[Task]) -> Iterator[str]:
-    """Yield the tasks with their statuses; those that are done come last."""
+    """Yield the tasks with their status, completed ones last."""
     for task in sorted(tasks, key=lambda task: task.is_done):
         name = f" (task {task.id})" if task.id else ""
         if task.conversation != tasks[-1].conversation:

@@ -1,4 +1,4 @@
-"""The nodes of a run without what was given and submitted there: thousands are read in one go."""
+"""The nodes of a run without prompts and submissions, so that thousands load at once."""
 
 from collections.abc import Iterable, Set
 from functools import cached_property

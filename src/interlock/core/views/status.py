@@ -129,15 +129,15 @@ class Surroundings(msgspec.Struct, frozen=True):
     has_driver: bool = True
     """Whether a driver runs on the machine of its unattended work."""
     waits_because: str = ""
-    """Why queued work has not begun."""
+    """Why queued work has not started."""
 
 
 class SessionStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The status that lists show for a session, and what they show beside it."""
+    """The status of a session in lists, with a second status if it has one."""
 
     main: Status
     beside: Status | None = None
-    """That of its run where the client is gone, or that of the session where its run says more."""
+    """The run's status if the client is gone, or the session's if the run's comes first."""
 
 
 def status_of(head: Head, run: RunHead | None, around: Surroundings) -> SessionStatus:
@@ -158,7 +158,7 @@ def status_of(head: Head, run: RunHead | None, around: Surroundings) -> SessionS
 
 
 def run_status(run: RunHead | None, head: Head, around: Surroundings | None = None) -> Status:
-    """Return the status of a run of a session. None: the run of unattended work has not begun."""
+    """Return the status of a run of a session; `run` is None before unattended work starts."""
     state, around = head.unattended, around or Surroundings()
     if state and is_unattended(head, run) and (found := _work_status(state, run, around)):
         return found
@@ -176,7 +176,7 @@ def run_status(run: RunHead | None, head: Head, around: Surroundings | None = No
 
 
 def session_status(head: Head, around: Surroundings) -> Status:
-    """Return whether an agent works in a session, whatever became of its runs."""
+    """Return whether an agent works in a session, ignoring its runs."""
     attended, present = head.attended, presence_status(around)
     if head.is_over:
         return Status("ended", "The session was ended; its open approvals cannot be answered.")
@@ -194,7 +194,7 @@ def session_status(head: Head, around: Surroundings) -> Status:
 
 
 def presence_status(around: Surroundings) -> Status:
-    """Return the status of an agent of which only its client and its silence are known."""
+    """Return the status of an agent from its client and its silence."""
     minutes, hours = IDLE_AFTER_MS // 60_000, DISCONNECTED_AFTER_MS // 3_600_000
     is_silent = around.silent_ms > IDLE_AFTER_MS
     unseen = "whether its client runs cannot be seen from here"
@@ -267,7 +267,7 @@ def _unfinished_status(run: RunHead, head: Head) -> Status:
 def _work_status(
     state: UnattendedState, run: RunHead | None, around: Surroundings
 ) -> Status | None:
-    """Return the status of unattended work, or None where its run knows it."""
+    """Return the status of unattended work, or None if its run decides it."""
     no_driver = "No driver runs; `interlock up` starts one, which continues the work."
     match state.status, state.outcome:
         case "done", "cancelled":

@@ -73,7 +73,7 @@ class ToolUse(msgspec.Struct, frozen=True):
     spent: Spent = Spent()
     """What a spawned agent has used."""
     handed_in: Literal["", "sent", "advanced", "blocked", "refused"] = ""
-    """The answer to what was submitted by this call."""
+    """The answer to the submission of this call."""
 
     @property
     def state(self) -> Literal["waits", "runs", "done", "failed"]:

@@ -15,7 +15,7 @@ _LIKE = ", like "
 
 
 def guards_of(parts: tuple[CompiledPart, ...]) -> Iterator[Condition]:
-    """Yield the conditions that must hold for somebody to be asked for an approval."""
+    """Yield the conditions under which an approval is requested."""
     for part, loops in step_paths.located_parts(parts):
         if isinstance(part, CompiledStep) and (part.approval or part.confirms):
             around = (part.run_condition, *(loop.run_condition for loop in loops))
@@ -79,7 +79,7 @@ def _restrict_to_path(condition: Condition, path: str) -> Condition:
 
 
 def _numbers(condition: Condition) -> Iterator[int]:
-    """Yield whole numbers around those that the condition compares with."""
+    """Yield integers around the numbers in the condition."""
     match condition:
         case Join(_, parts):
             for part in parts:

@@ -24,7 +24,6 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 import msgspec
 
 from interlock.core.canonical import Json
-from interlock.core.counting import pluralise
 from interlock.core.workflow import conditions, schemas
 from interlock.core.workflow.conditions import Condition, Flaw, UnusableValue
 from interlock.core.workflow.operators import clip, quote
@@ -354,11 +353,11 @@ def _fault_and_remedy(rule: Rule, notes: str, artifacts: Sequence[Json]) -> tupl
             fault = f"Nothing in the notes matches /{pattern}/{flags}"
             remedy = f"Write something in the notes that matches /{pattern}/{flags}"
         case LengthRule(int(least)) if size < least:
-            fault = f"The notes have {pluralise(size, 'character')}; the minimum is {least}"
-            remedy = f"Add at least {pluralise(least - size, 'character')}."
+            fault = f"The notes are too short: {size} of at least {least} characters"
+            remedy = f"Add {least - size} or more characters."
         case LengthRule(_, int(most)) if size > most:
-            fault = f"The notes have {pluralise(size, 'character')}; the maximum is {most}"
-            remedy = f"Remove at least {pluralise(size - most, 'character')}."
+            fault = f"The notes are too long: {size} of at most {most} characters"
+            remedy = f"Remove {size - most} or more characters."
         case SchemaRule(schema) if not any(map(schemas.validator(schema), artifacts)):
             fault = _schema_mismatch(schema, artifacts)
             remedy = f"Submit an artifact that satisfies this schema: {quote(schema, 2_000)}"

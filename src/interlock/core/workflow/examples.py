@@ -56,7 +56,7 @@ def step_example(
     observed: Mapping[str, str],
     is_first: bool,
 ) -> StepExample:
-    """Return the example for a step. `observed` are the capabilities that are known already.
+    """Return the example for a step. `observed`: the capabilities that are already known.
 
     `is_first`: no step of the run is done, so this one also asks for what no step sets.
     """
@@ -89,7 +89,7 @@ def step_example(
 def own_context_example(
     workflow: CompiledWorkflow, step: CompiledStep, context: Mapping[str, Json], *, is_first: bool
 ) -> dict[str, Json]:
-    """Return the keys that the step itself sets or speaks of; of the first, also the unset ones."""
+    """Return the keys that the step sets (also unset ones) or mentions."""
     return {
         key.name: msgspec.json.decode(key.example)
         for key in (*step.sets, *(workflow.unset_keys if is_first else ()))
@@ -277,7 +277,7 @@ def _notes_demand(rule: Rule) -> str:
 def missing_paths(
     workflow: CompiledWorkflow, position: Position, context: Mapping[str, Json]
 ) -> tuple[str, ...]:
-    """Return the paths that are missing if the step at `position` is submitted with no more."""
+    """Return the paths that a submission of the step at `position` would lack."""
     ways: list[LoopControlArtifact | None] = [None]
     if any(one.loop.takes_decisions for one in positions.enclosing_loops(workflow, position)):
         ways.append(LoopControlArtifact("stop"))

@@ -122,7 +122,7 @@ DESCRIPTIONS: dict[str, str] = {
     "type": "Which kind it is.",
     "userOnly": "Something that only the user can give.",
     "validatedAgainstSpecVersion": "Set by WorkRail; a file that has it may leave values unset.",
-    "validationCriteria": "Demands on what is submitted: one, or a list of which all must be met.",
+    "validationCriteria": "Criteria for the submission: one, or a list that must all be met.",
     "value": "The text that the notes must contain; capitals count.",
     "var": "The path of a value in the context, like area.name.",
     "verification": "A command that proves the step; a step of its own follows.",

@@ -178,7 +178,7 @@ def _marks(step: CompiledStep) -> Iterator[StepMark]:
 
 
 def _owed_marks(step: CompiledStep) -> Iterator[StepMark]:
-    """Yield what is submitted besides notes; a preview leaves it out, since the prompt says it."""
+    """Yield the submission besides notes; a preview omits it, because the prompt states it."""
     if step.contract:
         verb = "submits" if step.contract.is_required else "may submit"
         yield StepMark("contract", f"{verb} {step.contract.name}")

@@ -55,7 +55,7 @@ def normalise_foreign(document: dict[str, Any], report: NormalisationReport) -> 
             f"{pointer}/{new}": f"{pointer}/{old}" for old, new in _RENAMED_PREFERENCES.items()
         }
     if str(document.get("id")).startswith("wr.routine-"):
-        document.setdefault("kind", "routine")  # WorkRail tells them by their ids alone
+        document.setdefault("kind", "routine")  # WorkRail recognises them by their ids alone
     document["steps"] = _normalise_steps(document.get("steps"), "/steps", report)
     return document if document["steps"] is not None else _without(document, "steps")
 

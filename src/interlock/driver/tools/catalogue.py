@@ -58,7 +58,7 @@ async def run_bash(workplace: Workplace, arguments: BashCall) -> ToolOutcome:
         network = "" if workplace.has_network else " or of a network"
         reach = f"{_REACH[workplace.level]}, and nothing of the user's home{network} is reached"
         lines.append(f"[The sandbox may be why: {reach}.]")
-    # A search without a match has this code and says nothing.
+    # A search without a match has this code and no output.
     is_error = code != 0 and not (code == 1 and not text)
     return ToolOutcome("\n".join(lines), is_error, code)
 

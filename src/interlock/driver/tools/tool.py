@@ -88,7 +88,7 @@ def is_sandbox_here() -> bool:
 
 
 def choose_level(wish: SandboxWish, *, is_read_only: bool) -> Level:
-    """The level at which tools run; `off` where there is no sandbox, or none is wanted."""
+    """The sandbox level of tools; `off` without a sandbox or if it is switched off."""
     if wish == "off" or not is_sandbox_here():
         return "off"
     return "read-only" if is_read_only else "workspace"

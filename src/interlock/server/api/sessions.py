@@ -15,8 +15,10 @@ from interlock.app.runs import user_actions
 from interlock.app.sessions import bundle, event_pages, session_views
 from interlock.app.sessions.event_pages import EventPage
 from interlock.app.sessions.lookup import (
+    STATUS_FILTERS,
     ListedSession,
     SessionFilter,
+    StatusFilter,
     check_stream,
     find_session,
     session_page,
@@ -31,7 +33,7 @@ from interlock.core.refusal import Refusal
 from interlock.core.session.chain import Health
 from interlock.core.session.events import SessionEvent
 from interlock.core.session.head import Head
-from interlock.core.session.run_head import RunHead, RunStatus
+from interlock.core.session.run_head import RunHead
 from interlock.core.session.state import SessionState
 from interlock.core.views.node_panel import NodePanel
 from interlock.core.views.status import SessionStatus, Status
@@ -68,8 +70,8 @@ class SessionListParameters(Parameters, frozen=True):
         Meta(description="Words in the goal, the workflow or the newest notes.", max_length=500),
     ] = ""
     status: Annotated[
-        RunStatus | Literal["ended"] | UnsetType,
-        Meta(description="Of the newest run, as it is recorded; `ended`: of the session."),
+        StatusFilter | UnsetType,
+        Meta(description="Of the newest run, or `ended`; `waiting`: for the user."),
     ] = UNSET
     workflow: Annotated[str, Meta(description="The id of the newest run's workflow.")] = ""
     workspace: Annotated[str, Meta(description="The directory of the session.")] = ""
@@ -108,7 +110,7 @@ class EventListParameters(SessionParameters, frozen=True):
 
 class SessionInList(ListedSession, frozen=True, rename="camel"):
     status: SessionStatus
-    client: Annotated[str, Meta(description="Its client; empty if that is not known.")]
+    client: Annotated[str, Meta(description="Its client; empty if unknown.")]
 
 
 class SessionInListPage(msgspec.Struct, frozen=True):
@@ -119,7 +121,7 @@ class SessionInListPage(msgspec.Struct, frozen=True):
 class SessionDetail(msgspec.Struct, frozen=True, rename="camel"):
     session: SessionId
     status: SessionStatus
-    client: Annotated[str, Meta(description="Its client; empty if that is not known.")]
+    client: Annotated[str, Meta(description="Its client; empty if unknown.")]
     head: Head
     runs: tuple[RunHead, ...]
     run_statuses: Annotated[dict[RunId, Status], Meta(description="The status of each run.")]
@@ -170,9 +172,9 @@ def with_session(
 
 @rest_operation("GET", "/sessions", "List sessions, newest first")
 def _list_sessions(app: App, at: SessionListParameters) -> SessionInListPage:
-    session_filter = SessionFilter(
+    session_filter = msgspec.structs.replace(
+        STATUS_FILTERS[at.status] if at.status else SessionFilter(),
         words=tuple(at.q.split())[:WORDS_MAX],
-        statuses=(at.status,) if at.status else (),
         workflow=at.workflow,
         workspace=at.workspace,
         is_archived=at.archived,
@@ -233,7 +235,7 @@ def _list_events(
 @rest_operation(
     "GET",
     "/sessions/{session}/nodes/{node}",
-    "Show a node: what the agent was given there, and what it submitted",
+    "Show a node: its prompt and the submission of the agent",
     codes=("unknown_session", "unknown_node", "session_unhealthy"),
 )
 @with_session

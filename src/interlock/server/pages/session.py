@@ -194,7 +194,7 @@ def session_page(
 
 
 def _tab(request: PageRequest, panel: NodePanel | None) -> str:
-    """The tab of the node that is shown: what was submitted, if something was."""
+    """Return the initial tab of a node: its submission if there is one."""
     wanted = request.word("tab")
     if wanted in NODE_TABS:
         return wanted

@@ -92,7 +92,7 @@ def _fork_url(request: PageRequest, node: NodeId) -> str:
 def _reasons(
     request: PageRequest, nodes: RunNodes, collapsed: CollapsedGraph, laid: Layout
 ) -> list[EdgeReason]:
-    """The first sentence of what was submitted for each branch, where it leaves the path."""
+    """The first sentence of the submission with which each branch leaves the path."""
     by_id = {node.id: node for node in collapsed.graph.nodes}
     starts = [
         placed

@@ -9,6 +9,7 @@ from starlette.routing import Route
 from interlock.app.runs import user_actions
 from interlock.app.runs.waiting import SessionWait, wait_in_session
 from interlock.app.sessions.lookup import (
+    STATUS_FILTERS,
     ListedSession,
     SessionFilter,
     SessionGroup,
@@ -30,15 +31,10 @@ PICKED = "pick-"
 """The fields of the form that name selected sessions begin with it."""
 STATUSES = {
     "": ("all", SessionFilter()),
-    "open": ("not finished", SessionFilter(statuses=("open", "waiting"), needs_user=False)),
-    "waiting": ("waiting for you", SessionFilter(needs_user=True)),
-    "complete": ("completed", SessionFilter(statuses=("complete",))),
-    "complete_with_gaps": ("completed with gaps", SessionFilter(statuses=("complete_with_gaps",))),
-    "abandoned": ("abandoned", SessionFilter(statuses=("abandoned",))),
-    "ended": ("ended", SessionFilter(statuses=("ended",))),
+    **{name: (name, chosen) for name, chosen in STATUS_FILTERS.items()},
+    "waiting": ("waiting for you", STATUS_FILTERS["waiting"]),
     "archived": ("archived", SessionFilter(is_archived=True)),
 }
-"""The filters: each stands for one status or several, by what the store can look for."""
 _FILTERS = {"q", "status", "workflow", "project"}
 
 

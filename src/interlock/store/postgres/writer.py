@@ -247,7 +247,7 @@ class PostgresLogDatabase(PostgresDatabase):
                 self.run("SET LOCAL idle_in_transaction_session_timeout = 0")
             yield
         finally:
-            self.commit()  # after a rollback psycopg would prepare all statements anew
+            self.commit()  # after a rollback psycopg would prepare all statements again
 
     def runs_with_words(
         self,

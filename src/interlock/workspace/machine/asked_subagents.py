@@ -1,6 +1,6 @@
-"""The subagents that a model asked its client for, until the client says that it started them.
+"""The subagents that a model requested, until the client reports their start.
 
-Before the call only the prompt is known, at the start only the subagent's id. Each request is a
+Before the call, only the prompt is known; at the start, only the subagent's id. Each request is a
 small file in the data home, because clients run the hooks of parallel calls at the same time.
 """
 
@@ -25,7 +25,7 @@ class AskedSubagent(msgspec.Struct, frozen=True):
 
 
 def save(home: Path, host: str, conversation: str, asked: AskedSubagent, *, now_ms: int) -> None:
-    """Keep a request, and drop those that led to nothing.
+    """Keep a request, and drop stale ones.
 
     Raises:
         OSError: it cannot be written.

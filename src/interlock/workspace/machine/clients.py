@@ -81,7 +81,7 @@ def remember(
 
 
 def connection_key(session: str) -> Key:
-    """Return what stands for a conversation in the record of a connection."""
+    """Return the key of a conversation in the record of a connection."""
     return _BY_ITSELF, session
 
 

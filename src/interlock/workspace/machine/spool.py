@@ -172,7 +172,7 @@ _PATTERNS = ("logs/crash-*.txt", "spool/*.jsonl.[0-9]*", "spool/stop-*")
 
 
 def old_files(home: Path, *, before_ms: int) -> Iterator[Path]:
-    """Yield the files that nobody has written since then, by name.
+    """Yield the files that have not been written since then, by name.
 
     A journal that is still written is not among them (`begin_new_journals`).
     """
@@ -184,7 +184,7 @@ def old_files(home: Path, *, before_ms: int) -> Iterator[Path]:
 
 
 def remove_old_files(home: Path, *, before_ms: int) -> list[Path]:
-    """Remove them and return those that are gone; what cannot be removed is tried another day."""
+    """Remove the files and return the removed ones; the others are retried another day."""
     begin_new_journals(home, before_ms=before_ms)
     removed: list[Path] = []
     for path in old_files(home, before_ms=before_ms):

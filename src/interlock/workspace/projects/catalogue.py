@@ -147,7 +147,7 @@ class Catalogue:
     def _parsed_files(
         self, workspace: Path | None, beside: Path | None = None
     ) -> tuple["_FilesById", list[BrokenEntry]]:
-        """`beside`: a directory whose files count like the project's."""
+        """`beside`: another directory whose files count as the project's."""
         files_by_id: _FilesById = {}
         broken: list[BrokenEntry] = []
         reserved: set[WorkflowId] = set()

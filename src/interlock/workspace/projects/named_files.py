@@ -47,7 +47,7 @@ def _resolve_one(reference: Reference, root: Path) -> ResolvedReference:
     return ResolvedReference(reference.id, f"sha256:{digest}")
 
 
-ENTRIES_MAX = 400  # to look at: a session begins meanwhile
+ENTRIES_MAX = 400  # examined while a session starts
 
 
 def count_skills(root: Path, folders: Iterable[str]) -> SkillCount:

@@ -84,7 +84,7 @@ class Forge(ABC):
 
     @abstractmethod
     def find_comment(self, repository: str, number: int, marker: str) -> str:
-        """Return the address of a comment of our own that contains the marker; empty if none."""
+        """Return the address of our comment that contains the marker; empty if there is none."""
 
     @abstractmethod
     def comment(self, repository: str, number: int, text: str) -> str:
@@ -186,7 +186,7 @@ def find_first(pages: Iterable[ListPage[T]], is_wanted: Callable[[T], bool]) -> 
     """Return the first of a list that is wanted.
 
     Raises:
-        ForgeFailed: the list is longer than is ever read, so it may be where nobody has looked.
+        ForgeFailed: the list is longer than the limit, so it may be in the unread part.
     """
     has_more = False
     for page in pages:
@@ -200,7 +200,7 @@ def find_first(pages: Iterable[ListPage[T]], is_wanted: Callable[[T], bool]) -> 
 
 
 def _collect_changes(pages: Iterable[ListPage[R]], since: str) -> RequestPage:
-    """Return what was updated at this time or later, from a list that begins with the newest.
+    """Return the items updated at this time or later, from a list with the newest first.
 
     The list may move while it is read, so that one comes up twice.
     """

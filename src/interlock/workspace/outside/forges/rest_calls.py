@@ -28,9 +28,9 @@ T = TypeVar("T")
 
 
 class ForgeFailed(OSError):
-    """A forge did not do what it was asked for. It is tried again, unless `is_final`.
+    """A forge rejected or failed a request, which is retried unless `is_final`.
 
-    If it was asked to change something, it may have done it all the same. The message is a sentence
+    A change may have been made nevertheless. The message is a sentence
     and never holds the token.
     """
 
@@ -42,7 +42,7 @@ class ForgeFailed(OSError):
         self.wait_seconds = wait_seconds
         """How long the forge wants to be left alone."""
         self.status = status
-        """Of its answer; 0 if there was none."""
+        """The HTTP status of the answer; 0 without one."""
 
 
 class ListPage(msgspec.Struct, Generic[T], frozen=True):

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.core.ids import NodeId, RunId, SessionId
-from interlock.core.session.resume_ranking import RankingQuery, SessionCandidate, rank, words_of
+from interlock.core.views.resume_ranking import RankingQuery, SessionCandidate, rank, words_of
+from interlock.core.views.status import Status
 
 BASE = SessionCandidate(
     session=SessionId("ses_aa"),
@@ -20,7 +21,7 @@ BASE = SessionCandidate(
     workspace="/here",
     git_branch="main",
     git_head="c0ffee",
-    status="running",
+    status=Status("running", ""),
     step="",
     steps_done=0,
     steps_skipped=0,
@@ -62,7 +63,7 @@ def test_all_words_beat_some_words_and_some_words_beat_git() -> None:
 def test_this_directory_comes_before_another_and_open_before_complete() -> None:
     query = RankingQuery("/here", words=("parser",))
     elsewhere = known("ses_aa", workspace="/x", updated_ms=9_000)
-    done = known("ses_bb", status="completed", updated_ms=8_000)
+    done = known("ses_bb", status=Status("completed", ""), updated_ms=8_000)
     still_open = known("ses_cc", updated_ms=1)
 
     assert [match.candidate.session for match in rank(query, [elsewhere, done, still_open])] == [

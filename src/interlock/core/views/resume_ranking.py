@@ -6,18 +6,19 @@ from typing import Literal
 import msgspec
 
 from interlock.core.ids import NodeId, RunId, SessionId
+from interlock.core.views.status import Status
 
 Confidence = Literal["strong", "medium", "weak"]
 _GIVEN_UP = ("abandoned", "cancelled", "failed")
 
 
 class ResumeRow(msgspec.Struct, frozen=True):
-    """A run as it is listed, with what matters of its session."""
+    """A run in a list, with the relevant facts about its session."""
 
     session: SessionId
     title: str
     workflow: str
-    status: str
+    status: Status
     step: str
     """The title of the pending step, or empty."""
     steps_done: int
@@ -36,21 +37,21 @@ class ResumeRow(msgspec.Struct, frozen=True):
 
     @property
     def is_open(self) -> bool:
-        return self.status not in (*_GIVEN_UP, "completed", "completed with gaps")
+        return not self.status.is_finished
 
     @property
     def is_offered(self) -> bool:
         """Whether an agent may continue it: it was not given up, and no driver works on it."""
-        return self.status not in _GIVEN_UP and not self.is_unattended
+        return self.status.word not in _GIVEN_UP and not self.is_unattended
 
 
 class SessionCandidate(ResumeRow, frozen=True):
     """A run, as far as the ranking looks at it."""
 
     is_own: bool = False
-    """Whether it is of the session of whoever asks."""
+    """Whether it belongs to the caller's session."""
     holder: str = ""
-    """The conversation that works in its session now, if it is another one."""
+    """The other conversation that works in its session now, if any."""
 
 
 class RankingQuery(msgspec.Struct, frozen=True):
