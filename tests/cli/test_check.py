@@ -114,7 +114,7 @@ def test_the_table_of_the_end_comes_once_it_was_tried(
     refused = ProtocolEndRefused("job-1", ("sessionLogValidated: nothing says it. Say it.",))
     record(app, session, ProtocolEndRequested("job-1"), refused)
     text = typed("session", "log", session).out
-    step = "The logbook says what was done and what is left open"
+    step = "The logbook has what was done and what is left open"
     assert f"| MUST | {step} | open | nothing says it. Say it. |" in text
     assert "| SHOULD | Nothing is left uncommitted | open | not observed |" in text
 

@@ -69,8 +69,8 @@ def test_a_long_plan_is_clipped_unless_it_is_asked_for_in_full(
 
     assert "  item 39\n" in shown
     assert "  item 40\n" not in shown
-    assert f"… 2960 more lines: `interlock session show {session} --full`" in shown
-    assert "  item 2999\n" in whole
+    assert f" more lines: `interlock session show {session} --full`\n" in shown
+    assert "  item 1000\n" in whole
 
 
 def test_open_reviews_are_listed_as_json_too(app: App, typed: Terminal, tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_sessions_in_which_nothing_was_done_go_with_all_that_they_left(
     said = typed("session", "prune", "--yes")
 
     assert said.code == 0
-    assert "1 sessions deleted." in said.out
+    assert "1 session deleted." in said.out
     left = set(app.reader.all_sessions())
     assert left == {working, worked, run}
     assert len([*(root / ".agents" / "sessions").glob("*.md")]) == len(logbooks) - 1

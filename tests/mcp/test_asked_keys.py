@@ -241,7 +241,8 @@ def test_gaps_belong_to_the_branch_on_which_they_were_recorded(app: App, agent: 
     end = submit(agent, unset)
     assert end["guidance"].endswith("Tell the user about the gaps that are open.")
     found = agent.plain("resume_session", {})["content"][0]["text"]
-    assert "1 skipped, completed with gaps, in /" in found
+    assert "1 skipped, in /" in found
+    assert "\n   completed with gaps: " in found
     summaries = {gap["summary"]: gap["id"] for gap in end["gaps"]}
     assert set(summaries) == {
         "Left: critical",

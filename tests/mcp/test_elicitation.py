@@ -182,14 +182,13 @@ def test_others_are_not_asked_and_the_same_call_tells_the_answer(
 
     assert waiting["status"] == "waiting"
     assert f"Waits for the user: {waiting['approval']}, Drop the table" in shown
-    assert told.pop("guidance").endswith("Do exactly what was approved.")
     assert told == {
         "approval": waiting["approval"],
         "status": "granted",
         "who": "ana, in a terminal",
         "reason": "Go",
         "guidance": f"Approval {waiting['approval']} was granted by ana, in a terminal: Go. Do"
-        " exactly this.",
+        " exactly what was approved.",
     }
-    assert "Tell the user" in waiting["guidance"], "clients that show the structure need it too"
+    assert "Tell them" in waiting["guidance"], "clients that show the structure need it too"
     assert desk.heard() == []

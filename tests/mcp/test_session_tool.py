@@ -172,7 +172,7 @@ def test_a_start_sets_the_work_that_it_names(attended: Agent) -> None:
     answer = attended.ok("session", action="start", task="T-1", feature="billing")
 
     assert (answer["task"], answer["feature"]) == ("T-1", "billing")
-    assert "Feature: billing. Task: T-1." in answer["summary"]
+    assert "Feature: billing.\n- Task: T-1." in answer["summary"]
 
 
 def test_a_start_in_a_mode_that_is_the_users_to_set_is_refused(attended: Agent) -> None:

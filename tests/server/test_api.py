@@ -101,8 +101,8 @@ def test_sessions_are_found_by_what_they_are_about(server: Process, found: Fille
 
     assert sessions(q="xylophones") == [mine]
     assert sessions(q='"* OR') == []
-    assert mine in sessions(workflow="line", status="open", workspace=str(found.project))
-    assert mine not in sessions(status="complete")
+    assert mine in sessions(workflow="line", status="unfinished", workspace=str(found.project))
+    assert mine not in sessions(status="completed")
     assert sessions(workspace="/nowhere") == []
     server.change(f"/sessions/{mine}/archive")
     assert mine not in sessions()

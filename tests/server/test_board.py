@@ -136,7 +136,7 @@ def test_an_agent_whose_session_asks_for_approval_waits_though_it_is_silent(
 
     (agent,) = board_of(server)["agents"]
 
-    assert "An approval waits for you." in agent["status"]["main"]["reason"]
+    assert "An approval is waiting." in agent["status"]["main"]["reason"]
     assert agent["presence"] == "stale"
 
 

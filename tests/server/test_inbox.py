@@ -32,7 +32,7 @@ KINDS = {
     "approval": ["Build a shed", "Is the plan good?", "three slices"],
     "call": ["Codex calls it", "command: make", "A tool call of the agent"],
     "request": ["The plan", "Three slices", "A request of the agent"],
-    "question": ["Paint the shed", "told to ask you", "Answer it in its chat"],
+    "question": ["Paint the shed", "must ask you", "Answer it in its chat"],
     "stopped": ["Try too often", "were not accepted"],
     "gap": ["Leave a gap", "Never tried"],
     "message": ["ana", "May I?"],

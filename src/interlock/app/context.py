@@ -77,7 +77,7 @@ class App(msgspec.Struct, frozen=True):
     coordination: CoordinationCache = msgspec.field(default_factory=CoordinationCache)
     node_cache: NodeCache = msgspec.field(default_factory=NodeCache)
     journals: dict[SessionId, Any] = msgspec.field(default_factory=dict[SessionId, Any])
-    """Journals of unattended work that were read (`app.unattended.journal_views`)."""
+    """Cached journals of unattended work (`app.unattended.journal_views`)."""
 
     def pinned_workflow(self, workflow_hash: WorkflowHash) -> CompiledWorkflow:
         if workflow_hash not in self.workflow_cache:

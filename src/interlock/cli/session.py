@@ -141,7 +141,7 @@ def stats(session_id: str | None, *, as_json: bool) -> None:
     help="How many, newest first",
 )
 @click.option("--all", "archived", is_flag=True, help="Those that were archived too")
-@click.option("--search", "words", help="Only those with these words, in submitted notes too")
+@click.option("--search", "words", help="Only sessions with these words, also in their notes")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def list_command(limit: int, words: str | None, *, archived: bool, as_json: bool) -> None:
     """List sessions, newest first"""

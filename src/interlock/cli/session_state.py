@@ -230,7 +230,7 @@ def _status_command(name: str, status: SessionStatus, help_text: str) -> click.C
 
 @click.command("waive")
 @click.argument("requirement")
-@click.option("--reason", required=True, help="Why the session may do without it")
+@click.option("--reason", required=True, help="Why the requirement is waived")
 @click.option("--session", "session_id", help="Which session; default: yours, or the only one here")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def waive(requirement: str, reason: str, session_id: str | None, *, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""A session in a terminal: its status, each run step by step, and what else was recorded."""
+"""A session in a terminal: its status, each run step by step, and its other events."""
 
 from collections.abc import Sequence
 

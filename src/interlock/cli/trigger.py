@@ -40,7 +40,7 @@ def trigger() -> None:
 @trigger.command("list")
 @_AS_JSON
 def list_command(*, as_json: bool) -> None:
-    """List the triggers of all trusted projects, with what they did last"""
+    """List the triggers of all trusted projects, with their last results"""
     app = open_app(data_home())
     found = overview.list_triggers(app, overview.load_triggers(app.home), firings=FIRINGS_SHOWN)
     if as_json:

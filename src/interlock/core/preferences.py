@@ -11,8 +11,8 @@ RiskPolicy = Literal["conservative", "balanced", "aggressive"]
 AUTONOMIES: tuple[Autonomy, ...] = get_args(Autonomy)
 AUTONOMY_MEANINGS: dict[Autonomy, str] = {
     "guided": "the agent waits for confirmations, answers and approvals",
-    "full_auto_stop_on_user_deps": "no confirmations; the agent stops where only the user decides",
-    "full_auto_never_stop": "the agent never waits; what only the user could decide becomes a gap",
+    "full_auto_stop_on_user_deps": "no confirmations; the agent stops only for user decisions",
+    "full_auto_never_stop": "the agent never waits; decisions for the user become gaps",
 }
 RISK_POLICIES: tuple[RiskPolicy, ...] = get_args(RiskPolicy)
 

@@ -15,7 +15,7 @@ class Refusal(msgspec.Struct, frozen=True):
 
 
 class PlainRefusal(Refusal, frozen=True):
-    """A refusal that is only shown: no caller needs to tell it from others by its type."""
+    """A refusal that is only shown; no caller needs its type."""
 
     code: Code
     error: str

@@ -336,7 +336,7 @@ def _ms_since(started: float) -> int:
 async def run_child(
     context: SessionContext, call: ToolRequest, wanted: SpawnAgent, run_session: RunSession
 ) -> None:
-    """Have another model work through a workflow in the worktree of the one that asks for it.
+    """Run another model through a workflow in the worktree of the requesting model.
 
     The child works inside its parent's turn and slot, so it can neither deadlock the queue nor
     clobber its parent. It is named after the tool call: begun twice, it is the same child.
@@ -376,7 +376,7 @@ async def run_child(
 
 
 def _limits_left(limits: Limits, spent: Spent) -> Limits:
-    """The limits of a child: all that its parent has left."""
+    """The limits of a child: the rest of its parent's limits."""
     cost = limits.cost_micros
     if cost is not None and spent.usage.cost_micros is not None:
         cost = max(0, cost - spent.usage.cost_micros)

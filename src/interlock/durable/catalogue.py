@@ -1,4 +1,4 @@
-"""The jobs that there are, and the announcements that start them.
+"""The kinds of jobs, and the announcements that start them.
 
 The job `retention` is here, too: once a day, if something has expired, it removes it. Events are
 not removed: they leave with their whole session. Old jobs are forgotten.

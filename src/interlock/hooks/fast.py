@@ -292,7 +292,7 @@ def _payload(content: bytes) -> "dict[str, Any]":
 
 
 def _note(client: "Host", event: str, home: str, session: str, payload: "Any") -> bool:
-    """Note what happened; what the session records of it is for the full hook."""
+    """Note the event; the full hook records it in the session."""
     tool, tool_input = payload.get("tool_name", ""), payload.get("tool_input")
     if event != "session-end" and client.reports(tool):
         return False

@@ -1,4 +1,4 @@
-"""The commands that a person types as a whole prompt: `/mode`, `/autonomy`, `/approve`, `/deny`."""
+"""The commands typed as a whole prompt: `/mode`, `/autonomy`, `/approve`, `/deny`."""
 
 import re
 from typing import Literal, NamedTuple
@@ -16,7 +16,7 @@ class TypedAutonomy(NamedTuple):
 
 
 class TypedMistake(NamedTuple):
-    """A command with words that it does not take."""
+    """A command with invalid arguments."""
 
     command: Literal["mode", "autonomy"]
 

@@ -65,7 +65,7 @@ def _list_workflows(app: App, caller: Caller, arguments: ListArguments) -> ToolR
     )
     is_short, remark = not (arguments.tags or arguments.query), ""
     if not (is_short or listing.entries):
-        # A kind of task in other words than ours would look like a task without a workflow.
+        # A task described in other words than ours would look like one without a workflow.
         listing = workflow_files.list_workflows(app, caller.workspace)
         is_short, remark = True, "No workflow matches; all are shown. Choose by name."
     answer = WorkflowList(

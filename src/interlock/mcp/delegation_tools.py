@@ -213,7 +213,7 @@ def _call_decision(app: App, caller: Caller, arguments: DecisionArguments) -> To
     agent = normalise_agent(arguments.decided_by or "orchestrator")
     if problem := _decision_problem(arguments):
         hint = (
-            "Say what was decided and why; or name an earlier decision by `id`, and a `judgement`."
+            "Send `description` and `rationale`; or `id` of an earlier decision with `judgement`."
         )
         explanation = Explanation("invalid_arguments", problem, hint)
         return refusal_result(explanation, _DECISION_EXAMPLE)

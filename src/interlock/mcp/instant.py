@@ -28,7 +28,7 @@ else:
 
 SNAPSHOT = os.path.join(os.path.dirname(__file__), "snapshot.txt")
 INSTRUCTIONS, TOOLS = '"<instructions>"', '["<tools>"]'
-"""What is put into the replies of the snapshot, since it depends on the tools that are listed."""
+"""The parts of the snapshot's replies that depend on the listed tools."""
 OUTSIDE = use_key(is_opted_in=False, is_coordinated=False, has_notes=False)
 EVERYTHING = use_key(is_opted_in=True, is_coordinated=True, has_notes=True)
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
@@ -134,7 +134,7 @@ class Opening:
         os.dup2(2, 1)  # from here on a stray print goes to the log and cannot break the protocol
         self.snapshot = snapshot
         self.unread = b""
-        """What was read and not answered."""
+        """Lines that were read but not answered."""
         self.handshake = b""
         """The line that opened the connection; empty if it was not answered here."""
         self.is_listed = False
@@ -171,7 +171,7 @@ class Opening:
         return os.read(0, CHUNK_BYTES)
 
     def skip_line(self, reply: bytes) -> None:
-        """Send the reply to the first line that is unread, which is done with."""
+        """Send the reply to the first unread line and drop that line."""
         self.send(reply)
         self.unread = self.unread.partition(b"\n")[2]
 
@@ -189,7 +189,7 @@ class _Loader(threading.Thread):
         self._load = load
         self.error: BaseException | None = None
         self.end_signal, self._running = os.pipe()
-        """The first can be read as soon as the thread has ended."""
+        """The first is readable after the thread has ended."""
 
     def run(self) -> None:
         try:

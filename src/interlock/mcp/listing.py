@@ -1,4 +1,4 @@
-"""Choose the tools that a client is shown. Every tool that is served can be called, shown or not.
+"""Choose the tools to list for a client. Every served tool can be called, listed or not.
 
 Each request to a model carries the listing, so it has only what the project uses. No
 client lets a model call a tool that is not listed, so the listing grows as soon as the project uses
@@ -18,7 +18,7 @@ STARTING = (
     "continue_workflow",
     "resume_session",
 )
-"""The tools that start work, all that is shown outside a project that has opted in."""
+"""The tools that start work, the only ones listed outside an opted-in project."""
 WORKING = (
     *("checkpoint_workflow", "session", "request_approval"),
     *("delegate", "complete_delegation", "record_decision", "write_note"),
@@ -46,7 +46,7 @@ class NotificationLink(Protocol):
 
 
 class Listing:
-    """The tools that one client is shown. Without `look`, they are all that is served."""
+    """The tools listed for one client; without `look`, all served tools."""
 
     def __init__(
         self,

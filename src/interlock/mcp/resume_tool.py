@@ -158,7 +158,7 @@ def _answer_text(answer: ResumeAnswer) -> str:
         lines += [
             f"\n{number}. {candidate.title} [{candidate.session}, {candidate.run}]",
             f"   {candidate.workflow}, {_progress(candidate)}{at}, in {candidate.workspace}",
-            f"   {candidate.status.word}: {candidate.status.reason}",
+            f"   {candidate.status.word}{_needed(candidate)}: {candidate.status.reason}",
             f"   {candidate.confidence}: {'; '.join(candidate.why_matched)}",
         ]
         if candidate.is_own:
@@ -170,6 +170,10 @@ def _answer_text(answer: ResumeAnswer) -> str:
         params = ", ".join(f"{name}: {value}" for name, value in candidate.next_call.params.items())
         lines.append(f"   next: {candidate.next_call.tool}, {params}")
     return "\n".join(lines)
+
+
+def _needed(candidate: ResumeCandidate) -> str:
+    return f" ({candidate.status.waits_for})" if candidate.status.waits_for else ""
 
 
 def _progress(candidate: ResumeCandidate) -> str:

@@ -247,7 +247,7 @@ def _end_session(
         if value
     )
     return ToolResult(
-        result.structured, f"{result.text}, session: {session}, mode: {ended.current_mode}{work}"
+        result.structured, f"{result.text}\nsession: {session}, mode: {ended.current_mode}{work}"
     )
 
 
@@ -287,7 +287,7 @@ def _complete_feature(app: App, state: SessionState, arguments: SessionArguments
 def _call_before_review(
     app: App, state: SessionState, arguments: SessionArguments, refusal: FeatureRefusal
 ) -> SuggestedCall | None:
-    """Return what to call instead; None where only the user, or other work, leads on."""
+    """Return the call to make instead; None if only the user or other work can help."""
     if isinstance(refusal, FeatureHasOpenWork):
         work = state.orchestrator_workflow
         if work is None or refusal.open_delegation is None:

@@ -78,7 +78,7 @@ def refuse_without_workspace(tool: Tool[Any], arguments: msgspec.Struct) -> Tool
     }
     explanation = Explanation(
         "invalid_arguments",
-        "This server was not started in a project, so it does not know which one is meant",
+        "This server was not started in a project, so it does not know the project",
         "Name the project's directory in `workspacePath`.",
     )
     call = tool.corrected_call({**sent, "workspacePath": WORKSPACE_PLACEHOLDER})

@@ -37,7 +37,7 @@ def unfinished_copy(label: str) -> StoreUnusable:
     """Return the failure for a store that is still being copied to."""
     return StoreUnusable(
         f"`{label}` is a copy that is not finished",
-        "Run the same `interlock store copy --to …` again: it goes on where it stopped.",
+        "Run the same `interlock store copy --to …` again: it continues where it stopped.",
     )
 
 

@@ -87,7 +87,7 @@ def has_news(home: Path, host: str, host_session: str) -> bool:
 
 
 def record_warning(home: Path, session: str, subjects: Sequence[str]) -> bool:
-    """Return whether a session is warned of one of the subjects for the first time; record all.
+    """Record warnings; return whether one of the subjects is new to the session.
 
     Of several processes at the same moment, one is told so.
 
@@ -102,7 +102,7 @@ def record_warning(home: Path, session: str, subjects: Sequence[str]) -> bool:
 
     def insert(db: Any) -> None:
         nonlocal new_count
-        # Not in the schema: a new version of that would forget which sessions there are.
+        # Not in the schema: a new schema version would forget the sessions.
         db.execute(
             "CREATE TABLE IF NOT EXISTS warned (session TEXT, subject TEXT,"
             " PRIMARY KEY (session, subject)) WITHOUT ROWID"

@@ -23,7 +23,7 @@ class LocatedNode(msgspec.Struct, frozen=True):
     events: dict[str, Envelope] = {}
     """The events that were asked for with the node, by their keys."""
     children: tuple[Envelope, ...] = ()
-    """The events that created the nodes that submitting this one led to, oldest first."""
+    """The creation events of the nodes that submissions at this one led to, oldest first."""
     is_readable: bool = True
     """False if one of these events cannot be decoded, or the head of the run is missing."""
 

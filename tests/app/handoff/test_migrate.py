@@ -199,7 +199,8 @@ def test_a_session_goes_on_with_the_work(app: App, root: Path) -> None:
     assert note(root, done.notes[0].path).front.values["session"] == done.session
     told = assemble_bootstrap(app, found).text
     for said in (
-        "Feature: Dark mode. Task: Ask design.",
+        "Feature: Dark mode.",
+        "Task: Ask design.",
         "- Dark mode [planning/FEATURE-001-dark-mode.md]",
         "- Kim is away [planning/FEATURE-001-dark-mode.md]",
         "- Variables, not classes [decisions/ADR-001-variables-not-classes.md]",

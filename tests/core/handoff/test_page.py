@@ -98,7 +98,7 @@ def test_a_session_is_written_up_with_all_its_parts() -> None:
 
 ## Blockers
 
-- [ ] “Fix” is waiting: The submitted step needs your approval.
+- [ ] “Fix” is waiting: The submitted step waits for approval.
 - [ ] Left undone: No tests (critical)
 
 ## Next Steps

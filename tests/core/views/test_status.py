@@ -66,10 +66,10 @@ QUESTION, BLOCKED = run_head(asks_user=True), run_head(blocked_in_row=8)
     ("run", "of", "word", "reason"),
     [
         (run_head(pending_title="Plan"), NONE, "running", "The agent's next step is `Plan`."),
-        (APPROVAL, NONE, "waiting", "needs your approval"),
-        (QUESTION, NONE, "waiting", "told to ask you"),
+        (APPROVAL, NONE, "waiting", "waits for approval"),
+        (QUESTION, NONE, "waiting", "must ask the user"),
         (STOPPED, NONE, "waiting", "10 attempts in a row were not accepted"),
-        (run_head(), head(approvals=(OWN,)), "waiting", "needs your approval"),
+        (run_head(), head(approvals=(OWN,)), "waiting", "waits for approval"),
         (BLOCKED, NONE, "blocked", "The last 8 attempts were not accepted"),
         (run_head(blocked_in_row=1), NONE, "blocked", "The last attempt was not accepted"),
         (run_head(asks_user=True, blocked_in_row=1), NONE, "blocked", "not accepted"),

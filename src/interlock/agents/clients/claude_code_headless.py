@@ -162,14 +162,14 @@ def _json(value: object) -> str:
 
 
 DELTA_MARK = b'"content_block_delta"'
-"""In most lines, and in their first bytes: a piece of a part that comes as a whole, too."""
+"""In the first bytes of most lines: a fragment of a part that also arrives complete."""
 _MARK_BYTES = 200
 _REASONS: dict[str, EndReason] = {"error_max_turns": "turns", "error_max_budget_usd": "money"}
 _MICROS, _DOLLARS_MAX = 1_000_000, 1_000_000
 
 
 class ClaudeCodeOutput:
-    """Puts the lines of its output together to turns.
+    """Assembles the lines of its output into turns.
 
     A message of the model comes as events of its stream: a beginning, a line for each whole part,
     the final count of its tokens, an end. All lines of a message carry its id and a usage, which
@@ -233,7 +233,7 @@ class ClaudeCodeOutput:
         return ()
 
     def _close_message(self) -> tuple[ClientEvent, ...]:
-        """End the message that is streamed, if there is one. One without parts was broken off."""
+        """End the streamed message, if any. A message without parts was interrupted."""
         turns: tuple[ClientEvent, ...] = ()
         if self._open is not None:
             turns = self._make_turn(self._open, self._parts, self._counts)

@@ -67,7 +67,7 @@ def directory_file(text: str, temporary: str) -> str:
 
 
 def command_in(text: str) -> str:
-    """The command of the model in a text for the shell, still quoted as the client has it."""
+    """Return the model's command in a shell text, still quoted by the client."""
     return text.rpartition(_DIRECTORY_MARK)[0].partition(" eval ")[2] or text
 
 

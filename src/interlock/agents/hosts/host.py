@@ -130,7 +130,7 @@ class Host(ProgressReports):
     call_session_key = ""
     """The key of a tool call's metadata under which it names the conversation to a server."""
     fixed_listing_name = ""
-    """Its name as a client of a server, if it lists the tools once for each conversation."""
+    """Its name in MCP, if it lists the tools only once per conversation."""
     attended_variable = ""
     """The variable in which it tells its hooks whether a person is there."""
     session_variable = ""
@@ -142,7 +142,7 @@ class Host(ProgressReports):
     asks = False
     """Whether a hook can have it put a question to the user."""
     elicits = False
-    """Whether our server can have it put a question to the user (elicitation)."""
+    """Whether our server can ask the user through it (elicitation)."""
     tells_at_prompt = False
     """Whether context is told with a prompt, because what is told at the start does not last."""
     heard_events: "tuple[str, ...]" = (

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ReportedSubagent:
-    """A report about a subagent: the client started it, or it ended."""
+    """A report that a client started a subagent, or that a subagent ended."""
 
     def __init__(self, name: str, agent: str, prompt: str, status: str, result: str = "") -> None:
         self.name = name
@@ -24,7 +24,7 @@ class ReportedSubagent:
 
 
 class ProgressReports:
-    """The part of a host that reads reports about progress."""
+    """The part of a host that reads progress reports."""
 
     recorded_tools: "Mapping[str, str]" = {}
     """The client's tools whose calls the session records: for plans, tasks and subagents."""
@@ -63,7 +63,7 @@ class ProgressReports:
         return ReportedSubagent("", agent, text_in(given, "prompt", "message"), "running")
 
     def is_notice(self, prompt: str) -> bool:
-        """Whether the client itself wrote a prompt, to report that a subagent ended."""
+        """Whether the client wrote the prompt to report the end of a subagent."""
         return False
 
 
@@ -76,7 +76,7 @@ def key_of(table: "Mapping[str, str]", tool: str) -> str:
 
 
 def any_tool(*names: str) -> str:
-    """A matcher for these tools, each a name or several with spaces between."""
+    """Return a matcher for tools; each argument is one name or several, separated by spaces."""
     return "|".join(" ".join(names).split())
 
 
@@ -86,7 +86,7 @@ def text_in(value: "dict[str, Any]", *keys: str) -> str:
 
 
 def task_in(item: "Any") -> "tuple[str, str, str]":
-    """Id, title and status of a task, under any of the names that clients give them."""
+    """Return id, title and status of a task, under any client's field names."""
     task = as_object(item)
     title = text_in(task, "subject", "content", "step", "title", "description")
     return text_in(task, "id"), title, text_in(task, "status")

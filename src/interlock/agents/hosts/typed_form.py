@@ -1,4 +1,4 @@
-"""Our commands in a text, as they are typed in a client."""
+"""Rewrite our commands in a text to the form of a client."""
 
 from interlock.agents.hosts.host import COMMANDS, Host
 

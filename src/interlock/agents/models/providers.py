@@ -91,7 +91,7 @@ def _usable_key(provider: str, credentials: Credentials, base_url: str) -> ApiKe
 
 
 class Installation(msgspec.Struct, frozen=True):
-    """An environment with Interlock in it, and the record of where that came from."""
+    """An environment with Interlock, and the record of its origin."""
 
     prefix: Path
     executable: str
@@ -127,7 +127,7 @@ def extra_hint(extra: str, installation: Installation) -> str:
 
 
 def _installer(installation: Installation) -> tuple[str, ...]:
-    """Return the tool that made the environment: another one would miss it."""
+    """Return the tool that created the environment: another tool would not find it."""
     if (installation.prefix / "uv-receipt.toml").exists():
         return ("uv", "tool", "install", "--force")
     if (installation.prefix / "pipx_metadata.json").exists():

@@ -298,7 +298,7 @@ def _find_mismatch(
 
 
 def _mismatch(target: Store, session: SessionId | None, reason: str) -> PlainRefusal:
-    """Say that the copy is not what was sent."""
+    """Report that the copy differs from the original."""
     subject = f"Session `{session}`" if session else "The copy"
     return PlainRefusal(
         "copy_unlike",

@@ -53,7 +53,7 @@ RECENT_RUNS_MAX = 200  # runs that are searched for those of a directory
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """Who makes a call, from where, and every clue to the session that it belongs to."""
+    """The origin of a call, with all evidence of its session."""
 
     surface: Literal["mcp", "cli", "hook", "rest"]
     actor: Literal["agent", "user", "person"]
@@ -79,7 +79,7 @@ def local_caller(
     actor: Literal["agent", "user", "person"] = "user",
     session: str | None = None,
 ) -> Caller:
-    """The caller that started this process, directly or not."""
+    """Return the caller that started this process, directly or indirectly."""
     return Caller(
         surface=surface,
         actor=actor,
@@ -101,7 +101,7 @@ def resolve_caller(app: App, caller: Caller) -> SessionId | CallerUnknown:
         connection.own_sessions.add(session)
         connection.latest = session
     elif isinstance(session, str):
-        connection.latest = connection.latest or session  # naming another's does not make it ours
+        connection.latest = connection.latest or session  # another agent's stays the other's
     return session
 
 
@@ -137,7 +137,7 @@ def _session_named(app: App, id_or_prefix: str) -> SessionId | NoSuchSession:
 
 
 def session_meant(app: App, caller: Caller) -> SessionId | CallerUnknown:
-    """The caller's session; for a command also the only session here with an open run.
+    """Return the caller's session; for a command also the only session here with an open run.
 
     Not for an agent's tools: it would act for the agent that began the run.
     """
@@ -153,7 +153,7 @@ def session_meant(app: App, caller: Caller) -> SessionId | CallerUnknown:
 
 
 def refuse_acting_as(app: App, caller: Caller, session: SessionId) -> ChangeNotAllowed | None:
-    """The refusal to act as a session that the call names, if it is another agent's."""
+    """Return the refusal to act as the named session if it belongs to another agent."""
     if not caller.session or session in caller.connection.own_sessions:
         return None
     unnamed = resolve_caller(app, msgspec.structs.replace(caller, session=None, token=None))
@@ -165,7 +165,7 @@ def refuse_acting_as(app: App, caller: Caller, session: SessionId) -> ChangeNotA
 
 
 def refuse_elsewhere(caller: Caller, session: SessionId, worktree: str) -> ChangeNotAllowed | None:
-    """The refusal to change a session that the call names, if it belongs to another project."""
+    """Return the refusal to change the named session if it belongs to another project."""
     roots = {project_root(directory) for directory in (caller.workspace, Path(worktree))}
     if not caller.session or len(roots) == 1:
         return None
@@ -173,7 +173,7 @@ def refuse_elsewhere(caller: Caller, session: SessionId, worktree: str) -> Chang
 
 
 def recorded_session(app: App, caller: Caller) -> SessionId | None:
-    """The session of the caller's conversation, if one is recorded. Nothing is recorded by this."""
+    """Return the recorded session of the caller's conversation, without recording one."""
     conversation = ancestor_conversation(app, caller)
     if conversation is None:
         return None
@@ -210,14 +210,14 @@ def known_workspace(app: App, caller: Caller) -> Path | None:
 
 
 def workspace_of_session(app: App, session: str) -> Path | None:
-    """The directory of a session, if it is on this machine."""
+    """Return the directory of a session if it is on this machine."""
     stream = app.reader.stream(SessionId(session))
     workspace = Path(stream.head.workspace) if stream and stream.head else None
     return workspace if workspace and workspace.is_dir() else None
 
 
 def ancestor_conversation(app: App, caller: Caller) -> Conversation | None:
-    """The conversation of the client that started the caller's process, directly or not.
+    """Return the conversation of the client that started the caller's process or its parents.
 
     A client that another one started, and that no hook reported, works for that other one.
     """
@@ -323,4 +323,4 @@ def _current_directory() -> str:
     try:
         return os.getcwd()
     except OSError:
-        return ""  # the directory was removed under us
+        return ""  # the directory was removed meanwhile

@@ -1,4 +1,4 @@
-"""The names that clients without hooks give themselves, recorded for the sessions they work in."""
+"""The names of clients without hooks, recorded for their sessions."""
 
 from collections.abc import Mapping
 from typing import Any, cast

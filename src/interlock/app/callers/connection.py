@@ -1,30 +1,30 @@
-"""What an MCP server remembers of a client, from call to call."""
+"""The memory of an MCP server about a client, from call to call."""
 
 import msgspec
 
 from interlock.core.ids import SessionId
 
 HTTP = "http:"
-"""What the clients of a server that others use too begin with."""
+"""The start of the client name on servers with several clients."""
 
 
 class Connection(msgspec.Struct):
     """The memory of one MCP connection, from call to call."""
 
     client: str = ""
-    """Tells the calls of this client from those of another where a call has no token."""
+    """Distinguishes the clients of one server for calls without a token."""
     name: str = ""
     """The client's own name and version; empty if it reports none."""
     recorded: dict[SessionId, str] = msgspec.field(default_factory=dict[SessionId, str])
-    """The name under which it is recorded, by session."""
+    """The recorded name, by session."""
     session: SessionId | None = None
-    """The session in which it last began or continued work."""
+    """The session in which it last started or continued work."""
     latest: SessionId | None = None
     """The session that its latest call belonged to."""
     own_sessions: set[SessionId] = msgspec.field(default_factory=set[SessionId])
-    """The sessions that it began or was found to be in, without naming them."""
+    """The sessions that it started or was found in without naming them."""
     conversations: dict[str, "Connection"] = msgspec.field(default_factory=dict[str, "Connection"])
-    """Those of the conversations that share this connection, where calls name them."""
+    """The sessions of the conversations on this connection, if calls name them."""
 
     def of_conversation(self, name: str) -> "Connection":
         return self.conversations.setdefault(name, Connection(self.client))

@@ -61,7 +61,7 @@ def announce(
     row = GateRow(
         known.session if known else _new_session_id(app),
         effective.policy.first_mode,
-        # In strict the first change waits until the session is recorded, and its start is judged.
+        # In strict, the first change waits until the session and its start are recorded.
         is_started=effective.policy.profile != "strict",
         root=str(root),
         watched=integrity.inspect(app.home, root, effective.stamp).watched,
@@ -180,7 +180,7 @@ def record_start(
 
 
 def renew_start(app: App, session: SessionId) -> tuple[CheckedRequirement, ...]:
-    """Observe again what the start is judged by. Return the required parts that are still open.
+    """Observe the start's requirements again. Return the required ones that are still open.
 
     The differences are recorded and passed to the gate. A waived requirement stays waived.
     """

@@ -79,7 +79,7 @@ def _session_before(app: App, root: Path, session: SessionId) -> str:
 
 
 def _find_notes(folder: NotesFolder) -> tuple[list[BindingNote], int]:
-    """Return the notes that bind every session, and how many notes there are."""
+    """Return the binding notes, and the number of all notes."""
     files = find_files(folder.root, ("",), entries_max=NOTES_MAX).paths
     pages = [path for path in files if path.endswith(".md")]
     paths = {fold_name(Path(path).stem): path for path in reversed(pages)}

@@ -23,7 +23,7 @@ def session_in_worktree(app: App, workspace: Path) -> SessionId | NoSuchSession 
         # A run started without a client belongs to the connection that started it.
         if found.head.attended and (found.head.attended.hosts or not found.head.run_count)
     }
-    # Of a conversation that has only read, nothing is recorded yet.
+    # A conversation that has only read has no record yet.
     announced = {
         session: conversation
         for session, (conversation, its_root) in announced_conversations(app).items()

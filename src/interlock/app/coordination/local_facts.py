@@ -32,7 +32,7 @@ def process_states(app: App, identities: Iterable[Identity]) -> dict[str, bool]:
 
 
 def local_facts(app: App, board: Board) -> LocalFacts:
-    """The facts about agents that work here. Of their files, only for those who are stale."""
+    """Return the facts about agents here; about their files only for stale agents."""
     stale = [
         one.value
         for one in board.identities.values()

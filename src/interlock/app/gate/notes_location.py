@@ -70,7 +70,7 @@ def notes_location(home: Path, workspace: Path) -> NotesLocation | NotesLocation
         return PlainRefusal(
             "not_allowed",
             f"The project's config puts its notes into `{folder_name}`, which nobody trusts",
-            "The user looks at .interlock/config.toml and runs `interlock trust`.",
+            "Ask the user to check .interlock/config.toml and run `interlock trust`.",
         )
     return NotesLocation(root, root / folder_name, budget)
 

@@ -105,7 +105,7 @@ def judge(
 
 
 def _may_pass(decision: GateDecision) -> bool:
-    """Whether a call is allowed, be it after a warning."""
+    """Whether a call is allowed, possibly after a warning."""
     return decision.answer == "allow" or bool(decision.once)
 
 
@@ -117,7 +117,7 @@ def _will_be_confined(state: GateState, root: Path) -> bool:
 
 
 def _is_back_on_main(home: Path, call: ToolCall, verdict: GateVerdict) -> bool:
-    """Whether a strict session that began on a branch of its own is on the main one now.
+    """Whether a strict session that began on its own branch is now on the main branch.
 
     A driver's client works in a worktree of the data home, on the branch that the driver has made.
     """

@@ -1,4 +1,4 @@
-"""What a project uses of Interlock, on which the tools that an agent is shown depend."""
+"""The features of Interlock that a project uses, which determine the listed tools."""
 
 import os
 from collections.abc import Set
@@ -23,13 +23,13 @@ FIXED_LISTING_CLIENTS = frozenset(host.fixed_listing_name for host in all_hosts(
 class ProjectUse(msgspec.Struct, frozen=True):
     is_opted_in: bool = False
     is_coordinated: bool = False
-    """Whether others work on the project, or something is reserved or planned there."""
+    """Whether other agents work on the project, or it has reservations or work items."""
     has_notes: bool = False
 
 
 def project_use(app: App, workspace: Path, own_sessions: Set[SessionId]) -> ProjectUse:
-    """Return what the project around a directory uses; what cannot be read is not used."""
-    with suppress(SettingsBroken, StoreFailure, OSError):  # it is reported where it matters
+    """Return what the project around a directory uses; an unreadable part counts as unused."""
+    with suppress(SettingsBroken, StoreFailure, OSError):  # reported elsewhere
         if root := governed_root(app.home, workspace):
             return ProjectUse(
                 is_opted_in=True,
@@ -41,7 +41,7 @@ def project_use(app: App, workspace: Path, own_sessions: Set[SessionId]) -> Proj
 
 def _is_coordinated(app: App, root: Path, own_sessions: Set[SessionId]) -> bool:
     if store_url(app.home, app.environment):
-        return True  # a team shares it, and to list tools nothing is connected to
+        return True  # a team shares it, and listing tools must not connect to it
     # Another agent's server starts before its session, so both agents get the tools in time.
     for server in tool_servers.running_servers(app.home):
         if server.pid != os.getpid() and Path(server.directory).is_relative_to(root):

@@ -1,4 +1,4 @@
-"""Our commands in an answer to a client of a server, as its user types them."""
+"""Rewrite our commands in an answer to the form that the client's user types."""
 
 from collections.abc import Callable, Mapping
 from functools import partial

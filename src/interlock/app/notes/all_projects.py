@@ -88,7 +88,7 @@ def _browse(app: App, project: str, query: NoteQuery, seconds_left: float) -> No
     return listing if isinstance(listing, NoteListPage) else None
 
 
-REMEMBERED_PROJECTS_MAX = 200  # of the remembered ones; for each the settings are read
+REMEMBERED_PROJECTS_MAX = 200  # reads the settings of each
 
 
 def known_projects(app: App) -> tuple[str, ...]:
@@ -146,7 +146,7 @@ def _own_project_root() -> str:
     try:
         root = project_root(Path.cwd())
     except OSError:
-        return ""  # the directory was removed under us
+        return ""  # the directory was removed meanwhile
     return str(root) if root and _is_utf8_path(str(root)) else ""
 
 

@@ -1,4 +1,4 @@
-"""Move a note to another path, or delete one whose current version the caller has read.
+"""Move a note, or delete one whose current version the caller has read.
 
 A permalink that is written in its frontmatter stays, and links to it keep working. One that is
 derived from the path changes with it: moving a note does not change the text of any file.

@@ -46,7 +46,7 @@ from interlock.store.failures import StoreFailure
 from interlock.workspace.machine import disclosure_log
 
 PROGRESS_TOKENS_MAX = 900  # in addition; some clients cut hook output at 2,500 tokens
-PROGRESS_WHOLE_TOKENS_MAX = 8_000  # where an agent asks for it
+PROGRESS_WHOLE_TOKENS_MAX = 8_000  # if the agent requests it
 RECENT_RUNS_MAX = 50
 SUMMARY_TOKENS_MAX = 1_000
 CONFINED_SHELL = (

@@ -1,4 +1,4 @@
-"""What the sessions before have left in a directory, for the briefing of the next one.
+"""The open work of earlier sessions in a directory, for the briefing of the next one.
 
 Each line is true at that moment: files that were committed since are not named, nor are reviews,
 approvals and hand-offs that somebody has settled since.
@@ -53,7 +53,7 @@ def left_open_lines_here(app: App, state: SessionState, *, goes_on: bool) -> Ite
 
 
 def _session_before(app: App, state: SessionState, earlier: list[ListedSession]) -> Iterator[str]:
-    """Say what the last session on this branch came to."""
+    """Describe the outcome of the last session on this branch."""
     now = observe_workspace(Path(state.worktree))
     branch = now.git_branch if now else None
     for one in earlier:
@@ -68,7 +68,7 @@ def _session_before(app: App, state: SessionState, earlier: list[ListedSession])
         for line in left_open_lines(log.state.work):
             yield f"{one.session}: {line}"
         for left in unanswered_requests(app.reader, one.session, one.head):
-            if one.head.is_over:  # else it still waits, and is named below
+            if one.head.is_over:  # an open one is listed below
                 title = clip(one_line(left.request.title), LINE_CHARS_MAX)
                 yield (
                     f"{one.session} ended before the user answered “{title}”. Request it again if"

@@ -53,7 +53,7 @@ def check_logbooks(app: App, root: Path, paths: tuple[Path, ...]) -> CheckReport
 
 
 def logbook_problems(app: App, session: SessionId, path: str) -> tuple[str, ...]:
-    """Return what the rule finds in the logbook of a session; nothing if it has no logbook."""
+    """Return the rule's findings in a session's logbook; none without a logbook."""
     if not path:
         return ()
     log = load_session_log(app.reader, session)

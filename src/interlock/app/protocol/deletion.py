@@ -52,7 +52,7 @@ class PrunedSession(msgspec.Struct, frozen=True):
 
 
 def prune(app: App, *, is_dry: bool) -> list[PrunedSession]:
-    """Delete the sessions that are ended or disconnected, and hold no work; return them."""
+    """Delete ended and disconnected sessions without work; return them."""
     end_departed_sessions(app)
     observer = Observer(app)
     pruned: list[PrunedSession] = []

@@ -25,7 +25,7 @@ from interlock.core.session.protocol_events import (
     completion_key,
     refusal_key,
 )
-from interlock.core.session.requirements import CheckedRequirement
+from interlock.core.session.requirements import STEPS, CheckedRequirement
 from interlock.core.visible_text import make_visible
 
 
@@ -109,7 +109,7 @@ def _remarks(app: App, session: SessionId, event: SessionCompleted) -> Iterator[
     for key, text in ended.protocol_end_evidence.items():
         if text.startswith(("open: ", "skipped: not written")):
             status, _, evidence = text.partition(": ")
-            yield f"{key} was {'not met' if status == 'open' else status} ({evidence})"
+            yield f"{'not met' if status == 'open' else status}: {STEPS.get(key, key)} ({evidence})"
     for review in ended.work.feature_reviews:
         if review.is_open:
             awaited = ", ".join(one.agent for one in review.awaited_reviewers)

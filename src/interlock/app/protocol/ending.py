@@ -202,5 +202,5 @@ def end_evidence(
 
 
 def _may_tell(checked: Mapping[str, Fact], key: str) -> bool:
-    """Whether what came of an effect is evidence: not of a requirement that a person has waived."""
+    """Whether the result of an effect is evidence: not for a waived requirement."""
     return key in checked and not checked[key].is_waived

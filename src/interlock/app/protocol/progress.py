@@ -51,7 +51,7 @@ def _read_plan(path: Path) -> str:
 
 
 def expect_subagent(home: Path, conversation: Conversation, agent: str, prompt: str) -> None:
-    """Keep the prompt of a subagent that the client was asked to start.
+    """Keep the prompt of a requested subagent.
 
     Raises:
         OSError: it cannot be written.
@@ -94,7 +94,7 @@ def report_subagent(
 
 
 def lose_subagents(app: App, session: SessionId, conversation: Conversation) -> None:
-    """Record that the client of a conversation was started again, which ended its subagents."""
+    """Record the end of a conversation's subagents after its client was restarted."""
     _record(app, session, lambda before: progress.lost_subagents(before, conversation.id))
 
 

@@ -52,7 +52,7 @@ class PeopleText(msgspec.Struct, frozen=True):
 
 
 def write_logbook(app: App, session: SessionId) -> LogbookFile:
-    """Write the region of the logbook from the log, and the sections that people left empty.
+    """Write the generated region of the logbook, and fill sections that people left empty.
 
     One that was committed with the end of the session stays as it was committed.
 

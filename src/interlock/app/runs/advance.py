@@ -52,7 +52,7 @@ def _decide(
         workflow, inputs = _advance_inputs(app, target)
     except (LookupError, ContentMissing):
         if app.log.ask(queries.creation_event(target.node.id)) is None:
-            return NODE_GONE  # somebody has deleted the session since it was read
+            return NODE_GONE  # the session was deleted since it was read
         raise
     return decide.advance(
         target.stream,

@@ -1,4 +1,4 @@
-"""Which sessions run, are idle and have finished, of all projects in the store."""
+"""The running, idle and finished sessions of all projects in the store."""
 
 from collections.abc import Iterator, Mapping, Set
 
@@ -37,15 +37,15 @@ class AgentBand(msgspec.Struct, frozen=True):
 
 class AgentsNow(msgspec.Struct, frozen=True):
     running: AgentBand
-    """Blocked ones come first."""
+    """Running sessions, blocked ones first."""
     idle: AgentBand
-    """Queued, paused, disconnected and idle ones; the one with the newest activity comes first."""
+    """Queued, paused, disconnected and idle sessions, newest activity first."""
     finished: AgentBand
     """The newest comes first."""
 
 
 def list_agents_now(app: App, works: Mapping[SessionId, UnattendedLine] | None = None) -> AgentsNow:
-    """All sessions in their bands. `works`: the unattended work that is not over."""
+    """Return all sessions in their bands. `works`: the unfinished unattended work."""
     works, observer, now_ms = works or {}, Observer(app), app.clock.now_ms()
     bands: dict[str | None, list[SessionActivity]] = {}
     for listed in _sessions(app, works.keys()):

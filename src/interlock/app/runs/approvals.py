@@ -286,7 +286,7 @@ def _load_awaited_approval(
 
 def _open_approvals(reader: LogReader) -> Iterator[_OpenApproval | OpenRequest]:
     for row in reader.waiting_runs(limit=LISTED_MAX):
-        # Once the session was ended, no agent acts on an answer.
+        # After the session has ended, no agent acts on an answer.
         approvals = () if row.head.is_over else row.run.approvals
         keys = [approval_key(name) for name in approvals]
         requests = reader.events_with_keys(row.session, keys) if keys else {}

@@ -1,4 +1,4 @@
-"""The agents of a board, each with the status that every surface shows for its session.
+"""The agents of a board, each with the status of its session.
 
 Whether an agent is stale, and so may be taken over, is decided by its heartbeat (`presence`).
 """
@@ -30,7 +30,7 @@ class BoardAgent(msgspec.Struct, frozen=True, rename="camel"):
     display: str
     status: SessionStatus
     silence: str
-    """How long a stale agent was not seen, in a sentence; empty for all others."""
+    """Return how long a stale agent has not been seen; empty for others."""
     client: str
     presence: AgentStatus
     work: str
@@ -49,7 +49,7 @@ class BoardAgent(msgspec.Struct, frozen=True, rename="camel"):
     goal: str
     """The goal of its session's newest run; empty if it has none."""
     is_finished: bool
-    """Whether its session is over or archived, or deleted and the agent not seen any more."""
+    """Whether its session is ended or archived, or deleted with an agent that is gone."""
 
     @property
     def session(self) -> str:

@@ -22,7 +22,7 @@ RECAP_CHARS_MAX = 200
 
 
 class EarlierRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that was not given up."""
+    """A run that was not abandoned."""
 
     run: RunId
     workflow: str

@@ -148,7 +148,7 @@ def _cards(
         moments = (one.asked_ms, one.deadline_ms)
         yield InboxCard(one.approval, "approval", headline, question, *moments, one)
     for one in waiting.questions:
-        yield _run_card(one, "question", f"{one.step}: the agent was told to ask you")
+        yield _run_card(one, "question", f"{one.step}: the agent must ask you")
     for one in waiting.stopped:
         yield _run_card(one, "stopped", f"Ten attempts at “{one.step}” were not accepted")
     for one in waiting.gaps:

@@ -1,4 +1,4 @@
-"""What was submitted on the line of nodes that leads to one: notes, artifacts, values."""
+"""The submissions on the path to a node: notes, artifacts, values."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise

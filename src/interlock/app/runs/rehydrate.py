@@ -169,7 +169,7 @@ def _prompt_at(target: TokenTarget, past: _Past) -> str:
 
 
 def _without_quoted(notes: list[PastNotes], prompt: str) -> list[PastNotes]:
-    """Leave out notes that the prompt quotes, so that nothing is shown twice."""
+    """Omit notes that the prompt quotes."""
 
     def is_quoted(text: str) -> bool:
         # A few words may be in a prompt by chance.

@@ -12,7 +12,7 @@ from interlock.core.session.refusals import InputRefused
 
 
 class Output(msgspec.Struct, frozen=True, rename="camel"):
-    """The output that an agent submits for a step, as it was sent."""
+    """An agent's unmodified submission for a step."""
 
     notes_markdown: str | None = None
     artifacts: tuple[Json, ...] | None = None

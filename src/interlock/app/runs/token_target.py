@@ -45,7 +45,7 @@ class TokenTarget(msgspec.Struct, frozen=True):
     events: Mapping[str, Envelope]
     """The events about the node, by their keys."""
     children: tuple[Node, ...]
-    """The nodes that submitting this one led to, oldest first."""
+    """The nodes that its submissions created, oldest first."""
     line: RunLine | None
     """The way to the node, if that was asked for."""
 

@@ -104,7 +104,7 @@ def abandon(app: App, run_prefix: str, reason: str) -> RunHead | NoSuchRun | Pla
         return PlainRefusal(
             "nothing_to_abandon",
             f"Run `{run.run}` is {run.status.replace('_', ' ')} already",
-            "`interlock run list` shows those that are open or wait.",
+            "`interlock run list` shows the unfinished runs.",
         )
     event = RunAbandoned(reason.strip())
     _append_event(app, stream.session, f"abandoned:{run.run}", event, run.run, is_unique=True)

@@ -185,7 +185,7 @@ def _waits_for(run: RunHead, head: Head) -> WaitsFor:
 
 
 def _is_put_away(head: Head) -> bool:
-    """Whether nothing in it waits for the user any more."""
+    """Whether nothing in it waits for the user."""
     return head.is_archived or head.is_over
 
 

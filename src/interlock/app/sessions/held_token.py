@@ -18,7 +18,7 @@ from interlock.store.records import LocatedNode, RunLine
 NODE_GONE = BadToken(
     "node_gone",
     "The session of this token is no longer in the store",
-    "It was deleted. `resume_session` shows what there is.",
+    "It was deleted. `resume_session` lists the existing work.",
 )
 
 

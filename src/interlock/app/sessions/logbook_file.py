@@ -28,7 +28,7 @@ SEARCHED_MAX = 50  # newest logbooks in which one is searched that no event name
 
 
 class SessionLog(msgspec.Struct, frozen=True):
-    """A session, as far as its logbook needs it."""
+    """The facts about a session that its logbook needs."""
 
     session: SessionId
     root: Path

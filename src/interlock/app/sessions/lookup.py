@@ -54,7 +54,7 @@ class SessionView(msgspec.Struct, frozen=True):
     head: Head
     runs: tuple[RunHead, ...]
     run_statuses: tuple[Status, ...]
-    """Those of its runs, in their order."""
+    """The statuses of its runs, in their order."""
     health: Health
     events: tuple[Envelope, ...]
 
@@ -67,7 +67,7 @@ class SessionRow(msgspec.Struct, frozen=True):
     workflow: str
     status: Status
     beside: Status | None
-    """The status of its run, or of the session, where both have one to show."""
+    """The second status, of the run or the session, if both are shown."""
     client: str
     """Its client; empty if unknown."""
     step: str
@@ -149,7 +149,7 @@ def list_runs(app: App, directory: Path | None) -> list[ResumeRow]:
     unattended = tuple({row.session for row in rows if row.is_unattended})
     if not unattended:
         return rows
-    # Whether a driver works on them is not in the store's row.
+    # The store's row does not know whether a driver works on them.
     observer, wanted = Observer(app), SessionFilter(sessions=unattended)
     listed = app.reader.list_sessions(wanted, before=None, limit=len(unattended)).sessions
     statuses = {

@@ -51,7 +51,7 @@ class SearchHit(msgspec.Struct, frozen=True, rename="camel"):
     session: SessionId
     run: RunId | None
     node: NodeId | None
-    """The node that it is about: one with this id, or where the notes were submitted."""
+    """The node with this id, or the one where the notes were submitted."""
     title: str
     workspace: str
     excerpt: Excerpt

@@ -63,13 +63,13 @@ class ViewedSession(msgspec.Struct, frozen=True):
     """The requested one, or the newest."""
     status: SessionStatus
     last_ms: int
-    """When its agent last did something that was recorded."""
+    """When its agent was last active."""
     client: str
     """Its client; empty if unknown."""
 
     @property
     def needs_user(self) -> bool:
-        """Whether something of it is in the inbox."""
+        """Whether it has a card in the inbox."""
         both = (self.status.main, self.status.beside)
         return not self.head.is_archived and any(one and one.needs_user for one in both)
 

@@ -78,14 +78,14 @@ class Observer:
         return "gone" if is_gone and own not in self._connections.unseen else "unknown"
 
     def client_name(self, session: SessionId, head: Head) -> str:
-        """Return the client as its hooks name it, else as it names itself; empty if neither did."""
+        """Return the client's name from its hooks, else from MCP; empty if neither gave one."""
         hosts = head.attended.hosts if head.attended else ()
         if hosts:
             return hosts[-1][0]
         return self._connections.names.get(clients.connection_key(session), "")
 
     def last_ms(self, session: SessionId, head: Head) -> int:
-        """Return when its agent last did something, as far as the store or a hook recorded it.
+        """Return when its agent was last active, from the store or a hook.
 
         What the user or a deadline decides is no sign of the agent, nor is what follows from it.
         """
@@ -110,7 +110,7 @@ class Observer:
 
     @cached_property
     def _decisions(self) -> Mapping[SessionId, Set[int]]:
-        """When the user or a deadline decided something, by session."""
+        """The times of decisions by the user or a deadline, by session."""
         moments: defaultdict[SessionId, set[int]] = defaultdict(set)
         envelopes = self._app.reader.events_by_prefixes(_USERS_KEYS, sessions_max=SESSIONS_MAX)
         for envelope in envelopes:
@@ -133,7 +133,7 @@ def own_status(app: App, session: SessionId) -> Status:
     """Return the status of a session, ignoring its runs."""
     stream = app.reader.stream(session)
     if stream is None or stream.head is None:
-        return presence_status(Surroundings())  # it was announced, and nothing is recorded yet
+        return presence_status(Surroundings())  # it is announced but not recorded yet
     return Observer(app).status(session, stream.head, None).main
 
 

@@ -83,13 +83,13 @@ def _look_at_clock(
 
 
 class TriggerWatch:
-    """The thread of the server that looks. A data home has one server."""
+    """The polling thread of the server. A data home has one server."""
 
     def __init__(self, home: Path, book: TriggerBook) -> None:
         self._home, self._book = home, book
 
     def serve(self, stop: threading.Event) -> None:
-        """Watch until `stop` is set. What fails is logged and tried again."""
+        """Watch until `stop` is set. Failures are logged and retried."""
         app: App | None = None
         log: TriggerLog | None = None
         while not stop.wait(LOOK_SECONDS):
@@ -100,7 +100,7 @@ class TriggerWatch:
                 log = log or TriggerLog(self._home)
                 look_once(app, self._book, log)
             except (StoreFailure, SettingsBroken) as failure:
-                _LOG.warning("Triggers cannot be looked at now: %s", failure)
+                _LOG.warning("Triggers cannot be polled now: %s", failure)
                 stop.wait(FAILURE_SECONDS)
             except Exception:  # noqa: BLE001 (one trigger must not stop all the others)
                 _LOG.exception("Triggers: this is a bug in Interlock")

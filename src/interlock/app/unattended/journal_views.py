@@ -106,16 +106,16 @@ SESSIONS_MAX = 64
 
 
 class JournalSummary(msgspec.Struct, frozen=True):
-    """All that the journal of a session adds up to, and where in it to look."""
+    """The summary of a session's journal, with positions in it."""
 
     last: JournalEntry | None = None
     progress: WorkProgress = WorkProgress()
     answers: tuple[int, ...] = ()
     """The numbers of the model's answers."""
     steps: tuple[int, ...] = ()
-    """The numbers of the entries with which steps begin."""
+    """The numbers of the first entries of the steps."""
     told: frozenset[str] = frozenset()
-    """The messages of people that the model has got."""
+    """The user's messages that the model has received."""
 
 
 def summarise_journal(app: App, session: SessionId) -> JournalSummary:

@@ -114,7 +114,7 @@ def order_work(app: App, request: OrderRequest, *, place: str) -> OrderedWork | 
         return PlainRefusal(
             "no_project",
             f"`{request.directory}` is not in a git repository with a commit",
-            "Unattended work is done in a worktree of its own, so that yours stays as it is. Make"
+            "Unattended work runs in its own worktree, so that yours stays unchanged. Make"
             " one: `git init && git add . && git commit`.",
         )
     entry = find_workflow(app, request.directory, request.workflow)

@@ -95,7 +95,7 @@ def let_gate_know(
     *,
     is_read_only: bool,
 ) -> None:
-    """Let a conversation do what its session was ordered for. `repository`: the user's checkout.
+    """Allow a conversation its session's queued work. `repository`: the user's checkout.
 
     Only the row that the client's hooks and its shell look up is written. Nothing is recorded in
     the log: there the session is no attended one, so nobody takes it for ended when its client has
@@ -109,7 +109,7 @@ def let_gate_know(
     if root is None and not is_read_only:
         return
     mode = "analysis" if is_read_only else "coding"
-    # A version, because one without has not been recorded, and would be on the first occasion.
+    # A version: without one, the name is not recorded until the first event.
     place = str(root or repository)
     row = GateRow(session, mode, is_started=True, may_code=True, version=1, root=place)
     published = PublishedRow(conversation.host, conversation.id, row, is_simple=False)

@@ -25,7 +25,7 @@ Answer = Literal["proceed", "switch", "wait", "take-over", "ignore"]
 
 class StaleSession(msgspec.Struct, frozen=True):
     id: str
-    """As in its record."""
+    """The mode in the session's record."""
     display: str
     stale_minutes: int
     stale_reason: str

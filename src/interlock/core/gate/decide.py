@@ -220,7 +220,7 @@ def _decide_by_rules(
 def _decide_on_reserved(
     state: GateRow, policy: Policy, call: ToolCall, others: OthersPaths, real_path: RealPath
 ) -> GateDecision | None:
-    """Deny what others hold in this worktree, if the project enforces that; else warn once.
+    """Deny paths that others hold in this worktree if the project enforces that; else warn once.
 
     Only an edit is warned of by a denial: what a command writes is a guess.
     """
@@ -285,7 +285,7 @@ def _decide_by_mode(
     decision = _decide_on_command(state, policy, call, analysis)
     if state.mode != "analysis" or policy.profile != "strict":
         return decision
-    # Whoever opens the rule of the mode has not opened the one that asks about this command.
+    # Opening the mode's rule does not open the rule that asks about this command.
     rule = "mode.analysis" if decision.answer == "allow" else decision.rule
     reason = "The mode is analysis, in which this project allows no commands"
     hint = "Use tools that read and search, call `session` with mode `planning`, or ask the user."

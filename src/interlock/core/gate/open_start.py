@@ -1,4 +1,4 @@
-"""What waits in a session while required parts of its start are open.
+"""The calls that wait while required parts of the start are open.
 
 Branches pass, because making one is how an agent meets `notOnMain`. Before coding the mode decides:
 there a branch cannot be made.
@@ -12,7 +12,7 @@ START_OPEN = "The start of the session is not complete: see `interlock session s
 
 
 def waits_for_start(state: GateState, call: ToolCall) -> bool:
-    """Whether a call in coding may change more than the branch while the start is not complete."""
+    """Whether a call in coding may change more than the branch before the start is complete."""
     if not isinstance(state, GateRow) or state.is_started or state.mode != "coding":
         return False
     if call.kind != "shell" or not call.is_bash:

@@ -32,7 +32,7 @@ class WrittenReservation(msgspec.Struct, frozen=True):
     reservation: ForeignReservation
     paths: tuple[str, ...]
     is_elsewhere: bool
-    """Whether it was made in another worktree, so that the two meet at the merge."""
+    """Whether it is from another worktree, so that the changes meet at the merge."""
 
     @property
     def subject(self) -> str:
@@ -61,7 +61,7 @@ def reservations_written_by(
     root: str,
     real_path: RealPath,
 ) -> list[WrittenReservation]:
-    """Return the exclusive reservations of other agents in which a call would write.
+    """Return the exclusive reservations of other agents that a call would write into.
 
     Reservations in this worktree (`root`) come first.
     """

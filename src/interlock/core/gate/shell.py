@@ -67,7 +67,7 @@ def analyse(text: str) -> Analysis:
 
 
 def _with_patched_files(command: Command, files: tuple[str, ...]) -> Command:
-    """Add the files of the patch to the command that applies it, also if that cannot be read."""
+    """Add the patch's files to the command that applies it, also if the command is unreadable."""
     if command.program and command.program not in PATCH_PROGRAMS:
         return command
     return msgspec.structs.replace(command, paths=(*command.paths, *files))
@@ -117,7 +117,7 @@ def _unknown_command(reason: str, *words: str) -> Command:
 
 
 def changes_branch_only(command: Command) -> bool:
-    """Whether a command makes a branch or switches to one, and throws no change away.
+    """Whether a command creates or switches a branch without discarding changes.
 
     Every word must be plain, so that nothing else hides in it. `git checkout NAME` is left out,
     because NAME may be a file, which it would overwrite.

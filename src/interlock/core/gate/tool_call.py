@@ -40,7 +40,7 @@ class ToolCall(msgspec.Struct, frozen=True):
     can_ask: bool = True
     """Whether the host can put a question to the user."""
     can_elicit: bool = False
-    """Whether our server can have the host put one, as it does about coding."""
+    """Whether our server can make the host ask, as it does about coding."""
     is_subagent: bool = False
     """Whether a subagent makes it, and not the conversation itself."""
     is_bash: bool = True

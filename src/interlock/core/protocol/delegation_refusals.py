@@ -28,7 +28,7 @@ class RequestIdReused(TextRefusal, frozen=True):
 
 
 def invalid_delegation(problem: str) -> PlainRefusal:
-    """Refuse a call that says something that cannot be recorded."""
+    """Refuse a call whose values cannot be recorded."""
     return PlainRefusal("invalid_arguments", problem, "Correct it and repeat the call.")
 
 

@@ -114,7 +114,7 @@ def branch_fact(tree: WorktreeState, on_branch: Fact) -> Fact:
 
 
 def handoff_fact(tree: WorktreeState, *, is_there: bool) -> Fact:
-    """Judge whether a hand-off file of the project was left as it was."""
+    """Check that the project's hand-off file is unchanged."""
     changed = [path for path in tree.changed or () if path.rpartition("/")[2] == HANDOFF_FILE]
     if changed:
         return Fact("open", f"changed: {', '.join(changed)}")

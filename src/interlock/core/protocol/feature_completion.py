@@ -47,7 +47,7 @@ class FeatureHasOpenWork(Refusal, frozen=True):
     feature: str
     blockers: tuple[str, ...]
     open_delegation: DelegationId | None = None
-    """The first delegation that must be completed before."""
+    """The first delegation that must be completed first."""
 
     def explain(self) -> Explanation:
         count = len(self.blockers)

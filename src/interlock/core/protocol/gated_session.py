@@ -106,7 +106,7 @@ def begin(
 
 
 def restart(stream: Stream, evidence: dict[str, str], profile: str, *, at_ms: int) -> Plan:
-    """Plan the record of what the start is judged by now."""
+    """Plan the record of the start's current evidence."""
     return _plan_events(stream, [ProtocolStarted(evidence, profile)], at_ms)
 
 

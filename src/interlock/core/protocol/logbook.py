@@ -91,7 +91,7 @@ def is_untouched(text: str) -> bool:
 
 
 def with_text_under(text: str, heading: str, lines: Sequence[str]) -> str:
-    """Return the text with these items under a heading, unless people wrote something there."""
+    """Return the text with items under a heading, unless people wrote there."""
     if not lines or text_under(text, heading):
         return text
     items = "\n".join(f"- {line}" for line in lines)

@@ -44,7 +44,7 @@ class Pass(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Expects(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Everything that a step wants to be submitted."""
+    """The expected submission of a step."""
 
     notes: bool
     artifacts: tuple[str, ...] = ()
@@ -135,7 +135,7 @@ class NextCall(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class BlockedStep(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Why the step was not accepted. The next call of the answer has the form of what would be."""
+    """Why the step was not accepted. The answer's next call has an acceptable form."""
 
     blockers: tuple[Blocker, ...]
     attempts_left: int
@@ -143,11 +143,11 @@ class BlockedStep(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
     unblock: str = ""
     """At 0 attempts: the user's command to continue the run."""
     example: dict[str, Json] = {}
-    """An output of the right form, as answers of earlier versions have it."""
+    """An output in the form of earlier versions."""
 
 
 class Introduction(msgspec.Struct, frozen=True, rename="camel"):
-    """Given at the start of a run and after a break."""
+    """Sent at the start of a run and after a break."""
 
     session: SessionId
     run: RunId

@@ -69,7 +69,7 @@ def notes_answer(
     values: dict[str, Json],
     left_out: tuple[LeftOutNotes, ...],
 ) -> StoredAnswer:
-    """Return the answer that shows earlier outputs instead of the pending step."""
+    """Return the answer with earlier outputs instead of the pending step."""
     answer = Answer(
         kind="notes",
         pending=None,
@@ -189,7 +189,7 @@ def _text_with_slots(answer: Answer) -> str:
         _blocked_text(answer),
         head,
         "".join(f"Skipped: {_without_slots(_skipped_line(part))}\n" for part in answer.skipped),
-        f"\n{PROMPT_SLOT}\n" if answer.pending and is_new else "\n",
+        f"\n{PROMPT_SLOT}\n" if answer.pending and is_new else "\n" if head else "",
         _without_slots(answer.recap and f"\n{answer.recap}\n"),
         _left_out_text(answer),
         "\n---\n",
@@ -290,7 +290,7 @@ def _blocked_text(answer: Answer) -> str:
             name: item for name, item in answer.next_call.params.items() if name != "continueToken"
         }
         lines.append(f"Fill in and send: {msgspec.json.encode(form).decode()}")
-    lines.append("\n")
+    lines.append("\n" if answer.introduction else "")
     return _without_slots("\n".join(lines))
 
 

@@ -1,4 +1,4 @@
-"""Artifacts: the values an agent submits beside its notes. The engine understands some kinds."""
+"""Artifacts: structured results beside notes. The engine interprets some kinds."""
 
 import msgspec
 
@@ -17,7 +17,7 @@ BYTES_MAX = 256 * 1024
 
 
 class SubmittedArtifact(msgspec.Struct, frozen=True):
-    """One artifact as it was submitted: its value and its canonical bytes."""
+    """A submitted artifact: its value and its canonical bytes."""
 
     kind: str
     value: Json

@@ -1,4 +1,4 @@
-"""One try at a step: what an agent has submitted, in the types that the workflow declares."""
+"""An attempt at a step: the submission, in the types that the workflow declares."""
 
 import msgspec
 

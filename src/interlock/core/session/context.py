@@ -74,7 +74,7 @@ def initial_context(goal: str, initial: Context) -> MergedContext | InputRefused
 
 
 def _unfilled_path(value: Json, path: str) -> str:
-    """Return the path at which a placeholder was submitted unchanged, or nothing."""
+    """Return the path of an unchanged placeholder, or nothing."""
     if value == f"<{path}>":
         return path
     items = value.items() if isinstance(value, dict) and path.count(".") < _PATH_MAX else ()

@@ -173,8 +173,8 @@ def call_refusal(node: Node, run: RunHead, output: StepOutput) -> RunRefusal | N
             "approval_pending",
             f"No step is pending here: approval `{ids.approval_id(node.id)}` comes before the next"
             " one",
-            "Ask again with the same token and without output: that shows whether it was"
-            " answered, and where the run goes on.",
+            "Repeat the call with the same token and without output: it returns the answer and the"
+            " pending step.",
         )
     if node.created.step_id is None:
         return NO_PENDING_STEP

@@ -71,7 +71,7 @@ def find_proof(command: str, record: CommandRecord) -> Proof | Unproven:
 
 
 def bare_command(command: str) -> str:
-    """Return the command in a form to compare: without `cd DIR &&`, spare white space and quotes.
+    """Normalise a command for comparison: without `cd DIR &&`, extra white space and quotes.
 
     Quotes around a plain word mean nothing to a shell, and agents leave them out.
     """

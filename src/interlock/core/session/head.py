@@ -88,7 +88,7 @@ class Attendance(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     open_reviews: tuple[tuple[str, int], ...] = ()
     """The reviews of features that wait for verdicts, each with its deadline in milliseconds."""
     autonomy: Autonomy | None = None
-    """The one that the user has chosen for the session; None if that is left to the defaults."""
+    """The user's choice for the session; None for the default."""
     hosts: tuple[tuple[str, str], ...] = ()
     """The conversations of agent clients that ever belonged to it: host, and its id there."""
 
@@ -114,7 +114,7 @@ class Head(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
     @property
     def is_over(self) -> bool:
-        """Whether it was ended, and not because its client has exited."""
+        """Whether it was ended by more than the exit of its client."""
         attended = self.attended
         if attended is None or attended.status != "ended":
             return False

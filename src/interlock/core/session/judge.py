@@ -82,7 +82,7 @@ def judge(current: CurrentStep, output: StepOutput, run: RunHead) -> Judgement:
     step, workflow = current.step, current.workflow
     known_artifacts, misshapen = artifacts_.known_artifacts(output.artifacts)
     evidence, doubts = verify(current.step, current.scope, current.commands, output.artifacts)
-    # What was seen need not be submitted.
+    # An observed command need not be submitted.
     breaches, warnings = ((), ()) if evidence else _contract_breaches(step, output)
     assessments, assessment_blockers = assess.assess(step, output.artifacts)
     contract_kind = step.contract.name if step.contract else ""

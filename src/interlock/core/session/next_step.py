@@ -110,7 +110,7 @@ def _past_proven_steps(
 def unset_key_gaps(
     passed_by: Sequence[tuple[str, tuple[str, ...]]], single_gaps: tuple[str, ...]
 ) -> Iterator[NewGap]:
-    """The gaps for keys that were asked for and are not set, so that something was skipped.
+    """The gaps for requested keys that are not set, so that a part was skipped.
 
     `passed_by` has the title of each skipped part with the unset paths that its condition reads.
     One gap per key in a run: `single_gaps` has the recorded ones.

@@ -331,13 +331,13 @@ def _kind_of(artifact: Json) -> Json:
 def _describe_approval(request: ApprovalRequested) -> AnswerApproval:
     name = request.approval
     how_to_answer = (
-        f"The user answers in the console, or with `interlock approvals grant {name}` or"
+        f"The user can answer in the console, or run `interlock approvals grant {name}` or"
         f" `interlock approvals deny {name} --reason …`."
     )
-    timeout = "It waits until somebody answers."
+    timeout = "It waits until it is answered."
     if request.deadline_ms is not None:
         verdict = {"deny": "denied", "grant": "granted"}[request.on_timeout]
-        timeout = f"If nobody has answered by the deadline, it counts as {verdict}."
+        timeout = f"Without an answer by the deadline, it counts as {verdict}."
     return AnswerApproval(name, request.question, how_to_answer, timeout)
 
 

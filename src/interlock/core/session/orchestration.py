@@ -159,7 +159,7 @@ class Orchestration(OrchestrationPart, frozen=True):
 
 
 NO_WORK = Orchestration("", "")
-"""The work of a session in which nothing was delegated or decided."""
+"""The work of a session without delegations and decisions."""
 decode_history = msgspec.json.Decoder(CompactedHistory).decode
 
 

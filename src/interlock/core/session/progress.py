@@ -68,7 +68,7 @@ class AgentProgress(ProgressPart, frozen=True):
     plan: ApprovedPlan | None = None
     tasks: tuple[Task, ...] = ()
     subagents: tuple[Subagent, ...] = ()
-    """All that run, and the last that finished; the oldest first."""
+    """All running subagents and the last finished ones, oldest first."""
 
     @property
     def running_subagents(self) -> tuple[Subagent, ...]:
@@ -221,7 +221,7 @@ def reported_subagent(
         return [*events, *_end(report.name, report)] if events else []
     events = list[ProgressEvent]()
     if report.prompt and known.prompt != clean_text(report.prompt, PROMPT_CHARS_MAX):
-        # It also ended already, perhaps: reports of parallel calls overtake each other.
+        # It may have ended already: reports of parallel calls can arrive out of order.
         events += [
             SubagentStarted(
                 known.id, known.agent, clean_text(report.prompt, PROMPT_CHARS_MAX), conversation

@@ -43,7 +43,7 @@ class RequirementWaived(EventStruct, frozen=True, tag="requirement_waived"):
     requirement: str
     reason: str
     who: str
-    """The person and the place, as in `ana, in a terminal`."""
+    """The person and the surface, as in `ana, in a terminal`."""
 
 
 ProtocolEvent: TypeAlias = (

@@ -1,8 +1,8 @@
-"""The requirements of the session protocol, as data, and the judgement of what was observed.
+"""The requirements of the session protocol as data, and their evaluation.
 
-A profile says at which level each requirement holds; a project may add some of its own, for the end
-of a session. What was observed about one is a `Fact`. In an event a fact is a text, which says by
-its beginning whether the requirement is met (`evidence_text`, `fact_of`).
+A profile sets the level of each requirement; a project may add its own for the end of a session.
+An observation about one is a `Fact`. In events a fact is a text whose prefix is the status of the
+requirement (`evidence_text`, `fact_of`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -54,9 +54,9 @@ class Fact(msgspec.Struct, frozen=True):
     status: RequirementStatus
     evidence: str
     is_pending: bool = False
-    """It is open because the end of the session itself does it: nobody has to do anything."""
+    """Whether it is open only because the end of the session meets it itself."""
     remedy: str = ""
-    """What to do about it, where that is more than the requirement itself says."""
+    """What to do, if that is more specific than the requirement's own remedy."""
 
     @property
     def is_waived(self) -> bool:
@@ -76,18 +76,18 @@ class CheckedRequirement(msgspec.Struct, frozen=True, rename="camel"):
 _START = (
     (
         "brainInit",
-        "The notes of the project can be read",
-        "Correct what keeps them from being read; `interlock note check` says what that is.",
+        "The project's notes are readable",
+        "Fix the problem that `interlock note check` reports.",
     ),
     (
         "handoffRead",
-        "What the session before left is in the briefing",
-        "Begin another session once the store can be read.",
+        "The briefing has what the previous session left open",
+        "Start another session once the store can be read.",
     ),
     (
         "skillsVerified",
-        "The skills of the agent are counted",
-        "Make the folders of skills readable.",
+        "The agent's skills are counted",
+        "Make the skill folders readable.",
     ),
     (
         "sessionLogCreated",
@@ -96,36 +96,36 @@ _START = (
     ),
     (
         "constraintsRead",
-        "The notes that bind every session are told",
+        "The briefing has the project's binding notes",
         "Make the notes folder readable.",
     ),
     (
         "memoriesLoaded",
-        "The notes of the project are searched for the briefing",
+        "The project's notes were searched for the briefing",
         "Make the notes folder readable.",
     ),
     ("branchVerified", "The branch is known", "Check out a branch, or a commit."),
     (
         "notOnMain",
         "The branch is not the main one",
-        "Make a branch before you edit: `git switch -c NAME`.",
+        "Create a branch before you edit: `git switch -c NAME`.",
     ),
 )
 _END = (
     (
         "checklistComplete",
         "Every requirement of the start is met",
-        "Meet the requirements that are named; `interlock session show` lists them.",
+        "Meet the open requirements; `interlock session show` lists them.",
     ),
     (
         "sessionLogValidated",
-        "The logbook says what was done and what is left open",
-        "Write it under “What was done” in the logbook, or end the session with a summary.",
+        "The logbook has what was done and what is left open",
+        "Write under “What was done” in the logbook, or end the session with a summary.",
     ),
     (
         "validationPassed",
         "The logbook passes `interlock check session-log`",
-        "Run `interlock session log --write`, then correct the lines that are named.",
+        "Run `interlock session log --write`, then fix the lines that it names.",
     ),
     (
         "handoffPreserved",
@@ -135,17 +135,17 @@ _END = (
     (
         "secretsScanned",
         "The session's own files hold no secrets",
-        "Remove the secret from the file, and replace it where it is used.",
+        "Remove the secret from the file, and rotate it.",
     ),
     (
         "brainMemoryUpdated",
-        "The summary of the session is a note of the project",
+        "The session's summary is saved as a note of the project",
         "Make the notes folder writable.",
     ),
     (
         "markdownLintRan",
         "The session's own files have no Markdown problems",
-        "Correct the lines that are named.",
+        "Fix the reported lines.",
     ),
     (
         "branchReverified",
@@ -155,22 +155,22 @@ _END = (
     (
         "gitCommitted",
         "Nothing is left uncommitted",
-        "Commit what belongs to the work, or put it away.",
+        "Commit the changes of this work; stash or discard the others.",
     ),
     (
         "qaValidation",
-        "A tester has judged the code as it is now",
+        "A tester has reviewed the current code",
         "Delegate to `qa`, and complete the delegation with its verdict.",
     ),
 )
 _CRITIC = (
     "criticValidation",
-    "A critic has judged the work",
+    "A critic has reviewed the work",
     "Delegate to `critic`, and complete the delegation with its verdict.",
 )
 
 _LEVELS: dict[ProtocolProfile, tuple[Level, frozenset[str]]] = {
-    # What holds for the rest, and what must be.
+    # The level of the others, and the requirements that are a MUST.
     "light": ("MAY", frozenset()),
     "standard": (
         "SHOULD",
@@ -187,7 +187,9 @@ _LEVELS: dict[ProtocolProfile, tuple[Level, frozenset[str]]] = {
 
 START_IDS = tuple(row[0] for row in _START)
 END_IDS = tuple(row[0] for row in _END)
-BUILT_IN_IDS = frozenset({*START_IDS, *END_IDS, _CRITIC[0]})
+STEPS = {name: step for name, step, _ in (*_START, *_END, _CRITIC)}
+"""What each built-in requirement demands, by its id."""
+BUILT_IN_IDS = frozenset(STEPS)
 _WAIVED = "waived by "
 _PREFIXES: tuple[tuple[RequirementStatus, str], ...] = (
     ("open", "open: "),

@@ -67,7 +67,7 @@ class RunHead(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     gaps_open: int = 0
     gaps_critical: int = 0
     open_gaps: tuple[GapId, ...] = ()
-    """Those on the line of nodes to the tip: gaps of other branches are not counted either."""
+    """The gaps on the path to the tip; those of other branches do not count."""
     self_attested: tuple[str, ...] = ()
     """Commands of which only the agent says that they passed."""
     capabilities: dict[str, str] = {}

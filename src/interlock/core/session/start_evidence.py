@@ -123,7 +123,7 @@ def recorded_logbook(evidence: Mapping[str, str]) -> str:
 
 
 def open_at_start(evidence: Mapping[str, str], profile: str) -> tuple[CheckedRequirement, ...]:
-    """Return the requirements of the start that must be met and are not.
+    """Return the required parts of the start that are open.
 
     Evidence that an older version recorded is judged by the requirements that it knew.
     """

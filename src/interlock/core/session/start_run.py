@@ -172,7 +172,7 @@ def corrected_context(
         case RunCannotBegin():
             wanted = (refusal.var,) if refusal.var else ()
     if wanted and not isinstance(refusal, InputRefused):
-        # All that the start may still ask for, so that it asks once.
+        # All keys that the start may still request, so that it requests them once.
         unset = (key.name for key in workflow.unset_keys if key.name not in given)
         wanted = (*wanted, *(key for key in unset if key not in wanted))
     known = known_values(workflow)

@@ -71,7 +71,7 @@ class SessionState(_State, frozen=True):
 
     @property
     def work(self) -> Orchestration:
-        """The delegated work; without any, an empty one."""
+        """The delegated work; empty if there is none."""
         return self.orchestrator_workflow or NO_WORK
 
 

@@ -167,7 +167,7 @@ class _GitLabIssueAttributes(Struct, frozen=True, kw_only=True):
     title: str
     url: str = ""
     action: str | None = None
-    """None in a delivery that a person has asked for, as a test."""
+    """None in a test delivery by a person."""
     author_id: int | None = None
 
 

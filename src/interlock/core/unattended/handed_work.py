@@ -12,7 +12,7 @@ _KINDS = {"coding_handoff": CodingHandoffArtifact, "review_verdict": ReviewVerdi
 
 
 class HandedWork(msgspec.Struct, frozen=True):
-    """The newest of each that was submitted."""
+    """The newest submission of each."""
 
     handoff: CodingHandoffArtifact | None = None
     verdict: ReviewVerdictArtifact | None = None

@@ -1,4 +1,4 @@
-"""What a driver does at this moment with the work of a session, by the end of its journal."""
+"""A driver's current activity in a session, from the end of its journal."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -29,7 +29,7 @@ class WorkActivity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
 
 
 def activity_of(state: UnattendedState, newest: Sequence[JournalEntry]) -> WorkActivity:
-    """Return what a driver does that works on it. `newest`: the end of the journal."""
+    """Return a driver's current activity. `newest`: the end of the journal."""
     last = newest[-1] if newest else None
     if last is None or last.at_ms < state.since_ms - 1:
         return WorkActivity("starting", state.since_ms)

@@ -1,4 +1,4 @@
-"""Which sessions a person wants to see now: bands by status, and the order within them."""
+"""The sessions on the page Now: bands by status, and the order within them."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -32,11 +32,11 @@ class SessionActivity(msgspec.Struct, frozen=True):
     """When its agent last did something that was recorded, in the store or by a hook."""
     status: SessionStatus
     client_name: str = ""
-    """Its client, as its hooks or it itself names it; empty if neither did."""
+    """Its client's name, from hooks or MCP; empty if unknown."""
 
     @property
     def is_unattended(self) -> bool:
-        """Whether its work is unattended. After the end of that, an agent may have continued."""
+        """Whether its work is unattended. An agent may have continued after that work ended."""
         return is_unattended(self.head, self.run)
 
     @property

@@ -24,7 +24,7 @@ from interlock.core.workflow.interpret import Entry
 
 EventT = TypeVar("EventT", bound=SessionEvent)
 
-# These are recorded at the node whose step was submitted, and belong to the node that came of it.
+# These are recorded at the submitted node but belong to the node that the submission created.
 _OUTPUT_EVENTS = (
     OutputAppended,
     CapabilityObserved,

@@ -105,7 +105,7 @@ _StepKey = tuple[str, str, tuple[int, ...]]
 def _entries(
     line: Sequence[PlacedRunNode], events: Mapping[str, Envelope]
 ) -> dict[_StepKey, BranchEntry]:
-    """The outputs that were submitted on the line, by step; of several attempts the last."""
+    """The last submission of each step on the line."""
     entries: dict[_StepKey, BranchEntry] = {}
     for given, came_of_it in itertools.pairwise(line):
         created = given.created

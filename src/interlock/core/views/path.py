@@ -216,7 +216,7 @@ def _path_step(
     inputs: _PathInputs, step_nodes: _StepNodes, next_step_nodes: _StepNodes | None
 ) -> PathStep:
     node_ids, first = [node.id for node in step_nodes], inputs.arrivals[step_nodes[0].id]
-    # What was submitted for this step led to the nodes after the first one.
+    # The submissions of this step created the nodes after the first one.
     led_to = [inputs.arrivals[node.id] for node in (*step_nodes[1:], *(next_step_nodes or ())[:1])]
     off_path = [
         child
@@ -281,7 +281,7 @@ def result_at_tip(run: RunHead, kind: NodeKind, step_id: str | None) -> StepResu
 
 
 def _latest_notes(arrival_list: Sequence[Arrival]) -> str:
-    """Return the notes submitted last; the answer to an approval submits nothing."""
+    """Return the last submitted notes; the answer to an approval has none."""
     outputs = [arrival.output for arrival in arrival_list if arrival.output]
     return outputs[-1].notes if outputs else ""
 

@@ -10,7 +10,7 @@ from interlock.core.workflow.operators import clip
 
 PROMPT_SHOWN_MAX = 200
 SHOWN_BY = 'session {"action": "get"} shows them.'
-"""How an agent reads what a briefing leaves out."""
+"""How an agent reads what the briefing omits."""
 
 
 def progress_parts(progress: AgentProgress | None) -> list[BriefingPart]:
@@ -34,7 +34,7 @@ def lost_parts(progress: AgentProgress | None) -> list[BriefingPart]:
 
 def plan_lines(progress: AgentProgress) -> Iterator[str]:
     for line in progress.plan.text.splitlines() if progress.plan else ():
-        # A list of lines has its own marks.
+        # The list that shows these lines adds its own marks.
         yield line.strip().removeprefix("- ").removeprefix("* ")
 
 

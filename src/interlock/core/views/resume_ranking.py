@@ -41,7 +41,7 @@ class ResumeRow(msgspec.Struct, frozen=True):
 
     @property
     def is_offered(self) -> bool:
-        """Whether an agent may continue it: it was not given up, and no driver works on it."""
+        """Whether an agent may continue it: it is not abandoned, and no driver works on it."""
         return self.status.word not in _GIVEN_UP and not self.is_unattended
 
 

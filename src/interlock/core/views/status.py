@@ -125,7 +125,7 @@ class Surroundings(msgspec.Struct, frozen=True):
 
     client: ClientState = "unknown"
     silent_ms: int = 0
-    """How long its agent has done nothing that was recorded."""
+    """The time since its agent's last recorded event."""
     has_driver: bool = True
     """Whether a driver runs on the machine of its unattended work."""
     waits_because: str = ""
@@ -189,7 +189,7 @@ def session_status(head: Head, around: Surroundings) -> Status:
         text = "The session is paused; `interlock session resume` continues it."
         present = Status(word, text)
     if head.waiting_count:
-        return Status(present.word, f"{present.reason} An approval waits for you.")
+        return Status(present.word, f"{present.reason} An approval is waiting.")
     return present
 
 
@@ -218,7 +218,7 @@ def presence_status(around: Surroundings) -> Status:
 
 
 def is_unattended(head: Head, run: RunHead | None) -> bool:
-    """Whether its work is unattended. After the end of that, an agent may have continued."""
+    """Whether its work is unattended. An agent may have continued after that work ended."""
     state = head.unattended
     if state is None:
         return False
@@ -248,19 +248,19 @@ def _unfinished_status(run: RunHead, head: Head) -> Status:
     step = f"`{run.pending_title}`" if run.pending_title else "the pending step"
     if run.is_waiting:
         attempts = f"{BLOCKED_IN_ROW_MAX} attempts in a row were not accepted"
-        text = f"{attempts} at {step}; you can allow more."
+        text = f"{attempts} at {step}; only the user can allow more."
         return Status("waiting", text, "limit")
     if run.status == "waiting":
-        return Status("waiting", "The submitted step needs your approval.", "approval")
+        return Status("waiting", "The submitted step waits for approval.", "approval")
     if run.blocked_in_row:
         count = run.blocked_in_row
         attempts = "The last attempt was" if count == 1 else f"The last {count} attempts were"
         return Status("blocked", f"{attempts} not accepted; the agent must fix its submission.")
     if run.asks_user:
-        text = f"The agent was told to ask you before it submits {step}."
+        text = f"The agent must ask the user before it submits {step}."
         return Status("waiting", text, "question")
     if head.waiting_count:
-        return Status("waiting", "A request of the agent needs your approval.", "approval")
+        return Status("waiting", "A request of the agent waits for approval.", "approval")
     return Status("running", f"The agent's next step is {step}.")
 
 

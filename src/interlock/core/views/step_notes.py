@@ -1,4 +1,4 @@
-"""The whole notes of a run: everything that was submitted, beside the step that it was for."""
+"""The full notes of a run, each with its step."""
 
 from collections.abc import Iterable, Set
 from typing import Literal

@@ -1,4 +1,4 @@
-"""Keep examples from hinting at the values with which a run avoids an approval."""
+"""Keep the values that avoid an approval out of examples."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -198,7 +198,7 @@ class CompiledWorkflow(_CompiledStruct, frozen=True):
         return self.shows_unset
 
     def input_defaults(self) -> dict[str, Json]:
-        """The values of the inputs that need not be given."""
+        """The values of the optional inputs."""
         return {
             declared.name: msgspec.json.decode(declared.default)
             for declared in self.inputs
@@ -206,7 +206,7 @@ class CompiledWorkflow(_CompiledStruct, frozen=True):
         }
 
     def required_inputs(self) -> tuple[str, ...]:
-        """The inputs without which no run starts."""
+        """The required inputs."""
         return tuple(one.name for one in self.inputs if one.is_required and one.default is None)
 
     def steps_with_loops(self) -> Iterator[tuple[CompiledStep, tuple[CompiledLoop, ...]]]:

@@ -46,7 +46,7 @@ class Contract(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     is_kept: bool = False
     """Whether the artifact is shown whole after every break."""
     rules: tuple[packs.ContractRule, ...] = ()
-    """What its parts must not say together."""
+    """The forbidden combinations of its parts."""
 
 
 class Breach(msgspec.Struct, frozen=True):
@@ -174,7 +174,7 @@ def instructions(contract: Contract) -> str:
 
 
 def _optional_fields(contract: Contract) -> dict[str, Json]:
-    """Return the fields that the example leaves out, with blanks: a bare name hides their form."""
+    """Return the fields that the example omits, with blanks: a bare name hides their form."""
     schema: SchemaNode = msgspec.json.decode(contract.schema)
     shown = msgspec.json.decode(contract.example)
     optional = {

@@ -86,7 +86,7 @@ class OutputContract(DefinitionStruct, frozen=True):
 
 
 class Verification(DefinitionStruct, frozen=True):
-    """A command that proves the step; the agent runs it, and submits how it ended."""
+    """A command that proves the step; the agent runs it and submits the result."""
 
     command: Line
     prompt: Prose | None = None

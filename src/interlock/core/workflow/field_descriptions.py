@@ -126,7 +126,7 @@ DESCRIPTIONS: dict[str, str] = {
     "value": "The text that the notes must contain; capitals count.",
     "var": "The path of a value in the context, like area.name.",
     "verification": "A command that proves the step; a step of its own follows.",
-    "verify": "What to check before the step is submitted.",
+    "verify": "Checks before the step is submitted.",
     "when": "When it applies.",
     "workflowId": "The workflow that the agent who takes the work runs.",
 }

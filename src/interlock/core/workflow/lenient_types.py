@@ -17,7 +17,7 @@ _BLANK_TYPES = {"<true or false": "boolean", "<whole number": "integer", "<numbe
 
 
 def values_by_form(values: Mapping[str, Json], forms: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the values in the types of their forms, which have blanks in them (`blanks`)."""
+    """Return the values in the types of their forms (`blanks`)."""
     return {
         name: value_by_schema(value, _schema_of(forms[name])) if name in forms else value
         for name, value in values.items()

@@ -180,7 +180,7 @@ def asks_to_confirm(
     scope: Mapping[str, Json],
     preferences: Preferences,
 ) -> bool | Impasse:
-    """Whether the user is asked before the step is submitted: only where a run is guided."""
+    """Whether the user is asked before the step is submitted: only in a guided run."""
     if isinstance(step.confirms, bool):
         return step.confirms and preferences.autonomy == "guided"
     condition = conditions.unpack(step.confirms)

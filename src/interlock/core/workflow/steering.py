@@ -58,7 +58,7 @@ class _Steering:
         declared = set(self._setters)
         readings = {name: _Readings(uses) for name, uses in self._uses.items()}
         self._mentioned = {*declared}
-        """Keys that a step sets or names, though perhaps too late."""
+        """Keys that a step sets or names, possibly too late."""
         for step, loops in steps:
             named = (_words_of(step) & self._uses.keys()) - declared
             self._mentioned |= named

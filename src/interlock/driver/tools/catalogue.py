@@ -40,7 +40,7 @@ class BashCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 async def run_bash(workplace: Workplace, arguments: BashCall) -> ToolOutcome:
-    """Run a command of the model, in a shell of its own for each call."""
+    """Run a command of the model, each call in its own shell."""
     output = BoundedOutput()
     code = await run_process(
         workplace,
@@ -65,9 +65,9 @@ async def run_bash(workplace: Workplace, arguments: BashCall) -> ToolOutcome:
 
 BASH = DriverTool(
     "Bash",
-    "Run a command in bash, in the worktree. Each call has a shell of its own: directories,"
+    "Run a command in bash, in the worktree. Each call has its own shell: directories,"
     " variables and background processes do not outlive it. There is no input and no terminal."
-    " Write temporary files below $TMPDIR. Of a long output both ends are shown, and the rest is in"
+    " Write temporary files below $TMPDIR. Long output is shown with both ends; the rest is in"
     " a file.",
     BashCall,
     "shell",

@@ -91,8 +91,8 @@ class TakeoverCall(Body, frozen=True):
 @rest_operation(
     "GET",
     "/coordination",
-    "List the projects in which agents have registered, with who is there and holds what",
-    about="The project in which somebody was seen last comes first.",
+    "List the projects with registered agents, their agents and reservations",
+    about="The project with the newest activity comes first.",
 )
 def _list_coordination(app: App, _: NoParameters) -> CoordinationList:
     return CoordinationList(tuple(_describe(app, one) for one in list_boards(app)))
@@ -122,10 +122,10 @@ def _desk(app: App, project: str) -> ProjectDesk | UnknownProject:
 @rest_operation(
     "POST",
     "/coordination/messages",
-    "Write to agents, as the person who watches over them",
+    "Send a message to agents as the operator",
     codes=("unknown_project",),
     about="To an agent, `track:NAME` or `all`. The same message again within a minute, or with"
-    " the same `requestId`, is the first one.",
+    " the same `requestId`, is not sent twice.",
 )
 def _send_message(
     app: App, _: NoParameters, body: OverseerMessage
@@ -142,7 +142,7 @@ def _send_message(
 @rest_operation(
     "POST",
     "/coordination/acknowledge",
-    "Acknowledge a message to the overseer",
+    "Acknowledge a message to the operator",
     codes=("unknown_project", "unknown_message"),
 )
 def _acknowledge_message(
@@ -158,7 +158,7 @@ def _acknowledge_message(
 @rest_operation(
     "POST",
     "/coordination/release",
-    "Release what an agent has reserved; the agent is told",
+    "Release an agent's reservations and notify it",
     codes=("unknown_project", "unknown_identity"),
 )
 def _release_paths(
@@ -173,9 +173,9 @@ def _release_paths(
 @rest_operation(
     "POST",
     "/coordination/takeover",
-    "Take over from an agent: what it held is free, and it is refused until it registers anew",
+    "Take over from an agent: free its reservations and refuse it until it registers again",
     codes=("unknown_project", "unknown_identity", "not_stale", "needs_answer"),
-    about="Its uncommitted work is saved under a ref first, where it is on this machine.",
+    about="Uncommitted work on this machine is saved under a ref first.",
     loosens=lambda body: body.force,
 )
 def _take_over(

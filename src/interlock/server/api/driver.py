@@ -86,9 +86,7 @@ class TurnList(msgspec.Struct, frozen=True):
     entries: tuple[JournalEntry, ...]
 
 
-@rest_operation(
-    "GET", "/driver", "Show which driver runs, and all unattended work that is not over"
-)
+@rest_operation("GET", "/driver", "Show the running driver and all unfinished unattended work")
 def _show_driver(app: App, _: NoParameters) -> DriverStatus:
     return status.driver_status(app)
 
@@ -96,7 +94,7 @@ def _show_driver(app: App, _: NoParameters) -> DriverStatus:
 @rest_operation(
     "POST",
     "/unattended",
-    "Have a workflow run without anybody attending",
+    "Queue an unattended run",
     codes=("unknown_workflow", "no_project", "not_possible_now", "settings_broken"),
     loosens=True,
 )
@@ -124,7 +122,7 @@ def _cancel_all_work(app: App, _: NoParameters) -> CancelledWork:
 @rest_operation(
     "GET",
     "/sessions/{session}/daemon-status",
-    "Show how the unattended work of a session stands",
+    "Show the unattended work of a session",
     codes=_UNKNOWN,
 )
 def _show_daemon_status(app: App, at: SessionParameters) -> DaemonStatus | Refusal:
@@ -142,7 +140,7 @@ def _daemon_status(app: App, session_id: str) -> DaemonStatus | Refusal:
 @rest_operation(
     "GET",
     "/sessions/{session}/turns",
-    "List what a driver has written down of a session, oldest first",
+    "List the entries of a session's journal, oldest first",
     codes=("unknown_session",),
 )
 def _list_turns(app: App, at: TurnListParameters) -> TurnList | NoSuchSession:
@@ -162,7 +160,7 @@ def _control(
 @rest_operation(
     "POST",
     "/sessions/{session}/pause",
-    "Pause unattended work after the turn that goes on, or at once",
+    "Pause unattended work after the current turn, or at once",
     codes=CONTROLLED,
 )
 def _pause_work(app: App, at: SessionParameters, body: ControlBody) -> DaemonStatus | Refusal:
@@ -172,7 +170,7 @@ def _pause_work(app: App, at: SessionParameters, body: ControlBody) -> DaemonSta
 @rest_operation(
     "POST",
     "/sessions/{session}/resume",
-    "Let unattended work go on that is paused or stands still",
+    "Resume paused or parked unattended work",
     codes=CONTROLLED,
     loosens=True,
 )
@@ -194,7 +192,7 @@ def _cancel_session(app: App, at: SessionParameters) -> DaemonStatus | Refusal:
 @rest_operation(
     "POST",
     "/sessions/{session}/steer",
-    "Tell the model something before its next turn",
+    "Send the model a message before its next turn",
     codes=CONTROLLED,
     about="A second message with the same id is ignored.",
     loosens=True,
@@ -207,7 +205,7 @@ def _steer_work(app: App, at: SessionParameters, body: SteerBody) -> DaemonStatu
 @rest_operation(
     "POST",
     "/sessions/{session}/limits",
-    "Set other limits; work that stands still because one was reached goes on",
+    "Change the limits; work parked at a limit resumes",
     codes=CONTROLLED,
     loosens=True,
 )
@@ -225,10 +223,10 @@ class DeliveryBody(Body, frozen=True):
 @rest_operation(
     "POST",
     "/sessions/{session}/deliver",
-    "Deliver the result of unattended work that is done, as its order wants it",
+    "Deliver the result of completed unattended work",
     answer=DeliveryState,
     codes=CONTROLLED,
-    about="It is done in the background: `daemon-status` and the events say what came of it.",
+    about="It runs in the background: `daemon-status` and the events show the result.",
     loosens=True,
 )
 def _deliver_work(app: App, at: SessionParameters, body: DeliveryBody) -> object:

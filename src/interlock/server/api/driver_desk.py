@@ -75,7 +75,7 @@ class SpawnedChild(msgspec.Struct, frozen=True):
 @rest_operation(
     "POST",
     "/driver/check-in",
-    "For drivers: acquire or renew the lease, and see the work",
+    "For drivers: acquire or renew the lease, and get the queue",
 )
 def _check_in(app: App, _: NoParameters, body: CheckInBody) -> DriverBoard | DriverStatus:
     if body.leaves:
@@ -87,7 +87,7 @@ def _check_in(app: App, _: NoParameters, body: CheckInBody) -> DriverBoard | Dri
 @rest_operation(
     "POST",
     "/driver/sessions/{session}/report",
-    "For drivers: say how the work stands",
+    "For drivers: report the status of the work",
     codes=_LEASED,
 )
 def _report_work(app: App, at: SessionParameters, body: ReportBody) -> UnattendedState | Refusal:
@@ -99,7 +99,7 @@ def _report_work(app: App, at: SessionParameters, body: ReportBody) -> Unattende
 @rest_operation(
     "POST",
     "/driver/sessions/{session}/step",
-    "For drivers: show the pending step; a run that was not started yet is started",
+    "For drivers: show the pending step, starting the run if needed",
     codes=(*_LEASED, "unknown_workflow", "workflow_unusable"),
 )
 def _show_pending_step(app: App, at: SessionParameters, body: StepBody) -> Answer | Refusal:
@@ -111,7 +111,7 @@ def _show_pending_step(app: App, at: SessionParameters, body: StepBody) -> Answe
 @rest_operation(
     "POST",
     "/driver/sessions/{session}/permit",
-    "For drivers: let a tool call pass by a grant, or ask the user for one",
+    "For drivers: use a grant for a tool call, or request one",
     codes=(*_LEASED, "not_allowed"),
 )
 def _permit_tool(app: App, at: SessionParameters, body: PermitBody) -> ToolPermission | Refusal:
@@ -122,7 +122,7 @@ def _permit_tool(app: App, at: SessionParameters, body: PermitBody) -> ToolPermi
 @rest_operation(
     "POST",
     "/driver/sessions/{session}/approval",
-    "For drivers: show what became of what was asked",
+    "For drivers: show the answer to a request",
     codes=(*_LEASED, "unknown_approval"),
 )
 def _show_approval(app: App, at: SessionParameters, body: ApprovalBody) -> RequestStatus | Refusal:

@@ -26,7 +26,7 @@ class JobList(msgspec.Struct, frozen=True):
     "GET",
     "/jobs",
     f"List the newest {LISTED_MAX} jobs, the newest first",
-    about="A job is work that goes on by itself and survives the death of its process. Its"
+    about="A job is background work that survives the death of its process. Its"
     " steps are shown by `showJob`.",
 )
 def _list_jobs(app: App, _: NoParameters) -> JobList:
@@ -41,7 +41,7 @@ def _show_job(app: App, at: JobParameters) -> JobRecord | NoSuchJob:
 @rest_operation(
     "POST",
     "/jobs/{job}/cancel",
-    "Stop a job before its next step or try",
+    "Cancel a job before its next step or attempt",
     codes=("unknown_job", "not_allowed"),
     is_writing=False,
 )
@@ -52,7 +52,7 @@ def _cancel_job(app: App, at: JobParameters) -> JobRecord | NoSuchJob | PlainRef
 @rest_operation(
     "POST",
     "/jobs/{job}/retry",
-    "Continue a job that has failed or was cancelled, at the step that is not done",
+    "Retry a failed or cancelled job at its unfinished step",
     codes=("unknown_job", "not_allowed"),
     is_writing=False,
 )

@@ -1,4 +1,4 @@
-"""An operation: the one declaration from which its route, its checks and its document come."""
+"""An operation: the declaration of its route, its checks and its documentation."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping

@@ -156,7 +156,7 @@ def _loosens(wish: Wish) -> bool:
 @rest_operation(
     "POST",
     "/runs",
-    "Start a workflow, and get its first step with the token that goes on",
+    "Start a workflow and get its first step with a token",
     codes=(
         "unknown_workflow",
         "unknown_session",
@@ -191,7 +191,7 @@ def _start_run(app: App, _: NoParameters, body: RunRequest) -> Answer | Refusal 
 @rest_operation(
     "GET",
     "/runs/{run}",
-    "Show where a run stands, and its graph",
+    "Show the status and the graph of a run",
     codes=("unknown_run", "session_unhealthy"),
 )
 def _show_run(app: App, at: RunParameters) -> RunDetail | NoSuchRun | UnhealthySession:
@@ -210,7 +210,7 @@ def _show_run(app: App, at: RunParameters) -> RunDetail | NoSuchRun | UnhealthyS
 @rest_operation(
     "POST",
     "/runs/{run}/preferences",
-    "Change how far the agent of a run goes alone, from its next step on",
+    "Change the preferences of a run, from its next step on",
     codes=("unknown_run",),
     loosens=_loosens,
 )
@@ -221,7 +221,7 @@ def _set_preferences(app: App, at: RunParameters, body: Wish) -> Preferences | N
 @rest_operation(
     "POST",
     "/runs/{run}/unblock",
-    "Let a run go on that waits after too many blocked attempts",
+    "Unblock a run that used up its attempts",
     codes=("unknown_run", "nothing_to_unblock"),
     loosens=True,
 )
@@ -237,7 +237,7 @@ def _unblock_run(app: App, at: RunParameters) -> UnblockedRun | NoSuchRun | Plai
 @rest_operation(
     "GET",
     "/gaps",
-    "List what was knowingly left undone",
+    "List open gaps",
     codes=("unknown_session", "session_unhealthy"),
 )
 def _list_gaps(app: App, at: GapListParameters) -> GapList | NoSuchSession | UnhealthySession:
@@ -263,7 +263,7 @@ def _list_gaps(app: App, at: GapListParameters) -> GapList | NoSuchSession | Unh
 @rest_operation(
     "POST",
     "/sessions/{session}/gaps/{gap}/resolve",
-    "Close a gap, saying how",
+    "Close a gap with a reason",
     codes=("unknown_session", "unknown_gap"),
     loosens=True,
 )
@@ -280,10 +280,10 @@ def _resolve_gap(
 @rest_operation(
     "GET",
     "/waiting",
-    "List everything that waits for the user, the longest wait first",
+    "List the inbox, longest wait first",
     about="Approvals, steps at which the agent must ask, runs that were stopped after too many"
-    " attempts, critical gaps, messages of agents to the overseer, and agents that hold the"
-    " same paths. Approvals whose deadline has passed are decided by looking.",
+    " attempts, critical gaps, messages of agents to the operator, and agents that hold the"
+    " same paths. Reading the list decides the approvals whose deadline has passed.",
     is_writing=True,
 )
 def _list_waiting(app: App, _: NoParameters) -> WaitingForUser:
@@ -293,8 +293,8 @@ def _list_waiting(app: App, _: NoParameters) -> WaitingForUser:
 @rest_operation(
     "GET",
     "/approvals",
-    "List the approvals that wait for an answer, oldest first",
-    about="Those whose deadline has passed are decided by looking.",
+    "List the open approvals, oldest first",
+    about="Reading the list decides the approvals whose deadline has passed.",
     is_writing=True,
 )
 def _list_approvals(app: App, _: NoParameters) -> ApprovalList:
@@ -304,7 +304,7 @@ def _list_approvals(app: App, _: NoParameters) -> ApprovalList:
 @rest_operation(
     "POST",
     "/approvals/{approval}/grant",
-    "Let the run go on, or what an agent has asked for",
+    "Grant an approval",
     codes=("unknown_approval", "approval_answered", "approval_changed"),
     loosens=True,
 )
@@ -318,7 +318,7 @@ def _grant_approval(
 @rest_operation(
     "POST",
     "/approvals/{approval}/deny",
-    "Send the run back to the step, or refuse the agent, saying why",
+    "Deny an approval with a reason",
     codes=("unknown_approval", "approval_answered", "approval_changed"),
     loosens=True,
 )

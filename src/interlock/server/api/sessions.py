@@ -200,7 +200,7 @@ def _list_sessions(app: App, at: SessionListParameters) -> SessionInListPage:
     "/sessions/{session}",
     "Show the status of a session, its runs, and whether its record is sound",
     codes=("unknown_session",),
-    about="Walks the whole chain of its events: half a second for twenty thousand.",
+    about="Verifies the whole chain of events: half a second for twenty thousand.",
 )
 @with_session
 def _show_session(app: App, session: SessionId, _: SessionParameters) -> SessionDetail:
@@ -235,7 +235,7 @@ def _list_events(
 @rest_operation(
     "GET",
     "/sessions/{session}/nodes/{node}",
-    "Show a node: its prompt and the submission of the agent",
+    "Show a node with its prompt and submission",
     codes=("unknown_session", "unknown_node", "session_unhealthy"),
 )
 @with_session
@@ -259,10 +259,10 @@ def _show_state(app: App, session: SessionId, _: SessionParameters) -> SessionSt
 @rest_operation(
     "GET",
     "/sessions/{session}/export",
-    "Export a session as one document that can be imported elsewhere",
+    "Export a session as one document",
     answer=bytes,
     codes=("unknown_session", "session_unhealthy"),
-    about="It has everything that was recorded, secrets that somebody typed included.",
+    about="It has all recorded data, including secrets that were typed.",
 )
 def _export_session(
     app: App, at: SessionParameters
@@ -276,9 +276,9 @@ def _export_session(
 @rest_operation(
     "POST",
     "/import",
-    "Take in an exported session as a new one",
+    "Import an exported session as a new one",
     codes=("bundle_broken",),
-    about="The body is what `exportSession` answered, byte for byte.",
+    about="The body is the response of `exportSession`, byte for byte.",
 )
 def _import_session(app: App, _: NoParameters, body: bytes) -> ImportedSession | BundleBroken:
     session = bundle.import_as_new(app, body)
@@ -288,7 +288,7 @@ def _import_session(app: App, _: NoParameters, body: bytes) -> ImportedSession |
 @rest_operation(
     "POST",
     "/sessions/{session}/archive",
-    "Leave a session out of lists and of resuming, without losing it",
+    "Archive a session",
     codes=("unknown_session",),
 )
 def _archive_session(app: App, at: SessionParameters) -> ArchiveState | NoSuchSession:
@@ -301,7 +301,7 @@ def _archive_session(app: App, at: SessionParameters) -> ArchiveState | NoSuchSe
 @rest_operation(
     "POST",
     "/sessions/{session}/unarchive",
-    "Bring an archived session back",
+    "Unarchive a session",
     codes=("unknown_session",),
 )
 def _unarchive_session(app: App, at: SessionParameters) -> ArchiveState | NoSuchSession:
@@ -314,9 +314,9 @@ def _unarchive_session(app: App, at: SessionParameters) -> ArchiveState | NoSuch
 @rest_operation(
     "POST",
     "/sessions/{session}/delete",
-    "Delete a session with everything that only it holds",
+    "Delete a session and its data",
     codes=("unknown_session",),
-    about="There is no way back.",
+    about="This cannot be undone.",
 )
 def _delete_session(app: App, at: SessionParameters) -> DeletedSession | NoSuchSession:
     outcome = deletion.delete(app, at.session)
@@ -330,7 +330,7 @@ def _delete_session(app: App, at: SessionParameters) -> DeletedSession | NoSuchS
 @rest_operation(
     "POST",
     "/sessions/{session}/mode",
-    "Change what the agent of a session may do",
+    "Change the mode of a session",
     codes=("unknown_session", "session_ended", "settings_broken"),
     about="Without a connected client the mode is recorded, and nothing enforces it.",
     loosens=lambda body: body.mode in LOOSE_MODES,
@@ -360,8 +360,8 @@ class SearchParameters(Parameters, frozen=True):
     "GET",
     "/search",
     "Search sessions, the best matches first",
-    about="Notes are looked through from the session that was changed last, up to a number of"
-    " events; `notesSinceMs` says where that ended.",
+    about="The search reads notes from the newest session backwards, up to a number of"
+    " events; `notesSinceMs` is where it stopped.",
 )
 def _search(app: App, at: SearchParameters) -> SearchResult:
     return search(app, at.q, limit=at.limit, is_archived=at.archived)

@@ -31,12 +31,12 @@ class ListenParameters(Parameters, frozen=True):
     ] = UNSET
 
 
-@rest_operation("GET", "/health", "Say whether the server can answer")
+@rest_operation("GET", "/health", "Check that the server responds")
 def _show_health(app: App, _: NoParameters) -> ServerHealth:
     return ServerHealth("ready", __version__, app.reader.position())
 
 
-@rest_operation("GET", "/stats", "Show what the store holds")
+@rest_operation("GET", "/stats", "Show the size of the store")
 def _show_stats(app: App, _: NoParameters) -> Stats:
     return lookup.stats(app)
 
@@ -44,11 +44,11 @@ def _show_stats(app: App, _: NoParameters) -> Stats:
 @rest_operation(
     "GET",
     "/live",
-    "Be told that something has changed, as server-sent events",
+    "Stream changes as server-sent events",
     answer=str,
     about="An event `changed` has the position of the newest event as `id` and as `data`."
-    " Whoever is told asks again for what it shows. At most two are sent in a second; a comment"
-    " after twenty quiet ones.",
+    " The client then requests its data again. At most two events are sent per second; a comment"
+    " follows twenty quiet seconds.",
     media_type="text/event-stream",
 )
 def _listen(_app: App, _at: ListenParameters) -> None:

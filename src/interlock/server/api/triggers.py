@@ -32,7 +32,7 @@ class OccasionBody(Body, frozen=True):
 
 
 @rest_operation(
-    "GET", "/triggers", "List the triggers of all trusted projects, with what they did last"
+    "GET", "/triggers", "List the triggers of all trusted projects, with their last results"
 )
 def _list_triggers(app: App, _: NoParameters) -> TriggerList:
     return overview.list_triggers(app, overview.load_triggers(app.home))
@@ -41,7 +41,7 @@ def _list_triggers(app: App, _: NoParameters) -> TriggerList:
 @rest_operation(
     "POST",
     "/triggers/{project}/{name}/test",
-    "Say what an occasion would start, and start nothing",
+    "Show what an event would start (dry run)",
     codes=_CODES,
     is_patient=True,
 )
@@ -55,7 +55,7 @@ def _test_trigger(app: App, at: TriggerParameters, body: OccasionBody) -> TrialO
 @rest_operation(
     "POST",
     "/triggers/{project}/{name}/run",
-    "Let a trigger fire now; the same occasion again is the same work",
+    "Fire a trigger now; the same event starts the same work only once",
     codes=_CODES,
     is_patient=True,
     loosens=True,

@@ -109,7 +109,7 @@ class WorkflowCheck(msgspec.Struct, frozen=True, rename="camel"):
 @rest_operation(
     "GET",
     "/workflows",
-    "List the workflows that can be started, and the files that are not valid",
+    "List the workflows and the invalid workflow files",
     codes=("settings_broken",),
 )
 def _list_workflows(app: App, at: WorkflowListParameters) -> Workflows | Explanation:
@@ -130,7 +130,7 @@ def _list_workflows(app: App, at: WorkflowListParameters) -> Workflows | Explana
 @rest_operation(
     "GET",
     "/workflows/{workflow}",
-    "Show what a workflow asks for, step by step, and what it compiles to",
+    "Show a workflow step by step, and its compiled form",
     codes=("unknown_workflow", "settings_broken"),
 )
 def _show_workflow(
@@ -150,7 +150,7 @@ def _show_workflow(
 @rest_operation(
     "POST",
     "/validate",
-    "Check the source of a workflow; nothing is stored",
+    "Check the source of a workflow without storing it",
     codes=("settings_broken",),
     is_writing=False,
 )

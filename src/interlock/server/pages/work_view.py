@@ -1,4 +1,4 @@
-"""Unattended work as pages show it: its status, its limits, and what can be done about it."""
+"""Unattended work on pages: its status, its limits and the possible actions."""
 
 import msgspec
 
@@ -54,7 +54,7 @@ class WorkView(msgspec.Struct, frozen=True):
     bars: tuple[LimitBar, ...]
     steers: tuple[WaitingSteer, ...]
     controls: frozenset[str]
-    """What can be asked for in this state; the page has a button for each."""
+    """The possible requests in this state; the page has a button for each."""
 
     @property
     def delivery(self) -> str:

@@ -228,7 +228,7 @@ def _retry_on_conflict(write: Callable[[], T], conflict: type[WriteConflict] = W
 
 
 ASK_SECONDS = 5.0
-"""The longest time without a query: something on the way may not pass on notices."""
+"""The longest time without a query, because notices can get lost on the way."""
 
 
 class PostgresLogDatabase(PostgresDatabase):
@@ -256,7 +256,7 @@ class PostgresLogDatabase(PostgresDatabase):
         all_of: bool,
         newest: int | None = None,  # noqa: ARG002 (nothing is gained by it here)
     ) -> tuple[str, Sequence[Value]]:
-        # Materialized: otherwise rare words are looked for by walking through all runs.
+        # Materialized: otherwise the query scans all runs for rare words.
         statement = (
             "WITH matching AS MATERIALIZED"
             " (SELECT run FROM run_words WHERE words @@ ?::tsquery) SELECT run FROM matching"
@@ -264,7 +264,7 @@ class PostgresLogDatabase(PostgresDatabase):
         return statement, (to_tsquery(words, all_of=all_of),)
 
     def write_all(self, statements: Sequence[PostgresStatement]) -> list[Rows]:
-        # Whatever is sent in one pipeline is one transaction.
+        # All statements of one pipeline are one transaction.
         return self.execute(statements)
 
     def change_marker(self) -> int:

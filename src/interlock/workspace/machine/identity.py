@@ -44,7 +44,7 @@ def _recorded_name(path: Path) -> str:
 
 
 def user_name() -> str:
-    """Return the user's name by the account, which no variable of an agent changes."""
+    """Return the user's account name, which an agent's variables cannot change."""
     import pwd  # noqa: PLC0415 (only an answer of the user's needs it)
 
     try:

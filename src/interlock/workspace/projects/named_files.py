@@ -51,7 +51,7 @@ ENTRIES_MAX = 400  # examined while a session starts
 
 
 def count_skills(root: Path, folders: Iterable[str]) -> SkillCount:
-    """Count the skills in these folders of the project."""
+    """Count the skills in folders of the project."""
     found = find_files(root, folders, entries_max=ENTRIES_MAX)
     names = [Path(path).name for path in found.paths]
     return SkillCount(
@@ -66,7 +66,7 @@ HANDOFF_BYTES_MAX = 4 * 1024 * 1024  # as much as a note may have
 
 
 def read_handoff(path: Path) -> str:
-    """Return the text of a hand-off file, wherever it is.
+    """Return the text of a hand-off file from any of its locations.
 
     Bytes that are not UTF-8 are lone surrogates, as in a note.
 

@@ -53,7 +53,7 @@ class RequestPage(msgspec.Struct, frozen=True):
 
 
 class RequestShape(Protocol):
-    """A request as a forge writes it."""
+    """A request in a forge's form."""
 
     def as_request(self) -> ForgeRequest: ...
 
@@ -183,7 +183,7 @@ def path_parts(repository: str) -> list[str]:
 
 
 def find_first(pages: Iterable[ListPage[T]], is_wanted: Callable[[T], bool]) -> T | None:
-    """Return the first of a list that is wanted.
+    """Return the first matching item of a list.
 
     Raises:
         ForgeFailed: the list is longer than the limit, so it may be in the unread part.

@@ -117,7 +117,7 @@ class GitHubForge(Forge):
         return f"{self._path(repository)}/pulls"
 
     def _comments_path(self, repository: str, number: int) -> str:
-        """Those on the request as a whole, which GitHub has with its issues."""
+        """Comments on the request as a whole; GitHub stores them with issues."""
         return f"{self._path(repository)}/issues/{number:d}/comments"
 
     def _branch_query(self, repository: str, source_branch: str) -> dict[str, str]:

@@ -40,7 +40,7 @@ class ForgeFailed(OSError):
         super().__init__(message)
         self.is_final = is_final
         self.wait_seconds = wait_seconds
-        """How long the forge wants to be left alone."""
+        """How long to wait before the next request to the forge."""
         self.status = status
         """The HTTP status of the answer; 0 without one."""
 
