@@ -62,10 +62,8 @@ def test_a_long_plan_is_clipped_unless_it_is_asked_for_in_full(
     plan = "\n".join(f"- item {number}" for number in range(3_000))
     progress.record_plan(app, session, "claude-code", text=plan, file="")
 
-    shown, whole = (
-        typed("session", "show", session).out,
-        typed("session", "show", session, "--full"),
-    )
+    shown = typed("session", "show", session).out
+    whole = typed("session", "show", session, "--full").out
 
     assert "  item 39\n" in shown
     assert "  item 40\n" not in shown

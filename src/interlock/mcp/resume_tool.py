@@ -158,7 +158,7 @@ def _answer_text(answer: ResumeAnswer) -> str:
         lines += [
             f"\n{number}. {candidate.title} [{candidate.session}, {candidate.run}]",
             f"   {candidate.workflow}, {_progress(candidate)}{at}, in {candidate.workspace}",
-            f"   {candidate.status.word}{_needed(candidate)}: {candidate.status.reason}",
+            f"   {candidate.status.word}{_need_text(candidate)}: {candidate.status.reason}",
             f"   {candidate.confidence}: {'; '.join(candidate.why_matched)}",
         ]
         if candidate.is_own:
@@ -172,7 +172,7 @@ def _answer_text(answer: ResumeAnswer) -> str:
     return "\n".join(lines)
 
 
-def _needed(candidate: ResumeCandidate) -> str:
+def _need_text(candidate: ResumeCandidate) -> str:
     return f" ({candidate.status.waits_for})" if candidate.status.waits_for else ""
 
 

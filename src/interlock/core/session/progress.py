@@ -163,7 +163,7 @@ def updated_tasks(before: AgentProgress | None, report: TaskReport) -> list[Prog
         or (task.conversation not in ("", report.conversation) and not task.is_done)
     }
     for index, (name, title, status) in enumerate(report.tasks[:TASKS_READ_MAX]):
-        # A whole list without ids is told apart by position.
+        # The tasks of a list without ids are identified by position.
         task_id = clean_text(one_line(name), NAME_CHARS_MAX)
         conversation = report.conversation if task_id else ""
         key = conversation, task_id or f"#{index}"
