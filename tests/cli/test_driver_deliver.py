@@ -9,11 +9,12 @@ import pytest
 from interlock.app.context import App
 from interlock.app.sessions import bundle
 from tests.cli.conftest import Terminal
+from tests.core.session.secret_examples import GITHUB_TOKEN
 from tests.delivery_scene import DeliveryScene
 from tests.forge_stub import StubForge
 from tests.unattended_scene import make_repository, order
 
-TOKEN_LIKE = "ghp_" + "a1" * 20
+TOKEN_LIKE = GITHUB_TOKEN
 
 
 @pytest.fixture

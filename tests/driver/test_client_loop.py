@@ -12,9 +12,11 @@ from interlock.app.unattended import orders
 from interlock.core.ids import SessionId
 from interlock.core.unattended.journal import ClientReported, MessageAdded, ModelAnswered, StepBegun
 from interlock.core.unattended.order import LimitsWish
+from tests.core.session.secret_examples import vendor_secrets
 from tests.driver.stage import PLACE, Stage, git
 from tests.scenes import linear
 
+KEY = vendor_secrets()["ANTHROPIC_API_KEY"]
 CLIENT = f"""\
 #!{sys.executable}
 import json, os, re, sys, time, urllib.request
@@ -46,7 +48,7 @@ text = sys.stdin.readline()
 heard = text
 for at in range(todo.get("turns", 0)):
     usage = {{"input_tokens": 100, "output_tokens": 20}}
-    block = {{"type": "text", "text": "I look. key sk-ant-api03-" + "a" * 40}}
+    block = {{"type": "text", "text": "I look. key {KEY}"}}
     message = {{"id": f"m{{number}}-{{at}}", "content": [block], "usage": usage}}
     say(type="assistant", message=message)
 if todo.get("waits"):
@@ -167,7 +169,7 @@ def test_it_goes_on_in_the_same_conversation_where_it_stopped_too_early(stage: C
     assert len(answers) == state.spent.turns == 3
     assert state.spent.usage.tokens == 3 * 120
     assert state.spent.usage.cost_micros == 500_000, "it told the same total three times"
-    assert all("sk-ant" not in answer.message.text for answer in answers)
+    assert all("[secret removed: anthropic-api-key]" in answer.message.text for answer in answers)
     prompts = [e.text for e in entries if isinstance(e, MessageAdded)]
     assert len(prompts) == 1, "a new step has its own beginning"
     assert "ct1" not in prompts[0].replace("ct1…", "")

@@ -7,13 +7,14 @@ from urllib.parse import urlsplit
 import pytest
 
 from interlock.app.context import open_app
+from tests.core.session.secret_examples import GITHUB_TOKEN
 from tests.delivery_scene import FILES, DeliveryScene
 from tests.forge_stub import StubForge
 from tests.server.forms import SignedIn, message_of
 from tests.server.site_server import SiteServer
 from tests.server.test_unattended_pages import form_to, text_of
 
-TOKEN_LIKE = "ghp_" + "a1" * 20
+TOKEN_LIKE = GITHUB_TOKEN
 
 
 @pytest.fixture

@@ -18,12 +18,13 @@ from interlock.core.session.events import Envelope, OutputAppended, blob_refs_of
 from interlock.core.session.plan import Stream
 from interlock.core.views.graph import GraphNode
 from interlock.server.pages.bundles import SHELF_BUNDLES_MAX, SHELF_BYTES_MAX, SHELF_MS, BundleShelf
+from tests.core.session.secret_examples import GITHUB_TOKEN
 from tests.server.conftest import Staged
 from tests.server.forms import SignedIn, assert_harmless, call, forms_on, message_of
 from tests.server.server_process import Answer, Server
 from tests.server.stage import HOSTILE, Stage
 
-SECRET = "ghp_" + "a1" * 18
+SECRET = GITHUB_TOKEN
 
 
 def downloaded(visitor: SignedIn, session: str) -> bytes:
@@ -183,8 +184,8 @@ def test_what_looks_like_a_secret_is_warned_of_on_both_sides_and_not_shown_whole
     arriving = looked_at(SignedIn(empty_server), downloaded(signed_in, session)).text
 
     for page in (leaving, arriving):
-        assert "GitHub token" in page
-        assert "ghp_a1a1" in page
+        assert "github-pat" in page
+        assert f"{SECRET[:4]}…" in page
         assert SECRET not in page
     assert "Download with what looks secret" in leaving
     harmless = signed_in.get(f"/sessions/{stage.sessions['done']}/export").text

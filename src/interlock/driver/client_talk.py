@@ -23,7 +23,12 @@ from interlock.agents.clients.headless import (
 from interlock.app.admin.server_process import RunningServer, find_server
 from interlock.app.failures import LeaseLost, StoreFailure
 from interlock.core.session.secrets import redact_secrets
-from interlock.core.unattended.conversation import ToolReply
+from interlock.core.unattended.conversation import (
+    ModelMessage,
+    SpokenPart,
+    ToolReply,
+    ToolRequest,
+)
 from interlock.core.unattended.journal import (
     ClientReported,
     ModelAnswered,
@@ -32,7 +37,6 @@ from interlock.core.unattended.journal import (
     ToolStarted,
 )
 from interlock.core.unattended.order import limit_shares
-from interlock.driver.model_loop import without_secrets
 from interlock.driver.session_context import PauseWanted, SessionContext
 from interlock.driver.tools.processes import PipedProcess
 from interlock.driver.work_record import ADVANCING_TOOL
@@ -143,7 +147,7 @@ class ClientTalk:
                 self._report_cost(event.usage.cost_micros, event.spent_micros)
 
     def _record_turn(self, turn: ClientTurn) -> None:
-        message = without_secrets(turn.message, _hide)
+        message = _without_secrets(turn.message)
         if not turn.usage.tokens:  # the client's own words: why the model has not answered
             self._context.append(ModelFailed("client", message.text, ms=self._lap()))
             return
@@ -191,6 +195,21 @@ class ClientTalk:
         """The time since the last entry, so that all entries together are the time of the work."""
         ms, self._lap_began = _ms_since(self._lap_began), time.monotonic()
         return ms
+
+
+def _without_secrets(message: ModelMessage) -> ModelMessage:
+    """Return the answer as it is kept: the client executes its calls itself."""
+    change = msgspec.structs.replace
+    return ModelMessage(
+        tuple(
+            change(part, text=_hide(part.text))
+            if isinstance(part, SpokenPart)
+            else change(part, arguments=_hide(part.arguments))
+            if isinstance(part, ToolRequest)
+            else part
+            for part in message.parts
+        )
+    )
 
 
 def _hide(text: str) -> str:

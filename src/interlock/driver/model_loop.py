@@ -31,9 +31,7 @@ from interlock.core.session.secrets import redact_secrets
 from interlock.core.session.unattended_events import UnattendedMoved
 from interlock.core.unattended.conversation import (
     ModelAnswer,
-    ModelMessage,
     ModelRequest,
-    SpokenPart,
     ToolReply,
     ToolRequest,
 )
@@ -204,8 +202,7 @@ class ModelLoop:
             context.resources.shelf.forget(step.model)  # its key may be another one next time
             reason = _PARK_REASONS.get(failure.kind, "failed")
             raise Standstill(reason, str(failure)) from failure
-        message = without_secrets(answer.message)
-        context.append(ModelAnswered(message, answer.stop, answer.usage, _ms_since(started)))
+        context.append(ModelAnswered(answer.message, answer.stop, answer.usage, _ms_since(started)))
 
     async def _require_sense(self) -> None:
         """Raise `Standstill` if the model goes in circles, or tell the user; each sign once."""
@@ -248,14 +245,15 @@ class ModelLoop:
         except OSError as error:
             context.append(_error_reply(call, f"{call.name} could not be run: {error}"))
             return
-        text = redact_secrets(outcome.text)
+        text = context.resources.shelf.hide_keys(outcome.text)
         result = ToolReply(call.id, call.name, text, outcome.is_error)
         context.append(ToolEnded(result, _ms_since(started), outcome.exit_code))
         if tool.kind == "shell" and outcome.exit_code is not None:
             record_shell_command(context, call, outcome.exit_code)
 
     async def _run_own_tool(self, call: ToolRequest) -> None:
-        context, parsed = self._context, parse_own_call(call.name, call.arguments)
+        # What is submitted is stored and shown; what other tools get is executed as it was written.
+        context, parsed = self._context, parse_own_call(call.name, redact_secrets(call.arguments))
         match parsed:
             case CompleteStep():
                 arguments = msgspec.json.encode(advance_arguments(parsed)).decode()
@@ -294,23 +292,6 @@ def ignore_text(_: str) -> None:
 def _error_reply(call: ToolRequest, text: str, *, is_malformed: bool = False) -> ToolEnded:
     result = ToolReply(call.id, call.name, text, is_error=True)
     return ToolEnded(result, is_malformed=is_malformed)
-
-
-def without_secrets(
-    message: ModelMessage, hide: Callable[[str], str] = redact_secrets
-) -> ModelMessage:
-    """The answer as it is kept and carried out."""
-    change = msgspec.structs.replace
-    return ModelMessage(
-        tuple(
-            change(part, text=hide(part.text))
-            if isinstance(part, SpokenPart)
-            else change(part, arguments=hide(part.arguments))
-            if isinstance(part, ToolRequest)
-            else part
-            for part in message.parts
-        )
-    )
 
 
 def _blocked_text(answer: dict[str, Any]) -> str:

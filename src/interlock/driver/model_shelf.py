@@ -24,6 +24,7 @@ class ModelShelf:
         self._settings = settings
         self._open: dict[str, OpenModel] = {}
         self._pauses: dict[str, ProviderPause] = {}
+        self._keys: set[ApiKey] = set()
         self._opening: dict[str, asyncio.Lock] = {}
         """By provider: sessions that wait for the same import must not use up the threads."""
 
@@ -36,10 +37,12 @@ class ModelShelf:
         provider = name.partition(":")[0]
         async with self._opening.setdefault(provider, asyncio.Lock()):
             if name not in self._open:
+                credentials = self._credentials(provider)
+                self._keys.update(credentials.keys.values())
                 port = await asyncio.to_thread(
                     open_model,
                     name,
-                    credentials=self._credentials(provider),
+                    credentials=credentials,
                     base_url=self._settings.base_url,
                     call_seconds=self._settings.call_seconds,
                 )
@@ -54,6 +57,12 @@ class ModelShelf:
     async def close(self) -> None:
         for model in self._open.values():
             await model.port.close()
+
+    def hide_keys(self, text: str) -> str:
+        """Return the text without the keys in use: a tool may have found one, and no model may."""
+        for key in self._keys:
+            text = key.redact(text)
+        return text
 
     def _credentials(self, provider: str) -> Credentials:
         """The keys of the environment, or the one in the file that the settings name."""

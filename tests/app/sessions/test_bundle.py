@@ -20,6 +20,7 @@ from interlock.app.sessions.lookup import check_stream, load_run_graph
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.views.graph import GraphNode, RunGraph
+from tests.core.session.secret_examples import GITHUB_TOKEN
 from tests.scenes import handed_in, output, shown, started
 from tests.sessions import begin_recorded
 
@@ -109,12 +110,12 @@ def test_no_token_leaves_with_it(app: App, tmp_path: Path) -> None:
 
 
 def test_what_looks_like_a_secret_is_listed_and_not_shown_whole(app: App, tmp_path: Path) -> None:
-    secret = "ghp_" + "a1" * 18
+    secret = GITHUB_TOKEN
     last = handed_in(app, started(app, tmp_path), f"used {secret} and password=hunter2hunter2")
 
     found = exported(app, last).suspects
 
-    assert {suspect.kind for suspect in found} == {"GitHub token", "password"}
+    assert {suspect.kind for suspect in found} == {"github-pat", "variable-password"}
     assert all(secret not in suspect.shown for suspect in found)
 
 

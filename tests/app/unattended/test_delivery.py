@@ -17,6 +17,7 @@ from interlock.core.session.delivery_texts import marker_of
 from interlock.core.unattended.delivery import DeliveryState
 from interlock.core.unattended.order import DeliveryWish, UnattendedState
 from interlock.durable import delivery
+from tests.core.session.secret_examples import GITHUB_TOKEN
 from tests.delivery_scene import VERDICT, DeliveryScene, handoff
 from tests.forge_stub import Fault, StubForge
 from tests.workspace.git.test_state import run
@@ -24,7 +25,7 @@ from tests.workspace.git.test_state import run
 pytestmark = pytest.mark.slow
 
 KINDS = ("github", "gitlab")
-TOKEN_LIKE = "ghp_" + "a1" * 20
+TOKEN_LIKE = GITHUB_TOKEN
 
 
 @pytest.fixture
@@ -161,7 +162,7 @@ def test_a_secret_in_the_diff_is_blocked_with_its_place_until_the_user_accepts_i
     refused = scene.run_job(session)
 
     assert (refused.outcome, outcomes(refused)) == ("refused", {"check": "refused"})
-    assert "export.py:2 (GitHub token)" in refused.detail
+    assert "export.py:2 (github-pat)" in refused.detail
     assert f"interlock driver deliver {session} --despite-secrets" in refused.detail
     assert TOKEN_LIKE not in refused.detail
     assert (scene.pushed(), scene.stub.requests, scene.stub.comments) == ([], {}, [])
@@ -330,7 +331,7 @@ def test_what_is_shown_beforehand_is_what_is_then_done_and_showing_it_changes_no
 
 
 REFUSED_FILES = {
-    "secrets in it: export.py:1 (GitHub token)": {"export.py": f"token = '{TOKEN_LIKE}'\n"},
+    "secrets in it: export.py:1 (github-pat)": {"export.py": f"token = '{TOKEN_LIKE}'\n"},
     "need one: a.bin": {"a.bin": "x", ".gitattributes": "*.bin filter=large\n"},
 }
 

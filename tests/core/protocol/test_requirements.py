@@ -248,8 +248,8 @@ def test_the_end_judges_the_start_the_branch_the_hand_off_and_secrets() -> None:
     assert handoff_fact(unchanged, is_there=True).status == "done"
     assert handoff_fact(unchanged, is_there=False).status == "skipped"
     assert secrets_fact({"a.md": "x"}).status == "done"
-    leak = secrets_fact({"a.md": "AKIAABCDEFGHIJKLMNOP"})
-    assert leak == Fact("open", "a.md: AWS access key (AKIAABCDEFGH…)")
+    leak = secrets_fact({"a.md": "AKIAZ7QX3KJ4TW5YB2ND"})
+    assert leak == Fact("open", "a.md: aws-access-token (AKIA…)")
 
 
 RAN = CommandRecord((CommandRun("make check", "success", 10),), 5)

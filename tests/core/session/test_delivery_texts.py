@@ -16,11 +16,12 @@ from interlock.core.session.delivery_texts import (
 )
 from interlock.core.unattended.handed_work import HandedWork
 from interlock.core.unattended.order import UnattendedOrder
+from tests.core.session.secret_examples import GITHUB_TOKEN
 from tests.core.unattended.test_handed_work import HANDOFF, VERDICT
 
 SESSION, OTHER = SessionId("ses_0000000000000001"), SessionId("ses_0000000000000002")
 ORDER = UnattendedOrder(WorkflowId("coding-task"), "Fix exports\n\nSee above", "/work", "here")
-TOKEN = "ghp_" + "a1" * 20
+TOKEN = GITHUB_TOKEN
 FINDING: dict[str, Json] = {
     "severity": "major",
     "summary": "Wrong sum",
@@ -74,7 +75,7 @@ def test_a_comment_without_a_verdict_has_the_next_best(handed: HandedWork, expec
 @pytest.mark.parametrize(
     ("said", "shown"),
     [
-        (f"the token is {TOKEN}.", "the token is [GitHub token removed]."),
+        (f"the token is {TOKEN}.", "the token is [secret removed: github-pat]."),
         (marker_of(OTHER), f"&lt;{marker_of(OTHER)[1:]}"),
         ("<!-<!---- interlock", "<!-&lt;!---- interlock"),
         ("/merge", "\\/merge"),

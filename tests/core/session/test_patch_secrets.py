@@ -1,14 +1,13 @@
 """What a patch adds: every line with its place, whatever the line looks like."""
 
-import pytest
-
 from interlock.core.session.patch_secrets import (
-    added_lines,
+    added_blocks,
     find_secrets_in_commit,
     find_secrets_in_patch,
 )
+from tests.core.session.secret_examples import GITHUB_TOKEN, pem
 
-TOKEN = "ghp_" + "a1" * 20
+TOKEN = GITHUB_TOKEN
 PATCH = f"""\
 diff --git a/a.py b/a.py
 index 1..2 100644
@@ -32,39 +31,33 @@ new file mode 100644
 """
 
 
-def test_each_added_line_has_its_file_and_number() -> None:
-    assert list(added_lines(PATCH)) == [
-        ("a.py:3", "new = 1"),
-        ("a.py:4", "+++ b/other.py"),
-        ("käse b.txt:1", "@@ -1 +1 @@"),
-        ("käse b.txt:2", TOKEN),
+def test_each_added_block_has_its_file_and_first_line() -> None:
+    assert list(added_blocks(PATCH)) == [
+        ("a.py", 3, ["new = 1", "+++ b/other.py"]),
+        ("käse b.txt", 1, ["@@ -1 +1 @@", TOKEN]),
     ]
 
 
-@pytest.mark.parametrize(
-    ("file", "line", "is_suspect"),
-    [
-        ("a.py", "def log_in(token: SessionToken) -> None:", False),
-        ("a.py", "password = read_password_file()", False),
-        ("a.py", "password = 'hunter2hunter2'", True),
-        ("a.tsx", "const password = `hunter2hunter2`", True),
-        ("a.py", f"key = {TOKEN}", True),
-        (".env", "PASSWORD=hunter2hunter2", True),
-        ("config.yaml", "password: hunter2hunter2", True),
-    ],
-)
-def test_an_unquoted_password_is_none_in_a_program(
-    file: str, line: str, *, is_suspect: bool
-) -> None:
-    patch = f"+++ b/{file}\n@@ -0,0 +1 @@\n+{line}\n"
+def test_a_patch_that_is_cut_off_is_read_to_its_end() -> None:
+    cut = f"+++ b/a.txt\n@@ -0,0 +1,9 @@\n+one\n+{TOKEN}"
 
-    assert bool(list(find_secrets_in_patch(patch))) == is_suspect
+    assert [one.where for one in find_secrets_in_patch(cut)] == ["a.txt:2"]
+
+
+def test_a_secret_of_several_lines_has_the_place_of_its_first() -> None:
+    lines = ["one", *pem().splitlines()]
+    added = "\n".join(f"+{line}" for line in lines)
+    patch = f"+++ b/a.txt\n@@ -0,0 +7,{len(lines)} @@\n{added}\n"
+
+    found = find_secrets_in_patch(patch)
+
+    assert [(one.where, one.kind) for one in found] == [("a.txt:8", "private-key")]
 
 
 def test_a_secret_is_found_where_it_is_added_and_not_where_it_is_removed() -> None:
     found = list(find_secrets_in_patch(PATCH))
 
-    assert [(one.where, one.kind) for one in found] == [("käse b.txt:2", "GitHub token")]
+    assert [(one.where, one.kind) for one in found] == [("käse b.txt:2", "github-pat")]
 
 
 def test_a_message_holds_no_secret_of_a_known_shape_and_may_speak_of_tokens() -> None:

@@ -44,6 +44,18 @@ ANSWERS: dict[str, tuple[str, dict[str, Any], bool, str]] = {
         True,
         "The text to replace is not in `src/one.py`. It must be there exactly",
     ),
+    "a placeholder": (
+        "Write",
+        {"file_path": "key.txt", "content": "[secret removed: jwt]"},
+        True,
+        "which stands for a secret that is not shown to you",
+    ),
+    "a new placeholder": (
+        "Edit",
+        {"file_path": "windows.txt", "old_string": "a", "new_string": "[secret removed: jwt]"},
+        True,
+        "which stands for a secret that is not shown to you",
+    ),
     "a pattern": ("Glob", {"pattern": "src/**/*.py"}, False, "src/one.py"),
     "from a directory": ("Glob", {"pattern": "*", "path": "src/deep/er"}, False, "two.ts"),
     "a broken glob": ("Glob", {"pattern": "{a"}, True, "is not a pattern that can be searched for"),

@@ -1,6 +1,7 @@
 """How unattended work stands, for whoever looks: each piece of it, and the driver itself."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -9,9 +10,11 @@ from interlock.app.context import App
 from interlock.app.sessions.driver_lease import DriverLease, current_lease, is_driver_alive
 from interlock.app.sessions.statuses import Observer
 from interlock.app.unattended.orders import head_of, list_active, list_undelivered
+from interlock.core.canonical import Json
 from interlock.core.ids import SessionId
 from interlock.core.session.head import Head
-from interlock.core.unattended.journal import JournalEntry
+from interlock.core.session.secrets import redact_secrets
+from interlock.core.unattended.journal import Entry, JournalEntry
 from interlock.core.unattended.order import Limits, UnattendedState
 from interlock.core.unattended.phases import WorkActivity, activity_of
 from interlock.core.views.counting import pluralise
@@ -122,6 +125,24 @@ def daemon_status(app: App, session: SessionId, state: UnattendedState) -> Daemo
     )
 
 
+def _without_secrets(placed: JournalEntry) -> JournalEntry:
+    """Return the entry for people: the journal itself holds what was executed, to the letter."""
+    shown = _map_texts(msgspec.to_builtins(placed.entry), redact_secrets)
+    return msgspec.structs.replace(placed, entry=msgspec.convert(shown, Entry))
+
+
+def _map_texts(value: Json, change: Callable[[str], str]) -> Json:
+    match value:
+        case str():
+            return change(value)
+        case dict():
+            return {key: _map_texts(one, change) for key, one in value.items()}
+        case list():
+            return [_map_texts(one, change) for one in value]
+        case _:
+            return value
+
+
 def live_work(app: App, session: SessionId, state: UnattendedState) -> LiveWork:
     return _live_work(app, Observer(app), session, state)
 
@@ -129,8 +150,10 @@ def live_work(app: App, session: SessionId, state: UnattendedState) -> LiveWork:
 def turns_of(
     app: App, session: SessionId, *, first: int = 0, limit: int = -1
 ) -> list[JournalEntry]:
-    """The entries of a driver about a session, oldest first."""
-    return read_journal(app.home, session, first=first, limit=limit)
+    """Return the entries of a driver about a session as they may be shown, oldest first."""
+    return [
+        _without_secrets(one) for one in read_journal(app.home, session, first=first, limit=limit)
+    ]
 
 
 def _live_work(
@@ -147,7 +170,7 @@ def _live_work(
     waits_because = waits_because if state.status == "queued" else ""
     status = observer.status(session, head, run, waits_because=waits_because).main
     is_driven = state.status == "working" and status.word != "queued"
-    newest = read_journal(app.home, session, first=-TAIL) if is_driven else []
+    newest = turns_of(app, session, first=-TAIL) if is_driven else []
     return LiveWork(
         session=session,
         state=state,

@@ -6,7 +6,9 @@ from typing import Any
 _SIZING_MEMORY = 128 * 1024  # so little that a pattern which is far too large is refused at once
 
 
-def compile_pattern(pattern: str, flags: str = "", memory: int = 2 * 1024 * 1024) -> Any:
+def compile_pattern(
+    pattern: str, flags: str = "", memory: int = 2 * 1024 * 1024, *, has_groups: bool = False
+) -> Any:
     """Return the compiled pattern, of an engine that comes without types.
 
     Raises:
@@ -15,7 +17,7 @@ def compile_pattern(pattern: str, flags: str = "", memory: int = 2 * 1024 * 1024
     re2: Any = importlib.import_module("re2")
     options = re2.Options()
     options.log_errors = False
-    options.never_capture = True  # groups would prevent its fast path
+    options.never_capture = not has_groups  # groups prevent its fast path
     options.max_mem = memory  # of each pattern; the last 128 are kept
     try:
         return re2.compile(f"(?{flags}){pattern}" if flags else pattern, options)

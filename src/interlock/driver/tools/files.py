@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from interlock.core.gate.paths import protection_of
+from interlock.core.session.secrets import has_placeholder
 from interlock.driver.tools.processes import run_process
 from interlock.driver.tools.tool import DriverTool, ToolOutcome, Workplace
 
@@ -86,7 +87,8 @@ async def _read(workplace: Workplace, arguments: ReadCall) -> ToolOutcome:
 
 
 async def _write(workplace: Workplace, arguments: WriteCall | EditCall) -> ToolOutcome:
-    if refusal := _write_refusal(workplace, arguments.file_path):
+    refusal = _write_refusal(workplace, arguments.file_path) or _placeholder_refusal(arguments)
+    if refusal:
         return ToolOutcome(refusal, is_error=True)
     tool = "Write" if isinstance(arguments, WriteCall) else "Edit"
     return await _work(workplace, tool, arguments, is_opened=True)
@@ -112,6 +114,20 @@ def _write_refusal(workplace: Workplace, path: str) -> str:
         if ".git" in name.casefold().split("/"):
             return f"`{path}` is git's own: it is changed by git commands, with Bash."
     return ""
+
+
+def _placeholder_refusal(call: WriteCall | EditCall) -> str:
+    """The sentence for a text with a placeholder where a secret belongs; empty if it has none."""
+    before, after = (
+        ("", call.content) if isinstance(call, WriteCall) else (call.old_string, call.new_string)
+    )
+    if not has_placeholder(after) or has_placeholder(before):
+        return ""
+    return (
+        "The text has a placeholder of Interlock (`[secret removed: …]`), which stands for a secret"
+        " that is not shown to you. Do not write it to a file; keep what is in the file, or read"
+        " the secret from where the program gets it."
+    )
 
 
 async def _work(
