@@ -181,7 +181,7 @@ def test_a_card_is_answered_in_place_and_the_focus_goes_on(visitor: Visitor, cre
     card = page.locator(f"#parked-{first}")
     expect(card).to_contain_text("The provider does not answer: 503 for ten minutes")
     card.get_by_label("A message to the model").fill("Use the other one")
-    card.get_by_role("button", name="Let it go on").click()
+    card.get_by_role("button", name="Continue").click()
 
     expect(card).to_have_count(0, timeout=SOON_MS)
     expect(page.locator(f"#parked-{second}")).to_be_focused()

@@ -59,8 +59,10 @@ from interlock.driver.permission import find_objection, record_shell_command, wi
 from interlock.driver.server_client import CallRefused
 from interlock.driver.session_context import SessionContext, Standstill
 from interlock.driver.step_tools import (
+    ASK_USER,
     REPORT_ISSUE,
     SPAWN_AGENT,
+    AskUser,
     CompleteStep,
     ReportIssue,
     SpawnAgent,
@@ -87,6 +89,12 @@ _PARK_REASONS: dict[FailureKind, ParkReason] = {
     "network": "provider",
     "timeout": "provider",
 }
+OWN_TOOLS = (COMPLETE_STEP, REPORT_ISSUE, ASK_USER, SPAWN_AGENT)
+ANSWERED = "The user has answered:"
+NOT_ANSWERED = (
+    "The user let the work continue without an answer. Decide yourself, and state your assumption"
+    " in the notes."
+)
 RunSession = Callable[[SessionContext], Awaitable[Outcome | None]]
 
 
@@ -145,7 +153,8 @@ class ModelLoop:
         withheld = withheld_tools(context.settings, is_read_only=is_read_only)
         withheld.update(() if order.depth < CHILD_DEPTH_MAX else (SPAWN_AGENT,))
         withheld.discard(COMPLETE_STEP)
-        names = (*TOOLS, COMPLETE_STEP, REPORT_ISSUE, SPAWN_AGENT)
+        withheld.update(() if context.parent is None else (ASK_USER,))
+        names = (*TOOLS, *OWN_TOOLS)
         return tuple(name for name in names if name not in withheld)
 
     def _tools(self) -> Mapping[str, DriverTool]:
@@ -222,7 +231,7 @@ class ModelLoop:
         assert step is not None, "a tool is called in a conversation"
         # What the settings withhold by now is withheld, though the model was told of it.
         names = tuple(name for name in step.tools if name in self._tool_names())
-        if call.name in (COMPLETE_STEP, REPORT_ISSUE, SPAWN_AGENT) and call.name in names:
+        if call.name in OWN_TOOLS and call.name in names:
             await self._run_own_tool(call)
             return
         if was_started:
@@ -263,10 +272,22 @@ class ModelLoop:
                 text = f"{parsed.severity}: {parsed.summary}"
                 context.append(JournalNote("issue", text, call=call.id))
                 context.append(ToolEnded(ToolReply(call.id, call.name, "Recorded.")))
+            case AskUser():
+                self._ask_user(call, parsed.question)
             case SpawnAgent():
                 await run_child(context, call, parsed, self._run_session)
             case _:
                 context.append(_error_reply(call, str(parsed), is_malformed=True))
+
+    def _ask_user(self, call: ToolRequest, question: str) -> None:
+        """Park with the question; once it was answered or the work resumed, tell the model."""
+        context = self._context
+        name = context.name_call(call.id)
+        if name not in context.record.asked:
+            context.pass_on_steers()  # what was said before the question does not answer it
+        context.require_answer(name, question)
+        text = ANSWERED if context.pass_on_steers() else NOT_ANSWERED
+        context.append(ToolEnded(ToolReply(call.id, call.name, text)))
 
 
 class _JournaledModel:

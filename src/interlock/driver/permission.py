@@ -57,7 +57,7 @@ async def find_objection(context: SessionContext, call: ToolRequest, kind: ToolC
 
 async def _ask_user(context: SessionContext, call: ToolRequest, arguments: dict[str, Json]) -> str:
     client, name = context.resources.client, context.name_call(call.id)
-    if approval := context.record.approvals.get(name):
+    if approval := context.record.asked.get(name):
         status = await client.approval(context.session, approval)
         if status.status in ("denied", "expired"):
             return f"The user was asked, and the answer is no: {status.reason or status.status}"
@@ -67,7 +67,7 @@ async def _ask_user(context: SessionContext, call: ToolRequest, arguments: dict[
     permission = await client.permit(context.session, question)
     if permission.status == "granted":
         return ""
-    if context.record.approvals.get(name) != permission.approval:
+    if context.record.asked.get(name) != permission.approval:
         context.append(JournalNote("approval", permission.approval, call=name))
     raise Standstill("approval", _summary(call, arguments))
 

@@ -80,6 +80,8 @@ class SessionContext:
         self.others = sheet.state.others
         self.level: Level = "off"
         self.workplace: Workplace | None = None
+        self._is_recovered = sheet.state.status == "working"
+        """Whether a driver was ended during the work, rather than the work being resumed."""
         self._told: set[str] = set()
 
     @property
@@ -180,12 +182,23 @@ class SessionContext:
         title = answer.pending.title
         if answer.next_intent == "rehydrate_only":
             raise Standstill("stuck", f"ten attempts at “{title}” were not accepted")
-        mark = f"question:{answer.continue_token}"
-        is_asking = answer.next_intent == "await_user_confirmation"
-        if is_asking and not self.sheet.steers and mark not in self.record.approvals:
-            # Whoever lets it go on after that has seen the question.
-            self.append(JournalNote("approval", title, call=mark))
-            raise Standstill("question", f"“{title}” needs something that only you can give")
+        if answer.next_intent == "await_user_confirmation":
+            question = f"“{title}” needs something that only you can give"
+            self.require_answer(f"question:{answer.continue_token}", question)
+
+    def require_answer(self, mark: str, question: str) -> None:
+        """Raise `Standstill` until the user has answered, or resumed the work without an answer."""
+        is_asked = mark in self.record.asked
+        if self.unheard_steers or (is_asked and not self._is_recovered):
+            return
+        if not is_asked:
+            self.append(JournalNote("question", question, call=mark))
+        raise Standstill("question", question)
+
+    @property
+    def unheard_steers(self) -> list[tuple[str, str]]:
+        """The messages of people that the model was not told yet, each with its id."""
+        return [one for one in self.sheet.steers if one[0] not in self.record.progress.steered]
 
     def begin_step(
         self,
@@ -218,8 +231,8 @@ class SessionContext:
     def pass_on_steers(self) -> list[str]:
         """Write down what a person has said to the model since; each is said once."""
         texts: list[str] = []
-        for name, text in self.sheet.steers:
-            if name not in self.record.progress.steered and self.is_first(name):
+        for name, text in self.unheard_steers:
+            if self.is_first(name):
                 texts.append(f"A person who watches over this work says: {text}")
                 self.append(MessageAdded(texts[-1], "steer", name))
         return texts

@@ -1,4 +1,4 @@
-"""The tools that belong to the work itself: submit a step, report an issue, spawn an agent.
+"""The tools that belong to the work itself: submit a step, report an issue, ask, spawn an agent.
 
 They change nothing in the worktree; `session_work` carries them out.
 """
@@ -13,7 +13,7 @@ from interlock.core.unattended.conversation import ToolSpec
 from interlock.core.unattended.journal import COMPLETE_STEP
 from interlock.driver.tools.catalogue import arguments_schema
 
-REPORT_ISSUE, SPAWN_AGENT = "report_issue", "spawn_agent"
+REPORT_ISSUE, SPAWN_AGENT, ASK_USER = "report_issue", "spawn_agent", "ask_user"
 # msgspec writes no schema for `Json`, and OpenAI rejects an array without `items`. The schema
 # asks for objects; other JSON is still decoded, so that the server's refusal explains the problem.
 _OPEN_OBJECT: dict[str, Json] = {"type": "object", "properties": {}, "additionalProperties": True}
@@ -44,6 +44,17 @@ class ReportIssue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     summary: Annotated[str, Meta(description="The problem in one sentence.", max_length=2_000)]
 
 
+class AskUser(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    question: Annotated[
+        str,
+        Meta(
+            description="The question, with the choices and what you would do.",
+            min_length=1,
+            max_length=2_000,
+        ),
+    ]
+
+
 class SpawnAgent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     workflow: Annotated[str, Meta(description="The id of the agent's workflow.")]
     goal: Annotated[str, Meta(description="What the agent must find out or do.", max_length=2_000)]
@@ -52,12 +63,15 @@ class SpawnAgent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 ARGUMENTS: dict[str, type[msgspec.Struct]] = {
     COMPLETE_STEP: CompleteStep,
     REPORT_ISSUE: ReportIssue,
+    ASK_USER: AskUser,
     SPAWN_AGENT: SpawnAgent,
 }
 _DESCRIPTIONS = {
     COMPLETE_STEP: "Submit the current step when it is done. If something is missing, the result"
     " says what: add it and call this again. An accepted step ends this conversation.",
     REPORT_ISSUE: "Record a problem for the people who read the record. The work continues.",
+    ASK_USER: "Ask the user a question that only a person can answer. The work stops until it is"
+    " answered, which may take hours: first do all that does not depend on it.",
     SPAWN_AGENT: "Start another agent that works through a workflow in your worktree. Waits until"
     " it is done, and returns what it found.",
 }

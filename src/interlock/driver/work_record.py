@@ -48,12 +48,8 @@ class WorkRecord:
         self.is_new = not entries
         self.progress = journals.fold(one.entry for one in entries)
         self._spent_before = spent_before if self.is_new else Spent()
-        self.approvals = {
-            one.entry.call: one.entry.text
-            for one in entries
-            if isinstance(one.entry, JournalNote) and one.entry.kind == "approval"
-        }
-        """What was asked of the user, by the call that it is about."""
+        self.asked: dict[str, str] = {}
+        """The approvals and questions that the user was asked, by the calls they are about."""
         self.handed = HandedWork()
         """The accepted submissions so far."""
         self._intended = ""
@@ -71,8 +67,6 @@ class WorkRecord:
         self._next_seq += 1
         self.progress = journals.apply_entry(self.progress, entry)
         self._remember(entry)
-        if isinstance(entry, JournalNote) and entry.kind == "approval":
-            self.approvals[entry.call] = entry.text
 
     @property
     def spent(self) -> Spent:
@@ -82,6 +76,8 @@ class WorkRecord:
         )
 
     def _remember(self, entry: Entry) -> None:
+        if isinstance(entry, JournalNote) and entry.kind in ("approval", "question"):
+            self.asked[entry.call] = entry.text
         self.spawned += isinstance(entry, ToolStarted) and entry.name == SPAWN_AGENT
         if isinstance(entry, AdvanceIntended):
             self._intended = entry.arguments

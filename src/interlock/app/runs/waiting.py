@@ -181,7 +181,9 @@ def wait_in_session(listed: ListedSession, status: SessionStatus) -> SessionWait
 
 
 def _waits_for(run: RunHead, head: Head) -> WaitsFor:
-    return run_status(run, head).waits_for if run.tip else ""
+    waits_for = run_status(run, head).waits_for if run.tip else ""
+    # Unattended work has no chat: its question is parked work, which the user answers there.
+    return "" if waits_for == "question" and head.unattended else waits_for
 
 
 def _is_put_away(head: Head) -> bool:

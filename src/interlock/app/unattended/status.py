@@ -127,7 +127,8 @@ def daemon_status(app: App, session: SessionId, state: UnattendedState) -> Daemo
 
 def _without_secrets(placed: JournalEntry) -> JournalEntry:
     """Return the entry for people: the journal itself holds what was executed, to the letter."""
-    shown = _map_texts(msgspec.to_builtins(placed.entry), redact_secrets)
+    entry: Json = msgspec.json.decode(msgspec.json.encode(placed.entry))
+    shown = _map_texts(entry, redact_secrets)
     return msgspec.structs.replace(placed, entry=msgspec.convert(shown, Entry))
 
 

@@ -145,9 +145,9 @@ class ClientReported(EntryStruct, frozen=True, tag="client_reported"):
 
 
 class JournalNote(EntryStruct, frozen=True, tag="noted"):
-    """Something worth showing: why it stands still, that it goes on, a sign, an approval."""
+    """Something worth showing: why it is parked, that it continues, a sign, a question."""
 
-    kind: Literal["parked", "resumed", "stuck", "limit", "approval", "issue"]
+    kind: Literal["parked", "resumed", "stuck", "limit", "approval", "question", "issue"]
     text: str
     call: str = ""
     """The tool call that it is about."""

@@ -266,8 +266,8 @@ class UnattendedState(msgspec.Struct, frozen=True, rename="camel", omit_defaults
 
     @property
     def needs_user(self) -> bool:
-        """Whether it stands still for something that is in no other list of what waits."""
-        return self.status == "parked" and self.reason not in ("approval", "question")
+        """Whether it is parked for something that is in no other list of the inbox."""
+        return self.status == "parked" and self.reason != "approval"
 
     @property
     def is_undelivered(self) -> bool:
