@@ -17,6 +17,7 @@ from interlock.core.unattended.journal import (
     JournalNote,
     MessageAdded,
     ModelAnswered,
+    StepBegun,
 )
 from interlock.core.unattended.order import LimitsWish, UnattendedState
 from tests.child_process import processes_of, unique_seconds
@@ -170,6 +171,33 @@ def test_the_user_is_told_once_that_a_limit_comes_near(busy_stage: Stage) -> Non
         if isinstance(moved, UnattendedMoved) and moved.status == "working" and not moved.reason
     ]
     assert [text for text in near if text] == ["80% of 10 turns are used"]
+
+
+def test_the_model_knows_what_is_left_and_is_warned_once_before_a_limit(busy_stage: Stage) -> None:
+    looks = [call("Bash", command=f"echo {number}") for number in range(5)]
+    limits = {"turns": 13, "tokens": 100_000_000}
+    session = busy_stage.order(
+        workflow="line", script=line_script(2, work=lambda _: looks), limits=limits
+    )
+    busy_stage.wait_for(session, "done", "parked")
+
+    entries = busy_stage.entries(session)
+    first, second = (e.message for e in entries if isinstance(e, StepBegun))
+    assert "Left for this step and all that follow: 13 turns, 60 minutes of work," in first
+    assert "Left for this step and all that follow: 7 turns, 60 minutes of work," in second
+    (warning,) = [e for e in entries if isinstance(e, MessageAdded)]
+    assert warning.text.startswith("85% of 13 turns are used. Wrap up now:")
+
+
+def test_a_limit_that_was_raised_is_warned_of_anew(busy_stage: Stage) -> None:
+    looks = [call("Bash", command=f"echo {number}") for number in range(9)]
+    session = busy_stage.order(workflow="one", script=one_step(*looks), limits={"turns": 5})
+    busy_stage.wait_for(session, "parked", "done")
+    orders.raise_limits(busy_stage.app, session, LimitsWish(turns=11), place=PLACE)
+    busy_stage.wait_for(session, "done")
+
+    said = [e.text[:24] for e in busy_stage.entries(session) if isinstance(e, MessageAdded)]
+    assert said == ["80% of 5 turns are used.", "82% of 11 turns are used"]
 
 
 def test_work_waits_for_its_turn_in_the_order_in_which_it_was_asked_for(tmp_path: Path) -> None:

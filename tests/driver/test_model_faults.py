@@ -9,7 +9,17 @@ from interlock.app.unattended import orders
 from interlock.app.unattended.status import turns_of
 from interlock.core.session.events import decode_envelope
 from interlock.core.session.unattended_events import UnattendedMoved
-from interlock.core.unattended.journal import JournalNote, ModelAnswered, ModelFailed
+from interlock.core.unattended.journal import (
+    CUT_OFF,
+    FILTERED,
+    ConversationCompacted,
+    JournalNote,
+    ModelAnswered,
+    ModelFailed,
+    fold,
+)
+from interlock.core.unattended.stuck import SIGN_TEXTS, StuckSign
+from interlock.driver.model_loop import CUT_CALL
 from tests.driver.stage import PLACE, Stage, call, one_step
 from tests.scenes import linear
 
@@ -79,13 +89,43 @@ def test_malformed_calls_are_explained_and_three_in_a_row_stand_still(busy_stage
 
     state = busy_stage.wait_for(session, "parked", "done")
 
-    assert (state.reason, state.detail) == ("stuck", "malformed calls")
+    assert (state.reason, state.detail) == ("stuck", SIGN_TEXTS["malformed calls"])
     results = [one.result for one in busy_stage.results(session)]
     assert len(results) == len(wrong)
     for result, (_, said) in zip(results, wrong, strict=True):
         assert said in result.text, result.text[:300]
     orders.control_work(busy_stage.app, session, "resume", place=PLACE)
     assert busy_stage.wait_for(session, "done", "parked").outcome == "success"
+
+
+@pytest.mark.parametrize(
+    ("turn", "told", "sign"),
+    [
+        ({"text": "I write a long…", "stop": "length"}, CUT_OFF, "cut off"),
+        ({"text": "", "stop": "refusal"}, FILTERED, "filtered"),
+        (raw_call("Write", '{"file_path": "x", "con') | {"stop": "length"}, CUT_CALL, "cut off"),
+    ],
+)
+def test_why_an_answer_ended_is_told_to_the_model_and_named_to_the_user(
+    busy_stage: Stage, turn: dict[str, Any], told: str, sign: StuckSign
+) -> None:
+    """Once the model can do better; after the third time the user is asked."""
+    done = busy_stage.order(workflow="one", script=one_step(turn))
+    parked = busy_stage.order(workflow="one", script=one_step(turn, turn, turn))
+
+    assert busy_stage.wait_for(done, "done", "parked").outcome == "success"
+    state = busy_stage.wait_for(parked, "done", "parked")
+
+    assert (state.reason, state.detail) == ("stuck", SIGN_TEXTS[sign])
+    assert told in str(fold(busy_stage.entries(done)).messages)
+
+
+def test_a_model_that_only_talks_is_quoted_where_its_work_is_parked(busy_stage: Stage) -> None:
+    session = busy_stage.order(workflow="one", script=one_step(*[{"text": "Which one?"}] * 3))
+
+    state = busy_stage.wait_for(session, "done", "parked")
+
+    assert state.detail == "its last answers called no tool: “Which one?”"
 
 
 @pytest.mark.parametrize(
@@ -100,7 +140,7 @@ def test_malformed_calls_are_explained_and_three_in_a_row_stand_still(busy_stage
     ],
 )
 def test_the_user_decides_what_follows_when_a_model_goes_in_circles(
-    tmp_path: Path, on_stuck: str, told: list[tuple[str, str]]
+    tmp_path: Path, on_stuck: str, told: list[tuple[str, StuckSign]]
 ) -> None:
     with Stage(tmp_path, settings=f'on_stuck = "{on_stuck}"') as stage:
         stage.install(linear(1, "one"))
@@ -112,10 +152,48 @@ def test_the_user_decides_what_follows_when_a_model_goes_in_circles(
 
         events = [decode_envelope(link.body).event for link in stage.app.reader.links(session)]
         moves = [event for event in events if isinstance(event, UnattendedMoved)]
-        assert [(e.status, e.detail) for e in moves if e.reason or e.outcome] == told
+        assert [(e.status, e.detail) for e in moves if e.reason or e.outcome] == [
+            (status, SIGN_TEXTS.get(sign, "")) for status, sign in told
+        ]
         assert state.outcome == {"notify": "success", "cancel": "gave_up"}.get(on_stuck)
         signs = [e.text for e in stage.entries(session) if isinstance(e, JournalNote)]
         assert [text for text in signs if not text.startswith("stuck: ")] == [
             detail for _, detail in told if detail
         ]
         assert (stage.worktree(session) / "again.txt").exists(), "what was done can be looked at"
+
+
+def long_turns(turns: int) -> list[dict[str, Any]]:
+    """Turns whose results together are longer than the model can read."""
+    letters = "abcdefghijklmnopqrstuvwxyz"[:turns]
+    return [call("Bash", command=f"head -c 4000 /dev/zero | tr '\\0' {one}") for one in letters]
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_conversation_that_is_too_long_is_shortened_and_goes_on(
+    tmp_path: Path, *, is_known: bool
+) -> None:
+    """Before the call where the length is known, and after the refusal where it is not."""
+    script = one_step(*long_turns(20)) | ({} if is_known else {"charsMax": 75_000})
+    window = "context_tokens = 20_000\noutput_tokens = 1_000" if is_known else ""
+    with Stage(tmp_path, settings=window) as stage:
+        stage.install(linear(1, "one"))
+        session = stage.order(workflow="one", script=script)
+        stage.start_driver()
+
+        state = stage.wait_for(session, "done", "parked")
+
+        assert state.outcome == "success", state.detail
+        entries = stage.entries(session)
+        assert sum(isinstance(e, ConversationCompacted) for e in entries) == 1
+        assert len(stage.model_calls(session)) == (21 if is_known else 22)
+
+
+def test_a_step_that_is_itself_too_long_parks_and_says_so(busy_stage: Stage) -> None:
+    refused = {"faults": [{"fail": "context_too_long", "times": 9}]}
+    session = busy_stage.order(workflow="one", script=one_step(refused))
+
+    state = busy_stage.wait_for(session, "done", "parked")
+
+    assert (state.status, state.reason) == ("parked", "failed")
+    assert len([e for e in busy_stage.entries(session) if isinstance(e, ModelFailed)]) == 1

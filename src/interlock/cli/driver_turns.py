@@ -7,6 +7,7 @@ from interlock.core.unattended.conversation import SpokenPart, ToolRequest
 from interlock.core.unattended.journal import (
     AdvanceAnswered,
     AdvanceIntended,
+    ConversationCompacted,
     JournalEntry,
     JournalNote,
     MessageAdded,
@@ -17,7 +18,7 @@ from interlock.core.unattended.journal import (
 )
 from interlock.core.unattended.order import dollars
 from interlock.core.views.counting import pluralise
-from interlock.core.views.turns import arguments_text, shorten
+from interlock.core.views.turns import COMPACTED, arguments_text, shorten
 
 _HEAD_CHARS, _TAIL_CHARS = 1_500, 500
 
@@ -51,6 +52,8 @@ def print_entry(placed: JournalEntry) -> None:
         case MessageAdded() as added:
             print_lines("Told by you:" if added.source == "steer" else "Told by the driver:")
             _print_quoted(added.text)
+        case ConversationCompacted():
+            print_lines(f"Note: compacted. {COMPACTED}")
         case AdvanceAnswered() as answered:
             print_lines(f"  The step was submitted: {answered.outcome}")
             _print_quoted(answered.text)

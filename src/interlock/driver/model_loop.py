@@ -29,8 +29,10 @@ from interlock.core.counting import pluralise
 from interlock.core.ids import WorkflowId
 from interlock.core.session.secrets import redact_secrets
 from interlock.core.session.unattended_events import UnattendedMoved
+from interlock.core.unattended.compaction import compact, conversation_chars
 from interlock.core.unattended.conversation import (
     ModelAnswer,
+    ModelMessage,
     ModelRequest,
     ToolReply,
     ToolRequest,
@@ -42,6 +44,7 @@ from interlock.core.unattended.journal import (
     AdvanceIntended,
     BeginStep,
     CallModel,
+    ConversationCompacted,
     JournalNote,
     ModelAnswered,
     ModelCalled,
@@ -50,10 +53,11 @@ from interlock.core.unattended.journal import (
     SendAdvance,
     ToolEnded,
     ToolStarted,
+    WorkProgress,
     next_action,
 )
-from interlock.core.unattended.order import Limits, Outcome, ParkReason, Spent
-from interlock.core.unattended.stuck import ADVISORY, find_sign
+from interlock.core.unattended.order import Limits, Outcome, ParkReason, Spent, limits_left
+from interlock.core.unattended.stuck import ADVISORY, SIGN_TEXTS, find_sign
 from interlock.driver import prompts
 from interlock.driver.permission import find_objection, record_shell_command, withheld_tools
 from interlock.driver.server_client import CallRefused
@@ -80,8 +84,13 @@ from interlock.driver.tools.catalogue import (
 )
 from interlock.driver.tools.tool import DriverTool
 
+SAID_CHARS = 300
 TOKEN_CHARS = 4
 """The characters of a token, about: for a call whose answer never comes."""
+CHARS_PER_TOKEN_MIN = 3
+"""The characters of a token in code, about: a conversation must not be too long for the model."""
+SHARE_AFTER_COMPACTION = 0.5
+"""The share of that length to which a conversation is cut, so that it is not cut in each turn."""
 _PARK_REASONS: dict[FailureKind, ParkReason] = {
     "credentials": "credentials",
     "rate_limited": "provider",
@@ -95,6 +104,7 @@ NOT_ANSWERED = (
     "The user let the work continue without an answer. Decide yourself, and state your assumption"
     " in the notes."
 )
+CUT_CALL = "Your answer was cut off at the limit of output tokens: answer in smaller parts."
 RunSession = Callable[[SessionContext], Awaitable[Outcome | None]]
 
 
@@ -121,7 +131,7 @@ class ModelLoop:
                     self._context.require_no_pause()
                     self._context.pass_on_steers()
                     await self._require_sense()
-                    await self._context.require_limits()
+                    await self._context.require_limits(warns_model=True)
                     await self._call_model()
                 case RunTool() as action:
                     self._context.require_no_shutdown()
@@ -140,8 +150,10 @@ class ModelLoop:
         workplace = context.workplace_for(only_reads=only_reads)
         context.begin_step(
             answer,
-            system=prompts.system_prompt(workplace),
-            message=prompts.first_message(answer, context.order),
+            system=prompts.system_prompt(workplace, context.settings.output_tokens),
+            message=prompts.first_message(
+                answer, context.order, limits_left(context.sheet.state.limits, context.spent)
+            ),
             model=context.order.model or context.settings.model,
             tools=self._tool_names(is_read_only=only_reads or context.order.is_read_only),
             level=workplace.level,
@@ -182,17 +194,18 @@ class ModelLoop:
         step = progress.step
         assert step is not None, "a conversation is about a step"
         specs = tool_specs((name for name in step.tools if name in TOOLS), self._tools())
-        request = ModelRequest(
-            step.model,
-            step.system,
-            specs + own_tool_specs(step.tools),
-            progress.messages,
-            context.settings.output_tokens,
-        )
         try:
             model = await context.resources.shelf.model(step.model)
         except ModelUnavailable as unavailable:
             raise Standstill("credentials", f"{unavailable} {unavailable.hint}") from unavailable
+        self._make_room(context.settings.context_tokens or model.port.context_tokens)
+        request = ModelRequest(
+            step.model,
+            step.system,
+            specs + own_tool_specs(step.tools),
+            context.record.progress.messages,
+            context.settings.output_tokens,
+        )
         started = time.monotonic()
 
         def on_wait(failure: ModelFailure, seconds: float) -> None:
@@ -208,10 +221,30 @@ class ModelLoop:
             )
         except ModelFailure as failure:
             context.append(ModelFailed(failure.kind, str(failure), ms=_ms_since(started)))
+            chars = conversation_chars(request.messages)
+            if failure.kind == "context_too_long" and self._compact(chars // 2):
+                return
             context.resources.shelf.forget(step.model)  # its key may be another one next time
             reason = _PARK_REASONS.get(failure.kind, "failed")
             raise Standstill(reason, str(failure)) from failure
         context.append(ModelAnswered(answer.message, answer.stop, answer.usage, _ms_since(started)))
+
+    def _make_room(self, context_tokens: int) -> None:
+        """Shorten a conversation that comes near the length which the model can read."""
+        step, messages = self._context.record.progress.step, self._context.record.progress.messages
+        assert step is not None, "a conversation is about a step"
+        tokens_max = context_tokens - self._context.settings.output_tokens
+        chars_max = max(0, tokens_max * CHARS_PER_TOKEN_MIN - len(step.system))
+        if conversation_chars(messages) > chars_max:
+            self._compact(int(chars_max * SHARE_AFTER_COMPACTION))
+
+    def _compact(self, chars_max: int) -> bool:
+        """Shorten the conversation; False if it cannot be made shorter."""
+        messages = self._context.record.progress.messages
+        if compact(messages, chars_max) == messages:
+            return False
+        self._context.append(ConversationCompacted(chars_max))
+        return True
 
     async def _require_sense(self) -> None:
         """Raise `Standstill` if the model goes in circles, or tell the user; each sign once."""
@@ -220,11 +253,14 @@ class ModelLoop:
         if sign is None or sign in progress.signs:
             return
         goes_on = sign in ADVISORY or context.settings.on_stuck == "notify"
+        why = SIGN_TEXTS[sign]
+        if sign == "no call":
+            why += f": “{redact_secrets(last_words(progress))[:SAID_CHARS]}”"
         if goes_on:
-            await context.report("working", reason="stuck", detail=sign)
+            await context.report("working", reason="stuck", detail=why)
         context.append(JournalNote("stuck", sign))
         if not goes_on:
-            raise Standstill("stuck", sign)
+            raise Standstill("stuck", why)
 
     async def _run_tool(self, call: ToolRequest, *, was_started: bool) -> None:
         context, step = self._context, self._context.record.progress.step
@@ -240,7 +276,7 @@ class ModelLoop:
         offered = {name: tool for name, tool in self._tools().items() if name in names}
         checked = check_call(call.name, call.arguments, offered)
         if isinstance(checked, MalformedCall):
-            context.append(_error_reply(call, checked.message, is_malformed=True))
+            context.append(self._malformed_reply(call, checked.message))
             return
         tool, arguments = checked
         if objection := await find_objection(context, call, tool.kind):
@@ -277,7 +313,14 @@ class ModelLoop:
             case SpawnAgent():
                 await run_child(context, call, parsed, self._run_session)
             case _:
-                context.append(_error_reply(call, str(parsed), is_malformed=True))
+                context.append(self._malformed_reply(call, str(parsed)))
+
+    def _malformed_reply(self, call: ToolRequest, text: str) -> ToolEnded:
+        is_cut = self._context.record.progress.stop == "length"
+        result = ToolReply(
+            call.id, call.name, f"{text} {CUT_CALL}" if is_cut else text, is_error=True
+        )
+        return ToolEnded(result, is_malformed=True)
 
     def _ask_user(self, call: ToolRequest, question: str) -> None:
         """Park with the question; once it was answered or the work resumed, tell the model."""
@@ -295,6 +338,7 @@ class _JournaledModel:
 
     def __init__(self, port: ModelPort, context: SessionContext) -> None:
         self._port, self._context = port, context
+        self.context_tokens = port.context_tokens
 
     async def answer(self, request: ModelRequest, on_text: Callable[[str], None]) -> ModelAnswer:
         content = msgspec.json.encode(request)
@@ -310,9 +354,14 @@ def ignore_text(_: str) -> None:
     """Ignore the pieces of an answer: nobody is shown half of one."""
 
 
-def _error_reply(call: ToolRequest, text: str, *, is_malformed: bool = False) -> ToolEnded:
-    result = ToolReply(call.id, call.name, text, is_error=True)
-    return ToolEnded(result, is_malformed=is_malformed)
+def last_words(progress: WorkProgress) -> str:
+    """Return the text of the model's last answer."""
+    answers = [one for one in progress.messages if isinstance(one, ModelMessage)]
+    return answers[-1].text.strip() if answers else ""
+
+
+def _error_reply(call: ToolRequest, text: str) -> ToolEnded:
+    return ToolEnded(ToolReply(call.id, call.name, text, is_error=True))
 
 
 def _blocked_text(answer: dict[str, Any]) -> str:

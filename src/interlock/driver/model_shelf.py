@@ -9,21 +9,21 @@ import msgspec
 from interlock.agents.models.credentials import KEY_VARIABLES, ApiKey, Credentials
 from interlock.agents.models.model_port import ModelPort, ModelUnavailable
 from interlock.agents.models.providers import open_model
-from interlock.agents.models.retrying import ProviderPause
+from interlock.agents.models.retrying import ModelPause
 from interlock.app.unattended.driver_settings import DriverSettings
 
 
 class OpenModel(msgspec.Struct, frozen=True):
     port: ModelPort
-    pause: ProviderPause
-    """Shared by all models of a provider: told to wait, all of them wait."""
+    pause: ModelPause
+    """Shared by all sessions with the model: if one is told to wait, all of them wait."""
 
 
 class ModelShelf:
     def __init__(self, settings: DriverSettings) -> None:
         self._settings = settings
         self._open: dict[str, OpenModel] = {}
-        self._pauses: dict[str, ProviderPause] = {}
+        self._pauses: dict[str, ModelPause] = {}
         self._keys: set[ApiKey] = set()
         self._opening: dict[str, asyncio.Lock] = {}
         """By provider: sessions that wait for the same import must not use up the threads."""
@@ -46,7 +46,7 @@ class ModelShelf:
                     base_url=self._settings.base_url,
                     call_seconds=self._settings.call_seconds,
                 )
-                pause = self._pauses.setdefault(provider, ProviderPause())
+                pause = self._pauses.setdefault(name, ModelPause())
                 self._open[name] = OpenModel(port, pause)
             return self._open[name]
 

@@ -34,6 +34,7 @@ that text."""
 
 _ENDING = """\
 - If something that matters cannot be done, report it with `report_issue` too.
+- An answer has at most {:,} tokens: write a longer file with several calls.
 - Never end your turn without calling a tool. When the step is done, call `complete_step`."""
 
 _LEVELS = {
@@ -55,9 +56,9 @@ answers questions, and only your notes are read. Submit each step with the tool 
 reports that the workflow is complete or waits for the user."""
 
 
-def system_prompt(workplace: Workplace) -> str:
+def system_prompt(workplace: Workplace, output_tokens: int) -> str:
     """Return the part of the prompt that all steps of a session share."""
-    rules = f"{_RULES}\n{_ENDING}"
+    rules = f"{_RULES}\n{_ENDING.format(output_tokens)}"
     parts = (_BASE, rules, _place(workplace), _project_rules(workplace.worktree))
     return "\n\n".join(filter(None, parts))
 
@@ -122,13 +123,14 @@ def client_message(answer: Answer, order: UnattendedOrder, *, is_resumed: bool) 
     return "\n\n".join(filter(None, parts))
 
 
-def first_message(answer: Answer, order: UnattendedOrder) -> str:
+def first_message(answer: Answer, order: UnattendedOrder, limits_left: str) -> str:
     """Return the message to a model about its step. A model never sees a token."""
     expected = _expected_parts(answer)
     parts = (
         *_step_parts(answer, order),
         f"Submit with `complete_step`: {', '.join(expected)}." if expected else "",
         _example(answer),
+        limits_left,
     )
     return "\n\n".join(filter(None, parts))
 

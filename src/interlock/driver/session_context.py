@@ -30,6 +30,10 @@ from interlock.driver.tools.tool import Level, Workplace
 from interlock.driver.work_record import WorkRecord
 
 DETAIL_CHARS_MAX = 2_000
+WRAP_UP = (
+    "Wrap up now: finish or undo what is half done, submit the step with what you have, and say in"
+    " the notes what is left. At a limit the work stops until the user raises it."
+)
 
 
 class Standstill(Exception):
@@ -155,19 +159,23 @@ class SessionContext:
         if self.sheet.state.wish in ("pause", "pause_now"):
             raise PauseWanted
 
-    async def require_limits(self) -> None:
+    async def require_limits(self, *, warns_model: bool = False) -> None:
         """Raise `Standstill` if a limit is reached, or would be by one more call.
 
-        Where one comes near, the user is told once.
+        The user is told once of each limit that comes near, and the model of the first.
         """
-        limits, cost = self.sheet.state.limits, self.record.progress.last_cost_micros
+        limits, progress = self.sheet.state.limits, self.record.progress
         words = limits_in_words(limits)
-        for name, share in limit_shares(limits, self.spent, next_cost_micros=cost).items():
+        shares = limit_shares(limits, self.spent, next_cost_micros=progress.last_cost_micros)
+        for name, share in shares.items():
             if share >= 1:
                 raise self.limit_reached(name)
-            if share >= NOTICE_SHARE and self.is_first(f"near {words[name]}"):
+            if share >= NOTICE_SHARE and words[name] not in self.record.progress.warned:
                 near = f"{share:.0%} of {words[name]} are used"
-                self.append(JournalNote("limit", near))
+                is_model_warned = not {*words.values()}.isdisjoint(self.record.progress.warned)
+                if warns_model and not is_model_warned:
+                    self.append(MessageAdded(f"{near}. {WRAP_UP}", "driver", limit=words[name]))
+                self.append(JournalNote("limit", near, call=words[name]))
                 await self.report("working", detail=near)
 
     def limit_reached(self, name: LimitName) -> Standstill:

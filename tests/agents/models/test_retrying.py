@@ -7,7 +7,7 @@ import pytest
 
 from interlock.agents.models.model_port import FailureKind, ModelFailure
 from interlock.agents.models.retrying import (
-    ProviderPause,
+    ModelPause,
     RetryPolicy,
     answer_with_retries,
     wait_before_retry,
@@ -43,6 +43,8 @@ class Clock:
 class FailingModel:
     """Fails as it is told, then answers; a call takes `call_seconds`."""
 
+    context_tokens = 1_000
+
     def __init__(
         self, clock: Clock, failures: list[ModelFailure], *, call_seconds: float = 0
     ) -> None:
@@ -66,7 +68,7 @@ class Desk:
 
     def __init__(self, clock: Clock, chance: float = 1.0) -> None:
         self.clock, self.chance = clock, chance
-        self.bucket = ProviderPause(clock)
+        self.bucket = ModelPause(clock)
         self.waits: list[tuple[FailureKind, float]] = []
 
     async def ask(self, model: FailingModel) -> ModelAnswer:

@@ -77,7 +77,7 @@ def test_of_one_repository_nothing_is_said() -> None:
     place = Workplace(Path("/w"), "workspace", Path("/h"), Path("/s/spill"))
 
     assert repository_tools(()) is TOOLS
-    assert "repo`" not in prompts.system_prompt(place)
+    assert "repo`" not in prompts.system_prompt(place, 8_192)
     for name, arguments in CALLS.items():
         named = json.dumps({**arguments, "repo": "main"})
         assert isinstance(check_call(name, named), MalformedCall)
@@ -105,7 +105,7 @@ def test_the_first_repository_is_quoted_and_the_others_are_named(wide: WideScene
     (wide.main / "AGENTS.md").write_text("Use tabs.")
     (wide.web / "CLAUDE.md").write_text("Use spaces.")
 
-    told = prompts.system_prompt(wide.place)
+    told = prompts.system_prompt(wide.place, 8_192)
 
     assert f"- `main`: {wide.main}\n" in told
     assert f"- `web`: {wide.web} (before you change anything there, read its CLAUDE.md)" in told

@@ -32,7 +32,16 @@ class ModelFailure(Exception):
         self.retry_after_seconds = retry_after_seconds
 
 
+CONTEXT_TOKENS = 128_000
+"""The length of conversation that a model can read of which nothing is known."""
+
+
 class ModelPort(Protocol):
+    @property
+    def context_tokens(self) -> int:
+        """The tokens of a whole request and its answer."""
+        ...
+
     async def answer(self, request: ModelRequest, on_text: Callable[[str], None]) -> ModelAnswer:
         """Ask the model. `on_text` is told each piece of text as it comes, to show life.
 

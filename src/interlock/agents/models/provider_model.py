@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import TYPE_CHECKING, TypeVar
 
+from genai_prices.data_snapshot import get_snapshot
 from pydantic_ai import direct
 from pydantic_ai import messages as library
 from pydantic_ai.exceptions import (
@@ -40,7 +41,7 @@ from pydantic_ai.models import ModelRequestParameters, StreamedResponse
 from pydantic_ai.tools import ToolDefinition
 
 from interlock.agents.models.credentials import KEY_VARIABLES, ApiKey
-from interlock.agents.models.model_port import FailureKind, ModelFailure
+from interlock.agents.models.model_port import CONTEXT_TOKENS, FailureKind, ModelFailure
 from interlock.core.unattended.conversation import (
     AnswerPart,
     Message,
@@ -75,6 +76,7 @@ class ProviderModel:
         self._call_seconds = call_seconds
         make_model = _messages_model if provider == "anthropic" else _chat_model
         self._model = make_model(name, key, base_url)
+        self.context_tokens = _context_tokens(provider, name)
 
     async def answer(self, request: ModelRequest, on_text: Callable[[str], None]) -> ModelAnswer:
         """Ask the model that was opened, whatever name the request has for it."""
@@ -146,6 +148,15 @@ def _messages_model(name: str, key: ApiKey, base_url: str) -> "AnthropicModel":
     )
     provider = AnthropicProvider(api_key=key.value, base_url=base_url or None)
     return anthropic.AnthropicModel(name, provider=provider, settings=settings)
+
+
+def _context_tokens(provider: str, name: str) -> int:
+    """Return the length by the table of prices, which has it beside them."""
+    try:
+        model = get_snapshot().find_provider_model(name, None, provider, None)[1]
+    except LookupError:
+        return CONTEXT_TOKENS
+    return model.context_window or CONTEXT_TOKENS
 
 
 def _chat_model(name: str, key: ApiKey, base_url: str) -> "OpenAIChatModel":

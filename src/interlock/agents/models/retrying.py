@@ -24,10 +24,10 @@ class RetryPolicy(msgspec.Struct, frozen=True):
     """A model that says nothing has used up minutes, and is paid for, each time."""
 
 
-class ProviderPause:
-    """Until when nobody asks a provider: it has told one of its sessions to wait.
+class ModelPause:
+    """Until when nobody asks a model: its provider has told one of its sessions to wait.
 
-    All sessions with one provider share one.
+    All sessions with one model share one. Other models of the provider have limits of their own.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -81,7 +81,7 @@ async def answer_with_retries(
     request: ModelRequest,
     on_text: Callable[[str], None],
     *,
-    bucket: ProviderPause,
+    bucket: ModelPause,
     on_wait: OnWait,
     policy: RetryPolicy | None = None,
     chance: Callable[[], float] = random.random,

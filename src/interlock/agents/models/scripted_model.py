@@ -17,6 +17,8 @@ when        A text, or several, that all occur in the first message of the conve
 turns       Which one is played is the number of answers that the request already has. A model is
             asked for more than there are: a failure (`bad_request`), unless `repeatLast`.
 
+Beside `steps`, `charsMax` is the length of the longest request; a longer one is refused.
+
 A turn has `text`, `calls`, both or neither, and
 arguments   of a call: an object, or a text that is given as it is, to be malformed
 thinking    shown before the text
@@ -40,7 +42,12 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.agents.models.model_port import FailureKind, ModelFailure, ModelUnavailable
+from interlock.agents.models.model_port import (
+    CONTEXT_TOKENS,
+    FailureKind,
+    ModelFailure,
+    ModelUnavailable,
+)
 from interlock.core.canonical import Json, short_digest
 from interlock.core.unattended.conversation import (
     AnswerPart,
@@ -99,8 +106,9 @@ class ScriptedStep(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_f
         return all(text in first_message for text in texts)
 
 
-class ModelScript(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ModelScript(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     steps: tuple[ScriptedStep, ...]
+    chars_max: int | None = None
 
 
 class CallRecord(msgspec.Struct, frozen=True):
@@ -113,6 +121,8 @@ class CallRecord(msgspec.Struct, frozen=True):
 
 
 class ScriptedModel:
+    context_tokens = CONTEXT_TOKENS
+
     def __init__(self, path: Path, *, call_seconds: float) -> None:
         """Read the script.
 
@@ -134,6 +144,9 @@ class ScriptedModel:
         step, number = self._place(request)
         record = CallRecord(request.model, short_digest(request), step, number)
         self._record(msgspec.json.encode(record) + b"\n")
+        chars, chars_max = len(msgspec.json.encode(request)), self._script.chars_max
+        if chars_max is not None and chars > chars_max:
+            raise ModelFailure("context_too_long", f"scripted: {chars} > {chars_max} characters.")
         turn = self._turn(step, number)
         if turn.faults:
             _fail_if_due(turn.faults, self._number_of_calls(record))

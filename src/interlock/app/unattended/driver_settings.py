@@ -51,6 +51,11 @@ class DriverSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether what was changed is committed on the branch of the worktree at the end."""
     on_stuck: StuckPolicy = "park"
     output_tokens: Annotated[int, Meta(ge=256, le=200_000)] = 8_192
+    context_tokens: Annotated[int, Meta(ge=0, le=100_000_000)] = 0
+    """The tokens that the model can read; 0: by the table of models, or 128,000 if it is not there.
+
+    A longer conversation loses its oldest parts.
+    """
     call_seconds: Annotated[int, Meta(ge=1, le=3_600)] = 120
     ask: tuple[str, ...] = ()
     """Tools of the driver that need the user's approval for each call."""

@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from interlock.core.unattended.compaction import compact
 from interlock.core.unattended.conversation import (
     Message,
     ModelMessage,
@@ -35,6 +36,14 @@ INTERRUPTED = (
 NO_TOOL = (
     "No user reads this text. Call a tool to continue the step. When it is done, submit it with"
     f" `{COMPLETE_STEP}`."
+)
+CUT_OFF = (
+    "Your answer was cut off at the limit of output tokens before it called a tool. Answer in"
+    " smaller parts: write a long file with several calls."
+)
+FILTERED = (
+    "The provider's content filter stopped your answer. Continue the step in another way, or submit"
+    f" it with `{COMPLETE_STEP}` and say in the notes what cannot be done."
 )
 
 
@@ -110,6 +119,14 @@ class MessageAdded(EntryStruct, frozen=True, tag="message_added"):
     text: str
     source: Literal["steer", "driver"]
     steer: str = ""
+    limit: str = ""
+    """The limit, in words, that it warns of."""
+
+
+class ConversationCompacted(EntryStruct, frozen=True, tag="compacted"):
+    """The conversation is made as short as this, because its model cannot read it all."""
+
+    chars_max: int
 
 
 class AdvanceIntended(EntryStruct, frozen=True, tag="advance_intended"):
@@ -150,7 +167,7 @@ class JournalNote(EntryStruct, frozen=True, tag="noted"):
     kind: Literal["parked", "resumed", "stuck", "limit", "approval", "question", "issue"]
     text: str
     call: str = ""
-    """The tool call that it is about."""
+    """The tool call, or the limit, that it is about."""
 
 
 Entry: TypeAlias = (
@@ -162,6 +179,7 @@ Entry: TypeAlias = (
     | ToolStarted
     | ToolEnded
     | MessageAdded
+    | ConversationCompacted
     | AdvanceIntended
     | AdvanceAnswered
     | ClientReported
@@ -204,6 +222,10 @@ class WorkProgress(msgspec.Struct, frozen=True):
     malformed_in_row: int = 0
     silent_in_row: int = 0
     """Answers without a call."""
+    stop: StopReason = "tools"
+    """Why the last answer ended."""
+    warned: tuple[str, ...] = ()
+    """The limits, in words, of which the user was told that they come near."""
     signs: tuple[str, ...] = ()
     """The signs of going in circles that were noted in this conversation since it last went on."""
     turns_in_step: int = 0
@@ -270,6 +292,7 @@ def apply_entry(before: WorkProgress, entry: Entry) -> WorkProgress:
                 last_cost_micros=before.last_cost_micros,
                 steered=before.steered,
                 unheard=before.unheard,
+                warned=before.warned,
                 client=before.client,
                 unpaid_tokens=before.unpaid_tokens,
             )
@@ -291,9 +314,13 @@ def apply_entry(before: WorkProgress, entry: Entry) -> WorkProgress:
             if entry.steer:
                 steered, unheard = (*before.steered, entry.steer), (*before.unheard, entry.text)
                 before = change(before, steered=steered, unheard=unheard)
+            if entry.limit:
+                before = change(before, warned=(*before.warned, entry.limit))
             if before.calls or before.advance:
                 return change(before, added=(*before.added, entry.text))
             return change(before, messages=_with_text(before.messages, entry.text))
+        case ConversationCompacted():
+            return change(before, messages=compact(before.messages, entry.chars_max))
         case AdvanceIntended():
             return change(before, advance=entry)
         case AdvanceAnswered(outcome="advanced"):
@@ -308,6 +335,8 @@ def apply_entry(before: WorkProgress, entry: Entry) -> WorkProgress:
         case JournalNote(kind="resumed"):
             # Whoever lets it go on has seen what it did: the same signs count anew.
             return change(before, history=(), malformed_in_row=0, silent_in_row=0, signs=())
+        case JournalNote(kind="limit"):
+            return change(before, warned=(*before.warned, entry.call))
         case JournalNote(kind="stuck"):
             return change(before, signs=(*before.signs, entry.text))
         case JournalNote():
@@ -351,13 +380,15 @@ def _apply_answer(before: WorkProgress, entry: ModelAnswered) -> WorkProgress:
         started="",
         turns_in_step=before.turns_in_step + 1,
         silent_in_row=0 if calls else before.silent_in_row + 1,
+        stop=entry.stop,
         last_cost_micros=entry.usage.cost_micros or 0,
         unheard=(),
         unpaid_tokens=before.unpaid_tokens + entry.usage.tokens if before.client else 0,
     )
     if calls:
         return answered
-    messages = _with_text(answered.messages, NO_TOOL)
+    text = {"length": CUT_OFF, "refusal": FILTERED}.get(entry.stop, NO_TOOL)
+    messages = _with_text(answered.messages, text)
     return msgspec.structs.replace(answered, messages=messages)
 
 

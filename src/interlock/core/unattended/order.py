@@ -110,6 +110,26 @@ def limits_in_words(limits: Limits) -> dict[str, str]:
     return words
 
 
+LIMITS_TOLD_SHARE, TURNS_TOLD = 0.5, 25
+"""The share of a limit from which the model is told what is left, and as many turns."""
+
+
+def limits_left(limits: Limits, spent: Spent) -> str:
+    """Return what is left for the work, in words; empty while there is plenty."""
+    shares, turns = limit_shares(limits, spent), limits.turns - spent.turns
+    if max(shares.values()) < LIMITS_TOLD_SHARE and turns > TURNS_TOLD:
+        return ""
+    minutes, tokens = spent.work_ms // 60_000, limits.tokens - spent.usage.tokens
+    parts = [
+        pluralise(max(0, turns), "turn"),
+        f"{pluralise(max(0, limits.minutes - minutes), 'minute')} of work",
+        f"{max(0, tokens):,} tokens",
+    ]
+    if limits.cost_micros is not None and spent.usage.cost_micros is not None:
+        parts.append(dollars(max(0, limits.cost_micros - spent.usage.cost_micros)))
+    return f"Left for this step and all that follow: {', '.join(parts)}."
+
+
 def dollars(micros: int) -> str:
     """An amount of money as people read it, to the cent, or finer where it is less than one."""
     amount = micros / 1_000_000

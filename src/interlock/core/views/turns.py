@@ -24,6 +24,7 @@ from interlock.core.unattended.journal import (
     AdvanceAnswered,
     AdvanceIntended,
     ClientReported,
+    ConversationCompacted,
     JournalEntry,
     JournalNote,
     MessageAdded,
@@ -37,6 +38,7 @@ from interlock.core.unattended.journal import (
 from interlock.core.unattended.order import Spent, dollars
 
 HEAD_CHARS, TAIL_CHARS = 3_000, 1_500
+COMPACTED = "The oldest parts of the conversation were left out, so that the model can read it."
 LOST_ANSWER = "The answer never came: the driver was ended meanwhile. It is charged by estimate."
 
 
@@ -164,6 +166,8 @@ class _TurnFolding:
                 self.rows.append(AddedText(*place, added))
             case JournalNote() as noted:
                 self.rows.append(JournalRemark(*place, noted.kind, noted.text))
+            case ConversationCompacted():
+                self.rows.append(JournalRemark(*place, "compacted", COMPACTED))
             case ClientReported() as reported:
                 if reported.cost_micros is not None:
                     text = f"the turns of the client cost {dollars(reported.cost_micros)}"
