@@ -157,7 +157,11 @@ class Stage:
         return driver
 
     def order(self, goal: str = "See to it", workflow: str = "line", **options: Any) -> SessionId:
-        """Order work. `script`: of a model for this work alone; `limits`: by their names."""
+        """Order work. `script`: of a model for this work alone; `limits`: by their names.
+
+        Its proof is `true`, unless a test is about proofs.
+        """
+        options.setdefault("proof", "true")
         limits = LimitsWish(**options.pop("limits", {}))
         if script := options.pop("script", None):
             path = self.script.with_name(f"script-{len(list(self.script.parent.iterdir()))}.json")

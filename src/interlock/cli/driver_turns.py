@@ -13,6 +13,7 @@ from interlock.core.unattended.journal import (
     MessageAdded,
     ModelAnswered,
     ModelFailed,
+    ProofEnded,
     StepBegun,
     ToolEnded,
 )
@@ -52,6 +53,9 @@ def print_entry(placed: JournalEntry) -> None:
         case MessageAdded() as added:
             print_lines("Told by you:" if added.source == "steer" else "Told by the driver:")
             _print_quoted(added.text)
+        case ProofEnded(proof):
+            print_lines(f"Note: `{proof.command}` {proof.end}")
+            _print_quoted(proof.output)
         case ConversationCompacted():
             print_lines(f"Note: compacted. {COMPACTED}")
         case AdvanceAnswered() as answered:

@@ -22,7 +22,7 @@ PLACE = "in a terminal"
 _COUNT = click.IntRange(1, 1_000_000_000)
 _DOLLARS_MAX = 1_000_000
 _ORDER_ONLY = (
-    *("model", "runner", "base", "read_only", "repositories"),
+    *("model", "runner", "base", "read_only", "repositories", "proof"),
     *("turns", "minutes", "tokens", "cost"),
 )
 _ATTENDED_ONLY = ("session_id", "track", "takeover", "on_conflict", "skip_reason")
@@ -82,6 +82,9 @@ def order_options(command: AnyCommand) -> AnyCommand:
         click.option(
             "--base", default="", help="Unattended: the commit to begin with; default: HEAD"
         ),
+        click.option(
+            "--proof", default="", help="Unattended: a command that proves the result, run by us"
+        ),
         click.option("--runner", type=click.Choice(["model", "claude-code"]), help="Who does it"),
         click.option("--model", default="", help="Unattended: as in anthropic:NAME, openai:NAME"),
         click.option("--driver", "is_unattended", is_flag=True, help="Have it done unattended"),
@@ -124,6 +127,7 @@ def order_unattended(workflow: str, goal: str, options: dict[str, Any], *, as_js
         options["read_only"],
         wanted_limits(options),
         repositories=options["repositories"],
+        proof=options["proof"],
     )
     ordered = expect(OrderedWork, order_work(app, request, place=PLACE))
     server = find_server(app.home)

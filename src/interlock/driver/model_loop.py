@@ -27,6 +27,7 @@ from interlock.app.unattended.driver_desk import (
 from interlock.core.canonical import Json, blob_ref
 from interlock.core.counting import pluralise
 from interlock.core.ids import WorkflowId
+from interlock.core.session.answer import Answer
 from interlock.core.session.secrets import redact_secrets
 from interlock.core.session.unattended_events import UnattendedMoved
 from interlock.core.unattended.compaction import compact, conversation_chars
@@ -49,6 +50,7 @@ from interlock.core.unattended.journal import (
     ModelAnswered,
     ModelCalled,
     ModelFailed,
+    ProofEnded,
     RunTool,
     SendAdvance,
     ToolEnded,
@@ -57,6 +59,7 @@ from interlock.core.unattended.journal import (
     next_action,
 )
 from interlock.core.unattended.order import Limits, Outcome, ParkReason, Spent, limits_left
+from interlock.core.unattended.proof import ProofCommand
 from interlock.core.unattended.stuck import ADVISORY, SIGN_TEXTS, find_sign
 from interlock.driver import prompts
 from interlock.driver.permission import find_objection, record_shell_command, withheld_tools
@@ -82,6 +85,7 @@ from interlock.driver.tools.catalogue import (
     repository_tools,
     tool_specs,
 )
+from interlock.driver.tools.proof_run import run_in_worktree
 from interlock.driver.tools.tool import DriverTool
 
 SAID_CHARS = 300
@@ -157,6 +161,7 @@ class ModelLoop:
             model=context.order.model or context.settings.model,
             tools=self._tool_names(is_read_only=only_reads or context.order.is_read_only),
             level=workplace.level,
+            proof=proof_command(answer),
         )
         return True
 
@@ -184,7 +189,8 @@ class ModelLoop:
             self._context.append(AdvanceAnswered("refused", hidden))
         elif answer.get("kind") == "blocked" and answer.get("nextIntent") != "rehydrate_only":
             token = str(answer["continueToken"])
-            self._context.append(AdvanceAnswered("blocked", _blocked_text(answer), token))
+            text = "\n\n".join(filter(None, (_blocked_text(answer), intended.proof)))
+            self._context.append(AdvanceAnswered("blocked", text, token))
         else:
             self._context.append(AdvanceAnswered("advanced", ""))
             await self._context.report("working")
@@ -302,8 +308,9 @@ class ModelLoop:
         match parsed:
             case CompleteStep():
                 arguments = msgspec.json.encode(advance_arguments(parsed)).decode()
+                proof = await self._prove_step(call)
                 token = context.record.progress.token
-                context.append(AdvanceIntended(call.id, token, arguments))
+                context.append(AdvanceIntended(call.id, token, arguments, proof))
             case ReportIssue():
                 text = f"{parsed.severity}: {parsed.summary}"
                 context.append(JournalNote("issue", text, call=call.id))
@@ -314,6 +321,32 @@ class ModelLoop:
                 await run_child(context, call, parsed, self._run_session)
             case _:
                 context.append(self._malformed_reply(call, str(parsed)))
+
+    async def _prove_step(self, call: ToolRequest) -> str:
+        """Run the command that proves the step, if one does, and return how it ended.
+
+        What the model says about it does not count. A run as its last call is not repeated.
+        """
+        context, step = self._context, self._context.record.progress.step
+        assert step is not None, "a tool is called in a conversation"
+        if not step.proof:
+            return ""
+        arguments = msgspec.json.encode({"command": step.proof}).decode()
+        command = ToolRequest(call.id, "Bash", arguments)
+        history = context.record.progress.history
+        if history and history[-1][0] == f"Bash {arguments}":
+            return ""
+        if objection := await find_objection(context, command, "shell"):
+            return f"`{step.proof}`, which proves this step, was not run: {objection}"
+        wanted = ProofCommand(step.proof, "workflow")
+        seconds = context.settings.proof_minutes * 60
+        try:
+            proof = await run_in_worktree(context.step_workplace, wanted, seconds=seconds)
+        except OSError as error:
+            return f"`{step.proof}`, which proves this step, could not be run: {error}"
+        context.append(ProofEnded(proof))
+        record_shell_command(context, command, 1 if proof.exit_code is None else proof.exit_code)
+        return f"Interlock ran `{proof.command}`, and it {proof.end}:\n{proof.output}"
 
     def _malformed_reply(self, call: ToolRequest, text: str) -> ToolEnded:
         is_cut = self._context.record.progress.stop == "length"
@@ -362,6 +395,16 @@ def last_words(progress: WorkProgress) -> str:
 
 def _error_reply(call: ToolRequest, text: str) -> ToolEnded:
     return ToolEnded(ToolReply(call.id, call.name, text, is_error=True))
+
+
+def proof_command(answer: Answer) -> str:
+    """Return the command that proves the pending step; empty if none does."""
+    output = answer.next_call.params.get("output") if answer.next_call else None
+    artifacts = output.get("artifacts") if isinstance(output, dict) else None
+    for artifact in artifacts if isinstance(artifacts, list) else []:
+        if isinstance(artifact, dict) and artifact.get("kind") == "verification":
+            return str(artifact.get("command", ""))
+    return ""
 
 
 def _blocked_text(answer: dict[str, Any]) -> str:

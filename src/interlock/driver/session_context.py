@@ -24,6 +24,7 @@ from interlock.core.unattended.order import (
     limit_shares,
     limits_in_words,
 )
+from interlock.core.unattended.proof import ProofRun
 from interlock.driver.model_shelf import ModelShelf
 from interlock.driver.server_client import ServerClient
 from interlock.driver.tools.tool import Level, Workplace
@@ -217,6 +218,7 @@ class SessionContext:
         model: str,
         tools: tuple[str, ...],
         level: Level,
+        proof: str = "",
     ) -> None:
         """Write down that the model begins with the pending step, and what it is told first."""
         step = answer.pending
@@ -233,6 +235,7 @@ class SessionContext:
                 model=model,
                 tools=tools,
                 level=level,
+                proof=proof,
             )
         )
 
@@ -253,6 +256,7 @@ class SessionContext:
         detail: str = "",
         outcome: Outcome | None = None,
         commit: str = "",
+        proofs: tuple[ProofRun, ...] = (),
     ) -> None:
         """Tell the server how it stands.
 
@@ -261,18 +265,19 @@ class SessionContext:
             LeaseLost: another driver has taken over.
         """
         moved = UnattendedMoved(
-            status,
-            self.spent,
-            reason,
-            detail[:DETAIL_CHARS_MAX],
-            outcome,
-            self.record.progress.steered,
-            str(self.worktree),
-            self.branch,
-            self.level,
-            self.record.handed.notes[:DETAIL_CHARS_MAX] if outcome else "",
-            commit,
-            self.others,
+            status=status,
+            spent=self.spent,
+            reason=reason,
+            detail=detail[:DETAIL_CHARS_MAX],
+            outcome=outcome,
+            steered=self.record.progress.steered,
+            worktree=str(self.worktree),
+            branch=self.branch,
+            level=self.level,
+            summary=self.record.handed.notes[:DETAIL_CHARS_MAX] if outcome else "",
+            commit=commit,
+            others=self.others,
+            proofs=proofs,
         )
         state = await self.resources.client.report(self.session, moved)
         self.sheet = msgspec.structs.replace(self.sheet, state=state)

@@ -7,6 +7,7 @@ import msgspec
 
 from interlock.app.failures import StoreFailure
 from interlock.app.unattended.forge_settings import why_outdated
+from interlock.app.unattended.tool_gate import denials_of
 from interlock.app.unattended.worktrees import (
     GitFailed,
     fetch_base,
@@ -15,13 +16,14 @@ from interlock.app.unattended.worktrees import (
     make_worktree,
 )
 from interlock.core.unattended.handed_work import files_by_repository, relative_paths
-from interlock.core.unattended.journal import JournalNote
+from interlock.core.unattended.journal import JournalNote, ProofEnded
 from interlock.core.unattended.order import (
     FIRST_REPOSITORY,
     OtherRepository,
     Outcome,
     RepositoryPlace,
 )
+from interlock.core.unattended.proof import ProofCommand, ProofRun, judge_result
 from interlock.core.views.counting import pluralise
 from interlock.core.visible_text import make_visible
 from interlock.core.workflow.handoff_artifacts import CodingHandoffArtifact
@@ -29,12 +31,14 @@ from interlock.driver.client_loop import ClientLoop
 from interlock.driver.model_loop import ModelLoop
 from interlock.driver.server_client import CallRefused
 from interlock.driver.session_context import PauseWanted, SessionContext, Standstill
+from interlock.driver.tools.proof_run import run_proof
 from interlock.driver.tools.tool import Workplace, choose_level, make_workplace
 from interlock.driver.tools.worktree_commit import (
     BranchEnd,
     CommitFailed,
     commit_changes,
     commit_named_files,
+    has_changes,
 )
 
 SHUT_DOWN = "the driver was shut down; the next one goes on"
@@ -148,13 +152,43 @@ async def _park(context: SessionContext, standstill: Standstill) -> Outcome | No
 
 
 async def _finish(context: SessionContext) -> Outcome:
-    order, commit, details = context.order, "", list[str]()
-    if context.parent is None and not order.is_read_only:
-        commit, detail = await _commit(context, "", context.require_workplace())
-        details += [detail, *await _commit_others(context)]
-    detail = "; ".join(filter(None, details))
-    await context.report("done", outcome="success", detail=detail, commit=commit)
-    return "success"
+    """Commit the result, prove it, and report what that shows."""
+    if context.parent is not None or context.order.is_read_only:
+        await context.report("done", outcome="success")
+        return "success"
+    commit, detail = await _commit(context, "", context.require_workplace())
+    details = [detail, *await _commit_others(context)]
+    commits = (commit, *(place.commit for place in context.others))
+    bases = (context.order.base, *(other.base for other in context.order.repositories))
+    is_committed = any(end and end != base for end, base in zip(commits, bases, strict=False))
+    proofs = await _prove(context, commit) if commit and commit != context.order.base else ()
+    outcome, why = judge_result(
+        has_changes=is_committed or await has_changes(context.require_workplace()),
+        is_committed=is_committed,
+        proofs=proofs,
+        denials=await asyncio.to_thread(denials_of, context.resources.home, context.session),
+    )
+    detail = "; ".join(filter(None, (why, *details)))
+    await context.report("done", outcome=outcome, detail=detail, commit=commit, proofs=proofs)
+    return outcome
+
+
+async def _prove(context: SessionContext, commit: str) -> tuple[ProofRun, ...]:
+    """Run the commands of the order on the commit; none twice for a driver that was ended."""
+    known = context.record.proofs
+    for wanted in context.order.proofs:
+        if (wanted.command, commit) not in known:
+            context.append(await _run_proof(context, wanted, commit))
+    return tuple(known[wanted.command, commit] for wanted in context.order.proofs)
+
+
+async def _run_proof(context: SessionContext, wanted: ProofCommand, commit: str) -> ProofEnded:
+    seconds = context.settings.proof_minutes * 60
+    try:
+        proof = await run_proof(context.require_workplace(), wanted, commit, seconds=seconds)
+    except OSError as error:
+        raise Standstill("workspace", f"`{wanted.command}` could not be run: {error}") from error
+    return ProofEnded(proof)
 
 
 async def _commit_others(context: SessionContext) -> list[str]:

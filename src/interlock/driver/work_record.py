@@ -17,9 +17,11 @@ from interlock.core.unattended.journal import (
     JournalBegun,
     JournalNote,
     ModelAnswered,
+    ProofEnded,
     ToolStarted,
 )
 from interlock.core.unattended.order import Spent
+from interlock.core.unattended.proof import ProofRun
 
 ADVANCING_TOOL, SPAWN_AGENT = "continue_workflow", "spawn_agent"
 
@@ -50,6 +52,8 @@ class WorkRecord:
         self._spent_before = spent_before if self.is_new else Spent()
         self.asked: dict[str, str] = {}
         """The approvals and questions that the user was asked, by the calls they are about."""
+        self.proofs: dict[tuple[str, str], ProofRun] = {}
+        """By the command and the commit."""
         self.handed = HandedWork()
         """The accepted submissions so far."""
         self._intended = ""
@@ -79,6 +83,8 @@ class WorkRecord:
         if isinstance(entry, JournalNote) and entry.kind in ("approval", "question"):
             self.asked[entry.call] = entry.text
         self.spawned += isinstance(entry, ToolStarted) and entry.name == SPAWN_AGENT
+        if isinstance(entry, ProofEnded):
+            self.proofs[entry.proof.command, entry.proof.commit] = entry.proof
         if isinstance(entry, AdvanceIntended):
             self._intended = entry.arguments
         is_accepted = isinstance(entry, AdvanceAnswered) and entry.outcome == "advanced"

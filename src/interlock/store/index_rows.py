@@ -76,15 +76,15 @@ def stream_values(head: Head) -> tuple[Value, ...]:
 
 
 def _unattended_since_ms(head: Head) -> int:
-    """When unattended work was asked for that is not over, or whose result is not delivered.
+    """When unattended work was asked for that is not over, or whose result needs the user.
 
     Nothing in a copy is ever done, and what the user has archived is not waited for.
     """
     state = head.unattended
     if state is None or head.imported_from:
         return 0
-    is_undelivered = state.is_undelivered and not head.is_archived
-    return state.requested_ms if not state.is_over or is_undelivered else 0
+    is_unsettled = (state.is_undelivered or state.needs_look) and not head.is_archived
+    return state.requested_ms if not state.is_over or is_unsettled else 0
 
 
 def run_values(run: RunHead) -> tuple[Value, ...]:

@@ -15,12 +15,13 @@ from interlock.core.session.delivery_texts import (
     request_title,
 )
 from interlock.core.unattended.handed_work import HandedWork
-from interlock.core.unattended.order import UnattendedOrder
+from interlock.core.unattended.order import Limits, UnattendedOrder, UnattendedState
 from tests.core.session.secret_examples import GITHUB_TOKEN
 from tests.core.unattended.test_handed_work import HANDOFF, VERDICT
 
 SESSION, OTHER = SessionId("ses_0000000000000001"), SessionId("ses_0000000000000002")
 ORDER = UnattendedOrder(WorkflowId("coding-task"), "Fix exports\n\nSee above", "/work", "here")
+STATE = UnattendedState(ORDER, Limits(), "done", 1, 2, outcome="success")
 TOKEN = GITHUB_TOKEN
 FINDING: dict[str, Json] = {
     "severity": "major",
@@ -38,7 +39,7 @@ def test_the_title_is_the_first_line_of_the_goal_within_bounds() -> None:
 
 
 def test_a_description_has_what_was_handed_on_and_ends_with_the_mark() -> None:
-    text = request_description(SESSION, ORDER, HandedWork().with_output("notes", [HANDOFF]))
+    text = request_description(SESSION, STATE, HandedWork().with_output("notes", [HANDOFF]))
 
     assert text.startswith("Fix exports\n\nSee above\n\n### Decisions\n\n- Small steps\n")
     assert "### Tests\n\n- test_a\n" in text
@@ -53,7 +54,7 @@ def test_a_comment_has_the_verdict_with_each_finding_at_its_place() -> None:
         "findings": [FINDING, {"severity": "nit", "summary": "Odd name"}],
     }
 
-    text = comment_text(SESSION, ORDER, HandedWork().with_output("notes", [HANDOFF, verdict]))
+    text = comment_text(SESSION, STATE, HandedWork().with_output("notes", [HANDOFF, verdict]))
 
     assert text.startswith("**Review: minor** (confidence: high)\n\nGood\n")
     assert "- **major**, must be fixed, `a.py:7`: Wrong sum\n- **nit**: Odd name\n" in text
@@ -69,7 +70,7 @@ def test_a_comment_has_the_verdict_with_each_finding_at_its_place() -> None:
     ],
 )
 def test_a_comment_without_a_verdict_has_the_next_best(handed: HandedWork, expected: str) -> None:
-    assert expected in comment_text(SESSION, ORDER, handed)
+    assert expected in comment_text(SESSION, STATE, handed)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +99,7 @@ def test_texts_are_cut_off_and_say_so() -> None:
     findings: list[Json] = [{"severity": "nit", "summary": "x" * 5000}] * 60
     verdict: dict[str, Json] = {**VERDICT, "summary": "y" * 100_000, "findings": findings}
 
-    text = comment_text(SESSION, ORDER, HandedWork().with_output("", [verdict]))
+    text = comment_text(SESSION, STATE, HandedWork().with_output("", [verdict]))
 
     assert len(text) < 60_000
     assert f"{'y' * TEXT_CHARS_MAX}\n\n(cut off)" in text

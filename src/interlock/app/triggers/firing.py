@@ -93,6 +93,7 @@ def _request(one: ProjectTrigger, work: AdmittedWork, session: ids.SessionId) ->
         quoted=work.quoted,
         delivery=work.delivery,
         repositories=others,
+        proof=trigger.proof,
     )
 
 

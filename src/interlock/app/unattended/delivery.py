@@ -43,11 +43,16 @@ from interlock.core.unattended.delivery import (
     DeliveryState,
     RecordedPart,
 )
-from interlock.core.unattended.handed_work import HandedWork
+from interlock.core.unattended.handed_work import HandedWork, relative_paths
 from interlock.core.unattended.order import ForgeSubject, UnattendedState
 from interlock.core.views.arrivals import arrivals
 from interlock.core.views.graph import graph_of
-from interlock.workspace.git.pushes import CommittedChanges, committed_changes, remote_names
+from interlock.workspace.git.pushes import (
+    CommittedChanges,
+    committed_changes,
+    count_lines,
+    remote_names,
+)
 from interlock.workspace.git.worktrees import filtered_files, head_commit
 from interlock.workspace.machine.identity import user_name
 from interlock.workspace.outside.forges.rest_calls import ForgeFailed
@@ -78,10 +83,24 @@ def check_deliveries(
         OSError: git or the forge cannot be asked now.
     """
     handed = handed_work(app, session)
+    missing = tuple(_missing_places(state, handed))
+    handed = msgspec.structs.replace(handed, missing_places=missing)
     return tuple(
         _check_one(app, session, state, plan, accepts_secrets=accepts_secrets)
         for plan in plan_deliveries(session, state, handed)
     )
+
+
+def _missing_places(state: UnattendedState, handed: HandedWork) -> Iterator[str]:
+    """Yield the places that findings name and that are not in the commit that was reviewed."""
+    repository, commit = Path(state.order.repository), state.commit or state.order.base
+    for finding in handed.verdict.findings if handed.verdict else ():
+        if not finding.file:
+            continue
+        paths, _ = relative_paths((finding.file,), state.worktree)
+        lines = count_lines(repository, commit, paths[0]) if paths else None
+        if lines is None or (finding.line is not None and not 1 <= finding.line <= lines):
+            yield finding.place
 
 
 def handed_work(app: App, session: SessionId) -> HandedWork:

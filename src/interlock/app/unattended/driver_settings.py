@@ -57,6 +57,8 @@ class DriverSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     A longer conversation loses its oldest parts.
     """
     call_seconds: Annotated[int, Meta(ge=1, le=3_600)] = 120
+    proof_minutes: Annotated[int, Meta(ge=1, le=24 * 60)] = 30
+    """How long a command that proves a result may take."""
     ask: tuple[str, ...] = ()
     """Tools of the driver that need the user's approval for each call."""
     never: tuple[str, ...] = ()

@@ -42,9 +42,14 @@ from interlock.core.unattended.order import (
     UnattendedOrder,
     UnattendedState,
 )
+from interlock.core.unattended.proof import ProofCommand
+from interlock.core.workflow.compiled_workflow import CompiledWorkflow
+from interlock.core.workflow.placeholders import placeholder_paths
 from interlock.workspace.git.state import observe, root_of
 from interlock.workspace.git.worktrees import head_commit
 from interlock.workspace.machine.identity import user_name
+from interlock.workspace.projects.project import CONFIG
+from interlock.workspace.projects.settings import proofs_in
 
 UNSETTLED_MAX = 10_000
 STEER_BYTES = 6
@@ -76,6 +81,8 @@ class OrderRequest(msgspec.Struct, frozen=True):
     delivery: DeliveryWish | None = None
     repositories: tuple[OtherRepository, ...] = ()
     """Others that the work is about."""
+    proof: str = ""
+    """A command that proves the result; empty: those of the project and the workflow."""
 
 
 class AlreadyOrdered(TextRefusal, frozen=True):
@@ -152,6 +159,7 @@ def order_work(app: App, request: OrderRequest, *, place: str) -> OrderedWork | 
         quoted=request.quoted,
         delivery=request.delivery,
         repositories=others,
+        proofs=_proofs(root, request, entry.pinned.workflow),
     )
     limits = request.limits.apply(settings.default_limits)
     session = request.session or ids.session_id(app.entropy(ids.RANDOM_BYTES))
@@ -168,6 +176,21 @@ def order_work(app: App, request: OrderRequest, *, place: str) -> OrderedWork | 
     return OrderedWork(session, names.index(session) + 1 if session in names else 1)
 
 
+def _proofs(
+    root: Path, request: OrderRequest, workflow: CompiledWorkflow
+) -> tuple[ProofCommand, ...]:
+    """The commands that prove the result, by whoever may choose them: never the model."""
+    if request.proof:
+        return (ProofCommand(request.proof, "order"),)
+    found = [ProofCommand(command, "project") for command in proofs_in(root / CONFIG)]
+    for step, _ in workflow.steps_with_loops():
+        # Where a command has placeholders, the model may have filled them in.
+        if step.verification and not placeholder_paths(step.verification):
+            found.append(ProofCommand(step.verification, "workflow"))
+    by_command = {one.command: one for one in reversed(found)}
+    return tuple(reversed(by_command.values()))
+
+
 def _base_commit(root: Path, request: OrderRequest) -> str:
     """The commit to begin with; one that is fetched first is known only by its id."""
     if request.fetch:
@@ -182,7 +205,7 @@ def list_active(app: App) -> list[tuple[SessionId, UnattendedState]]:
 
 def list_undelivered(app: App) -> list[tuple[SessionId, UnattendedState]]:
     """Work that is done, but whose result is on its way, or was refused on it."""
-    return [(session, state) for session, state in _list_unsettled(app) if state.is_over]
+    return [(session, state) for session, state in _list_unsettled(app) if state.is_undelivered]
 
 
 def _list_unsettled(app: App) -> list[tuple[SessionId, UnattendedState]]:

@@ -22,6 +22,7 @@ from interlock.core.ids import SessionId
 from interlock.core.protocol.gated_session import Conversation
 from interlock.store import gate_rows
 from interlock.store.gate_rows import PublishedRow
+from interlock.workspace.machine import spool
 from interlock.workspace.machine.spool import JournalLine
 from interlock.workspace.projects import project
 
@@ -65,6 +66,15 @@ def _judge_in_project(home: Path, gated: GatedCall, root: Path) -> GateDecision:
     verdict = msgspec.structs.replace(verdict, id=f"gate_{gated.call[-10:]}")
     tool_calls.journal(home, verdict, call, gated.session)
     return verdict.decision
+
+
+def denials_of(home: Path, session: SessionId) -> list[str]:
+    """Return the rules by which the gate denied calls in a session, in its own loop or a client."""
+    return [
+        line.rule
+        for line in spool.lines(home)
+        if line.session == session and line.answer == "deny" and line.event == "pre-tool"
+    ]
 
 
 def record_command(

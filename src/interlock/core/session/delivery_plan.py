@@ -86,8 +86,8 @@ def plan_deliveries(
             result,
             wish,
             request_title(state.order),
-            request_description(session, state.order, handed),
-            comment_text(session, state.order, handed),
+            request_description(session, state, handed),
+            comment_text(session, state, handed),
             files,
         )
         planned.append(_without_idle_parts(plan, state, has_handoff=handoff is not None))

@@ -108,7 +108,7 @@ def listed_status(head: Head, changed_last: RunHead | None) -> str | None:
     if head.run_count:
         return None
     if head.unattended and head.unattended.is_over:
-        return "complete" if head.unattended.outcome == "success" else "abandoned"
+        return "complete" if head.unattended.has_result else "abandoned"
     return "open"
 
 

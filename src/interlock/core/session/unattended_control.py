@@ -139,9 +139,9 @@ def plan_move(
     if before == apply_unattended(before, moved, 0):
         return None
     drafts = [EventDraft(f"unattended:{stream.version}", moved)]
-    if moved.outcome and moved.outcome != "success":
+    if moved.outcome and not moved.has_result:
         drafts += _closing_drafts(stream, f"the unattended work has ended ({moved.outcome})")
-    if moved.outcome == "success" and state.order.wants_delivery:
+    if moved.has_result and state.order.wants_delivery:
         seq = stream.version + 1
         drafts.append(draft_request(stream, seq=seq, who="its order", accepts_secrets=False))
     return plan(stream, drafts, blobs={}, at_ms=at_ms)
@@ -173,7 +173,7 @@ def deliverable_state(stream: Stream) -> UnattendedState | ControlRefusal:
     if not state.is_over:
         hint = "`interlock driver status` says how far it is. It is delivered when it is done."
         return ControlNotPossible("The work is not over", hint)
-    if state.outcome != "success":
+    if not state.has_result:
         hint = f"Look at the branch `{state.branch}`, and take from it what is good."
         return ControlNotPossible(f"The work has no result ({state.outcome})", hint)
     return state

@@ -15,6 +15,7 @@ from interlock.core.unattended.order import (
     UnattendedState,
     UnattendedStatus,
 )
+from interlock.core.unattended.proof import ProofRun
 
 Control = Literal["pause", "pause_now", "resume", "cancel"]
 
@@ -68,6 +69,11 @@ class UnattendedMoved(EventStruct, frozen=True, omit_defaults=True, tag="unatten
     commit: str = ""
     """At the end: the end of the branch, with all that is to be delivered."""
     others: tuple[RepositoryPlace, ...] = ()
+    proofs: tuple[ProofRun, ...] = ()
+
+    @property
+    def has_result(self) -> bool:
+        return self.outcome in ("success", "unverified")
 
 
 UnattendedEvent: TypeAlias = (
@@ -139,4 +145,5 @@ def _apply_move(before: UnattendedState, event: UnattendedMoved, at_ms: int) -> 
         summary=event.summary or before.summary,
         commit=event.commit or before.commit,
         others=event.others or before.others,
+        proofs=event.proofs or before.proofs,
     )

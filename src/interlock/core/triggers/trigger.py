@@ -86,6 +86,8 @@ class Trigger(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The forge for the result, if it is another one."""
     target: _Line = ""
     """The branch that a request is for; empty: the default one."""
+    proof: _Line = ""
+    """A command that proves the result; empty: those of the project and the workflow."""
     repositories: Annotated[dict[str, TriggerRepository], Meta(max_length=8)] = {}
     """Others that the work is about, by the names that tools call them."""
     enabled: bool = True

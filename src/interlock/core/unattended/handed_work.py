@@ -17,6 +17,8 @@ class HandedWork(msgspec.Struct, frozen=True):
     handoff: CodingHandoffArtifact | None = None
     verdict: ReviewVerdictArtifact | None = None
     notes: str = ""
+    missing_places: tuple[str, ...] = ()
+    """The files and lines that findings name and that do not exist."""
 
     def with_output(self, notes: str, artifacts: Iterable[Json]) -> "HandedWork":
         """After one more step. Artifacts that are none, or misshapen, count for nothing."""

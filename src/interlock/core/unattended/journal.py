@@ -27,6 +27,7 @@ from interlock.core.unattended.conversation import (
     UserMessage,
 )
 from interlock.core.unattended.order import Spent
+from interlock.core.unattended.proof import ProofRun
 
 COMPLETE_STEP = "complete_step"
 INTERRUPTED = (
@@ -73,6 +74,8 @@ class StepBegun(EntryStruct, frozen=True, tag="step_begun"):
     model: str
     tools: tuple[str, ...]
     level: str
+    proof: str = ""
+    """The command that proves the step."""
 
 
 class ModelCalled(EntryStruct, frozen=True, tag="model_called"):
@@ -136,6 +139,8 @@ class AdvanceIntended(EntryStruct, frozen=True, tag="advance_intended"):
     token: str
     arguments: str
     """The arguments of `continue_workflow` besides the token, as JSON."""
+    proof: str = ""
+    """How the command ended that proves the step, for the model."""
 
 
 class AdvanceAnswered(EntryStruct, frozen=True, tag="advance_answered"):
@@ -144,6 +149,12 @@ class AdvanceAnswered(EntryStruct, frozen=True, tag="advance_answered"):
     """The reason why it was not accepted, for the model."""
     token: str = ""
     """The token of the next attempt."""
+
+
+class ProofEnded(EntryStruct, frozen=True, tag="proof_ended"):
+    """A command that proves the result, or a step, was run by the driver itself."""
+
+    proof: ProofRun
 
 
 class ClientReported(EntryStruct, frozen=True, tag="client_reported"):
@@ -182,6 +193,7 @@ Entry: TypeAlias = (
     | ConversationCompacted
     | AdvanceIntended
     | AdvanceAnswered
+    | ProofEnded
     | ClientReported
     | JournalNote
 )
@@ -330,6 +342,9 @@ def apply_entry(before: WorkProgress, entry: Entry) -> WorkProgress:
             result = ToolReply(before.advance.call, COMPLETE_STEP, entry.text, is_error=True)
             before = change(before, advance=None, token=entry.token or before.token)
             return _tool_ended(before, ToolEnded(result))
+        case ProofEnded():
+            work_ms = spent.work_ms + entry.proof.ms
+            return change(before, spent=change(spent, work_ms=work_ms))
         case ClientReported():
             return _client_reported(before, entry)
         case JournalNote(kind="resumed"):

@@ -16,6 +16,7 @@ from interlock.core.git_names import is_ref, is_repository_path
 from interlock.core.ids import SessionId, WorkflowId
 from interlock.core.unattended.conversation import Usage
 from interlock.core.unattended.delivery import DeliveryState
+from interlock.core.unattended.proof import ProofCommand, ProofRun
 
 Runner = Literal["model", "claude-code"]
 """Who does the steps: our own loop with a model, or an agent client without a person."""
@@ -34,7 +35,8 @@ ParkReason = Literal[
     "failed",
 ]
 """Why work stands still until somebody does something about it."""
-Outcome = Literal["success", "cancelled", "failed", "gave_up"]
+Outcome = Literal["success", "unverified", "cancelled", "failed", "gave_up"]
+"""`unverified`: all steps are done, and nothing that the driver ran proves the changes."""
 StuckPolicy = Literal["park", "notify", "cancel"]
 
 _Count = Annotated[int, Meta(ge=1, le=1_000_000_000)]
@@ -235,6 +237,8 @@ class UnattendedOrder(msgspec.Struct, frozen=True, rename="camel", omit_defaults
     delivery: DeliveryWish | None = None
     repositories: tuple[OtherRepository, ...] = ()
     """The others, if the work is about more than one."""
+    proofs: tuple[ProofCommand, ...] = ()
+    """The commands that prove its result, in the first repository."""
 
     def find_repository(self, name: str) -> OtherRepository | None:
         """The repository with this name, the first one too; None if there is none."""
@@ -274,6 +278,13 @@ class UnattendedState(msgspec.Struct, frozen=True, rename="camel", omit_defaults
     delivery: DeliveryState | None = None
     others: tuple[RepositoryPlace, ...] = ()
     """Where the other repositories of the order are worked on."""
+    proofs: tuple[ProofRun, ...] = ()
+    """At the end: how the commands ended that prove the result."""
+
+    @property
+    def has_result(self) -> bool:
+        """Whether all steps are done, so that there is something to deliver."""
+        return self.outcome in ("success", "unverified")
 
     @property
     def worktrees(self) -> tuple[str, ...]:
@@ -286,8 +297,13 @@ class UnattendedState(msgspec.Struct, frozen=True, rename="camel", omit_defaults
 
     @property
     def needs_user(self) -> bool:
-        """Whether it is parked for something that is in no other list of the inbox."""
-        return self.status == "parked" and self.reason != "approval"
+        """Whether it waits for the user, and for nothing that is in another list of the inbox."""
+        return (self.status == "parked" and self.reason != "approval") or self.needs_look
+
+    @property
+    def needs_look(self) -> bool:
+        """Whether it is over, and its result is less than was asked for."""
+        return self.is_over and self.outcome in ("unverified", "failed") and not self.order.parent
 
     @property
     def is_undelivered(self) -> bool:

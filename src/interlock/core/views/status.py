@@ -226,7 +226,9 @@ def is_unattended(head: Head, run: RunHead | None) -> bool:
 
 
 def standstill_text(state: UnattendedState) -> str:
-    """Return why unattended work is parked, in one sentence."""
+    """Return why unattended work waits for the user, in one sentence."""
+    if state.is_over:
+        return f"{'Unverified' if state.has_result else 'Failed'}: {state.detail}"
     why, _ = STANDSTILLS[state.reason or "failed"]
     return f"{why}: {state.detail}" if state.detail else why
 
@@ -276,6 +278,8 @@ def _work_status(
         case "done", "success":
             is_complete = run and run.status in ("complete", "complete_with_gaps")
             return None if is_complete else Status("completed", "The work is done.")
+        case "done", "unverified":
+            return Status("completed with gaps", f"Unverified: {state.detail}.")
         case "done", _:
             return Status("failed", state.detail or "The work could not be finished.")
         case "queued", _:

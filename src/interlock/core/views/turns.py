@@ -31,6 +31,7 @@ from interlock.core.unattended.journal import (
     ModelAnswered,
     ModelCalled,
     ModelFailed,
+    ProofEnded,
     StepBegun,
     ToolEnded,
     ToolStarted,
@@ -168,6 +169,8 @@ class _TurnFolding:
                 self.rows.append(JournalRemark(*place, noted.kind, noted.text))
             case ConversationCompacted():
                 self.rows.append(JournalRemark(*place, "compacted", COMPACTED))
+            case ProofEnded(proof):
+                self.rows.append(JournalRemark(*place, "proof", f"{proof.command} {proof.end}"))
             case ClientReported() as reported:
                 if reported.cost_micros is not None:
                     text = f"the turns of the client cost {dollars(reported.cost_micros)}"

@@ -116,6 +116,12 @@ class ReviewFinding(ArtifactPart, frozen=True):
         | None
     ) = None
 
+    @property
+    def place(self) -> str:
+        """The file, with the line if one is named; empty if no file is."""
+        line = f":{self.line}" if self.line is not None else ""
+        return f"{self.file}{line}" if self.file else ""
+
 
 class ReviewVerdictArtifact(PackArtifact, frozen=True, tag="review_verdict"):
     """The verdict of a review, with its findings."""

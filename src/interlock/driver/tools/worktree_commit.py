@@ -90,6 +90,14 @@ async def commit_named_files(
     return await _commit(workplace, _BEGIN + _ADD_NAMED + _END, message, base or "HEAD", *files)
 
 
+async def has_changes(workplace: Workplace) -> bool:
+    """Whether files differ from the commit of the worktree; False where git cannot tell."""
+    output = bytearray()
+    words = ("git", "status", "--porcelain")
+    await run_process(workplace, words, seconds=SECONDS_MAX, on_output=output.extend)
+    return bool(output.strip())
+
+
 async def _commit(
     workplace: Workplace, script: str, message: str, base: str = "HEAD", *files: str
 ) -> BranchEnd:

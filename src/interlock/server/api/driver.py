@@ -62,6 +62,7 @@ class OrderBody(Body, frozen=True):
         Meta(max_length=REPOSITORIES_MAX, description="Others that the work is about."),
     ] = ()
     delivery: DeliveryWish | None = None
+    proof: Annotated[str, Meta(max_length=2_000)] = ""
 
 
 class ControlBody(Body, frozen=True):
@@ -110,6 +111,7 @@ def _order_work(app: App, _: NoParameters, body: OrderBody) -> OrderedWork | Ord
         body.limits,
         repositories=tuple(OtherRepository(x.name, x.path, x.base) for x in body.repositories),
         delivery=body.delivery,
+        proof=body.proof,
     )
     return orders.order_work(app, request, place=PLACE)
 

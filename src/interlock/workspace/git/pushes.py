@@ -55,6 +55,12 @@ def committed_changes(repository: Path, base: str, commit: str) -> CommittedChan
     )
 
 
+def count_lines(repository: Path, commit: str, path: str) -> int | None:
+    """Return the number of lines of a file in a commit; None if it has no such file."""
+    result = run_trusted_git(repository, "show", f"{commit}:{path}")
+    return len(result.output.splitlines()) if result.code == 0 else None
+
+
 def remote_names(repository: Path) -> list[str]:
     return _ask(repository, "remote").split()
 

@@ -71,6 +71,20 @@ def notes_in(path: Path) -> NotesSettings:
     return section_in(path, "notes", NotesSettings)
 
 
+class _UnattendedSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    proof: tuple[str, ...] | str = ()
+
+
+def proofs_in(path: Path) -> tuple[str, ...]:
+    """Return the commands that prove unattended work: `proof` of `[unattended]`, one or several.
+
+    Raises:
+        SettingsBroken: the file is there but is not what it should be.
+    """
+    section: _UnattendedSection = section_in(path, "unattended", _UnattendedSection)
+    return (section.proof,) if isinstance(section.proof, str) else section.proof
+
+
 class RetentionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The user's section `[retention]`: for how many days something is kept."""
 
