@@ -161,7 +161,7 @@ async def _finish(context: SessionContext) -> Outcome:
     commits = (commit, *(place.commit for place in context.others))
     bases = (context.order.base, *(other.base for other in context.order.repositories))
     is_committed = any(end and end != base for end, base in zip(commits, bases, strict=False))
-    proofs = await _prove(context, commit) if commit and commit != context.order.base else ()
+    proofs = await _prove(context, commit) if is_committed and commit else ()
     outcome, why = judge_result(
         has_changes=is_committed or await has_changes(context.require_workplace()),
         is_committed=is_committed,
