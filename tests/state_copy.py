@@ -27,7 +27,8 @@ def copied_home(home: Path) -> Generator[Path]:
     """A copy of the user's home directory with the data home in it, which the environment names."""
     with tempfile.TemporaryDirectory(dir=home.parent.parent) as made:
         place = Path(made, home.parent.name)
-        shutil.copytree(home.parent, place, symlinks=True, copy_function=_copy)
+        ignored = shutil.ignore_patterns("*.db-journal", "*.db-wal", "*.db-shm")
+        shutil.copytree(home.parent, place, ignore=ignored, symlinks=True, copy_function=_copy)
         data_home = place / home.name
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("HOME", str(place))
@@ -44,7 +45,7 @@ def _copy(source: str, target: str) -> None:
             new.backup("main", old, "main") as backup,
         ):
             backup.step()
-    elif stat.S_ISREG(os.lstat(source).st_mode) and not source.endswith(("-wal", "-shm")):
+    elif stat.S_ISREG(os.lstat(source).st_mode):
         shutil.copy2(source, target)
 
 
