@@ -42,6 +42,16 @@ STEPS = [
 WORKFLOW = [START, *STEPS]
 
 
+def merge_json(path: Path, printed: str) -> None:
+    """Merge the object of a printed text into a file of settings."""
+    addition = json.loads(printed[printed.index("\n{") :])
+    settings: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    for key, value in addition.items():
+        settings[key] = {**settings.get(key, {}), **value}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(settings))
+
+
 class Desk:
     """A project, a data home and a model that plays a script."""
 
@@ -121,5 +131,5 @@ class Desk:
     def requests(log: Path) -> list[dict[str, Any]]:
         """What the client asked the model, request by request."""
         found = [json.loads(line) for line in log.read_text().splitlines()]
-        assert not any(request.get("script_error") for request in found), found[-1]
+        assert not any(errors := [one.get("script_error") for one in found]), errors
         return found

@@ -1,11 +1,13 @@
 """The real clients: how each is configured for a scripted model, started and asked to go on."""
 
-import hashlib
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.desk import HERE, Desk
+from tests.e2e.codex_server import CodexServer, trust_hooks
+from tests.e2e.desk import HERE, Desk, merge_json
+from tests.e2e.terminal import KEY, ClaudeTerminal, Terminal
 
 FETCHED = HERE / "node_modules"
 OFFLINE = {
@@ -19,6 +21,8 @@ OFFLINE = {
     "npm_config_offline": "true",
 }
 SUMMARY = "THE-SUMMARY"
+QUESTION = "The agent asks to switch to coding"
+PLAN = "Make the cache smaller, then measure it"
 TASK, SUBTASK, FINDING = "Write the smaller fix", "Look for leaks", "LEAK-IN-THE-CACHE"
 
 
@@ -35,9 +39,27 @@ class RealClient:
     def is_here(self) -> bool:
         return self.program.exists()
 
-    def with_compaction(self) -> "RealClient":
-        """The client as it compacts what the scripted model says."""
-        return self
+    bulk = "Much was said. " * 800
+    """What makes a conversation long enough to be summed up."""
+    has_dialogs = True
+    """Whether it can put a question to its user."""
+
+    def plan(self, desk: Desk) -> list[object]:
+        """The turns in which it makes a plan in a mode of its own, which the user approves."""
+        return []
+
+    def play_attended(
+        self, desk: Desk, *turns: object, prompt: str = "go", **more: object
+    ) -> list[dict[str, Any]]:
+        """As `play`, with a user who says yes to what it asks."""
+        with desk.model(*turns, **more) as (address, log):
+            environment = desk.environment(**OFFLINE, **self.configure(desk, address))
+            self.attend(desk, environment, prompt)
+            return desk.requests(log)
+
+    def attend(self, desk: Desk, environment: dict[str, str], prompt: str) -> None:
+        """Be the user: give the prompt, and say yes to the questions of `play_attended`."""
+        raise NotImplementedError
 
     def prepare(self, desk: Desk) -> None:
         """Whatever the user has to do before and after an install, besides the model."""
@@ -94,23 +116,13 @@ class RealClient:
         return self.play(
             desk,
             {"blocks": [self.shell("cat seen.txt")], "usage": full},
-            {"blocks": [{"text": "Much was said. " * 800}], "usage": full},
+            {"blocks": [{"text": self.bulk}], "usage": full},
             {"blocks": [self.shell("ls")], "usage": {"input": 100, "output": 5}},
             prompt="work",
             goes_on=True,
             index="count",
             aux=f"<state_snapshot>{SUMMARY}</state_snapshot>",
         )
-
-
-def merge_json(path: Path, printed: str) -> None:
-    """Merge the object of a printed text into a file of settings."""
-    addition = json.loads(printed[printed.index("\n{") :])
-    settings: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    for key, value in addition.items():
-        settings[key] = {**settings.get(key, {}), **value}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(settings))
 
 
 class ClaudeCode(RealClient):
@@ -130,6 +142,20 @@ class ClaudeCode(RealClient):
             {"tool": "TaskCreate", "input": {"subject": TASK, "description": "all of it"}},
             {"tool": "Agent", "input": {**asked, "run_in_background": False}},
         ]
+
+    def plan(self, desk: Desk) -> list[object]:
+        path = {"from": "all", "re": rf"({desk.user}/\.claude/plans/[^\s\"\\]+\.md)"}
+        write = {"tool": "Write", "input": {"file_path": "${path}", "content": PLAN}}
+        return [
+            {"tool": "EnterPlanMode", "input": {}},
+            {"extract": {"path": path}, "blocks": [write]},
+            {"tool": "ExitPlanMode", "input": {}},
+        ]
+
+    def attend(self, desk: Desk, environment: dict[str, str], prompt: str) -> None:
+        environment = {**environment, "ANTHROPIC_API_KEY": KEY}
+        terminal = ClaudeTerminal(self.program, desk.project, environment, prompt)
+        terminal.say_yes(f"{QUESTION}|proceed", "Would you like to proceed", leave="/exit")
 
     def command(self, prompt: str, *, goes_on: bool) -> list[str]:
         options = ["--output-format=json"]
@@ -164,26 +190,14 @@ class Codex(RealClient):
     name = "codex"
     model = "gpt-5.5"
     """With a model that it knows, it hides tools of servers until the model searches for them."""
+    # It asks for the summary as it asks for any other turn.
+    bulk = f"{SUMMARY}. {RealClient.bulk}"
     version = "0.166.0"
     program = FETCHED / "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"
 
     def prepare(self, desk: Desk) -> None:
         """Trust the hooks, as the user does at the first start."""
-        path = desk.user / ".codex" / "hooks.json"
-        state: list[str] = []
-        for native, groups in json.loads(path.read_text())["hooks"].items():
-            event = "".join(f"_{c.lower()}" if c.isupper() else c for c in native).lstrip("_")
-            for index, group in enumerate(groups):
-                handler = {"async": False, **group["hooks"][0]}
-                about = {"event_name": event, "hooks": [handler]}
-                if "matcher" in group and event not in ("user_prompt_submit", "stop"):
-                    about["matcher"] = group["matcher"]
-                text = json.dumps(about, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-                digest = hashlib.sha256(text.encode()).hexdigest()
-                key = json.dumps(f"{path}:{event}:{index}:0")
-                state.append(f'[hooks.state.{key}]\ntrusted_hash = "sha256:{digest}"\n')
-        config = desk.user / ".codex" / "config.toml"
-        config.write_text(f"{config.read_text()}\n{''.join(state)}")
+        trust_hooks(desk.user / ".codex")
 
     def configure(self, desk: Desk, address: str) -> dict[str, str]:
         config = desk.user / ".codex" / "config.toml"
@@ -194,7 +208,7 @@ class Codex(RealClient):
             f"""\
 model = "{self.model}"
 model_provider = "scripted"
-approval_policy = "never"
+approval_policy = "on-request"
 sandbox_mode = "danger-full-access"
 model_auto_compact_token_limit = {self.context - 20_000}
 check_for_update_on_startup = false
@@ -232,8 +246,14 @@ env_key = "SCRIPTED_KEY"
             {"blocks": [self.shell("sleep 1")], "delay_ms": 500},
         ]
 
-    def with_compaction(self) -> RealClient:
-        return CodexWithUnknownModel()
+    def attend(self, desk: Desk, environment: dict[str, str], prompt: str) -> None:
+        server = CodexServer(self.program, desk.project, environment)
+        try:
+            server.play(prompt)
+        finally:
+            server.close()
+        (asked,) = server.asked
+        assert asked.startswith(QUESTION)
 
     def write(self, path: Path) -> dict[str, Any]:
         patch = f"*** Begin Patch\n*** Add File: {path.name}\n+x\n*** End Patch\n"
@@ -242,12 +262,6 @@ env_key = "SCRIPTED_KEY"
     def shell(self, command: str) -> dict[str, Any]:
         tools = ["shell_command", "exec_command", "shell"]
         return {"tool": tools, "input": {"command": command, "cmd": command}}
-
-
-class CodexWithUnknownModel(Codex):
-    """It offers all tools at once, and compacts at the limit that is configured."""
-
-    model = "gpt-5-codex"
 
 
 class Gemini(RealClient):
@@ -260,6 +274,26 @@ class Gemini(RealClient):
         report: dict[str, Any] = {"SummaryOfFindings": FINDING}
         report |= {"ExplorationTrace": [], "RelevantLocations": []}
         return {"tool": "complete_task", "input": {"report": report}}
+
+    def plan(self, desk: Desk) -> list[object]:
+        folder = {"from": "all", "re": r"(\.gemini/tmp/[^/\s]+/[^/\s]+/plans)"}
+        path = f"{desk.user}/${{folder}}/plan.md"
+        write = {"tool": "write_file", "input": {"file_path": path, "content": PLAN}}
+        return [
+            {"tool": "enter_plan_mode", "input": {"reason": "to plan"}},
+            {"extract": {"folder": folder}, "blocks": [write]},
+            {"tool": "exit_plan_mode", "input": {"plan_filename": "plan.md"}},
+        ]
+
+    def attend(self, desk: Desk, environment: dict[str, str], prompt: str) -> None:
+        words = ["node", str(self.program), "-i", prompt, "-m", "gemini-2.5-pro"]
+        terminal = Terminal(words, desk.project, environment)
+        asked = (
+            f"{QUESTION}|Allow once",
+            "Do you want to proceed",
+            "Ready to start implementation",
+        )
+        terminal.say_yes(*asked, leave="/quit")
 
     def prepare(self, desk: Desk) -> None:
         folder = desk.user / ".gemini"
@@ -306,9 +340,13 @@ class Gemini(RealClient):
 class OpenCode(RealClient):
     name = "opencode"
     version = "1.18.33"
+    has_dialogs = False
     program = FETCHED / "opencode-linux-x64" / "bin" / "opencode"
 
     def configure(self, desk: Desk, address: str) -> dict[str, str]:
+        # A process that ends while it looks for a package leaves a lock, and the next one waits a
+        # minute for it.
+        shutil.rmtree(desk.user / ".local" / "state" / "opencode" / "locks", ignore_errors=True)
         folder = desk.user / ".config" / "opencode"
         folder.mkdir(parents=True, exist_ok=True)
         limits = {"context": self.context, "output": 4_000}

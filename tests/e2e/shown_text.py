@@ -10,18 +10,25 @@ from collections.abc import Iterator
 from textwrap import indent
 from typing import Any, cast
 
+from interlock.mcp.tools import TOOLS
+
 MARKS = re.compile(
     r"Interlock|(?<![./])\binterlock \w|\bct1[a-z0-9]{45}|News, told once"
-    r"|\b(?:gate|ses|run|apr)_[0-9a-f]{8}"
+    r"|\b(?:gate|ses|run|apr)_[0-9a-f]{8}|\bNot finished: "
 )
 CONTEXT = re.compile(
     r"(?:^|: |>)(## Interlock session.*?)(?=\n# |\n\nToday's date|</hook_context>|\Z)", re.DOTALL
 )
 INSTRUCTIONS = re.compile(r"^ *Interlock records your work.*?^ *An error says [^\n]*", re.M | re.S)
+SCHEMAS = ("input_schema", "parameters", "parametersJsonSchema")
+NAMES = {tool.name: tool for tool in TOOLS}
+SUMS_UP = re.compile(r"Summary \(max 80 chars\)|Create a new anchored summary")
+"""The requests in which a client has its own conversation summed up."""
 LONG = 4_000
 """Texts that are longer are mostly the client's own."""
 FIXED = {
     r"\bct1[0-9a-z]{40,}": "TOKEN",
+    r"\bses_[0-9a-zA-Z]{26}\b": "ID",
     r"\b20\d\d-\d\d-\d\d(T[\d:.]+(Z|\+00:00)| \d\d:\d\d( UTC)?)?": "DATE",
     r"sha256:[0-9a-f]{64}": "sha256:DIGEST",
     r"Wall time: [\d.]+ seconds": "Wall time: N seconds",
@@ -42,17 +49,25 @@ class Reader:
         self._counts = Counter[str]()
         self._read: set[str] = set()
         self._parts: list[str] = []
+        self.tools: dict[str, str] = {}
+        """What each of our tools says of itself and its arguments."""
 
     def read(self, moment: str, requests: list[dict[str, Any]]) -> None:
         """Add what is new in these requests."""
         self._parts.append(f"### {moment}\n")
+        first = len(self._parts)
         for request in requests:
-            for text in _texts(request.get("body", {})):
+            body = request.get("body", {})
+            self.tools |= dict(_our_tools(body))
+            for text in (*_instructions_of_tools(body), *_texts(body)):
                 for found in _ours(text):
                     shown = self._normalised(_readable(found))
                     if shown not in self._read:
                         self._read.add(shown)
-                        self._parts.append(indent(shown, "    ") + "\n")
+                        # When these come depends on how soon the server is connected.
+                        is_first = shown.startswith("Interlock records your work")
+                        place = first if is_first else len(self._parts)
+                        self._parts.insert(place, indent(shown, "    ") + "\n")
 
     def text(self) -> str:
         return "\n".join(self._parts)
@@ -77,6 +92,37 @@ class Reader:
         return self._names[match[0]]
 
 
+def _our_tools(part: object) -> Iterator[tuple[str, str]]:
+    """The tools of ours that are listed in a part of a request, in the form of any client."""
+    if isinstance(part, list):
+        for item in cast("list[object]", part):
+            yield from _our_tools(item)
+    elif isinstance(part, dict):
+        tool = cast("dict[str, Any]", part)
+        schema = next((tool[key] for key in SCHEMAS if key in tool), None)
+        name = re.sub(r"^(mcp__?)?interlock_+", "", str(tool.get("name")))
+        if isinstance(schema, dict) and name in NAMES:
+            # Clients sort the arguments, and add some of their own.
+            arguments = sorted(cast("dict[str, Any]", schema).get("properties", {}).items())
+            own = NAMES[name].listing["inputSchema"]["properties"]
+            about = (
+                f"- {key}: {sub['description']}"
+                for key, sub in arguments
+                if key in own and "description" in sub
+            )
+            text = "\n".join((f"{name}: {tool['description']}", *about))
+            yield name, text.replace("…", "...")  # as Claude Code does
+        for value in tool.values():
+            yield from _our_tools(value)
+
+
+def _instructions_of_tools(body: dict[str, Any]) -> Iterator[str]:
+    """Our instructions, where a client has put them into the description of a tool of its own."""
+    for tool in body.get("tools", ()):
+        if match := INSTRUCTIONS.search(str(tool.get("description"))):
+            yield match[0]
+
+
 def _texts(part: object) -> Iterator[str]:
     """The texts of a request that the model did not write itself."""
     if isinstance(part, str):
@@ -95,7 +141,7 @@ def _texts(part: object) -> Iterator[str]:
 
 
 def _ours(text: str) -> Iterator[str]:
-    if not MARKS.search(text):
+    if not MARKS.search(text) or SUMS_UP.search(text):
         return
     for match in INSTRUCTIONS.finditer(text):
         yield re.sub(r"(?m)^ +", "", match[0])

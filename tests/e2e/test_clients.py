@@ -95,7 +95,6 @@ def test_in_coding_the_edit_happens_and_the_command_is_recorded(
 def test_what_was_told_is_there_after_a_resume_and_after_a_compaction(
     client: RealClient, desk: Desk
 ) -> None:
-    client = client.with_compaction()
     rules = [client.subagent_rule()]
     first = client.play(desk, *client.progress(), index="count", rules=rules)
     assert "Mode: analysis" in texts(first)[-1]

@@ -153,7 +153,7 @@ def test_a_client_that_can_ask_is_asked_about_coding(
     told = desk.request("tools/call", name="session", arguments=sought)["structuredContent"]
 
     asked = [one["params"]["message"] for one in desk.heard()]
-    assert asked == ([] if words else [f"{CODING_QUESTION} for: Fix it. {CODING_CONSENT}"])
+    assert asked == ([] if words else [f"{CODING_QUESTION}. Task: Fix it. {CODING_CONSENT}"])
     assert reason in told.get("message", "")
     shown = desk.request("tools/call", name="session", arguments={})["structuredContent"]
     assert (shown["mode"], shown.get("task")) == (mode, "Fix it" if mode == "coding" else None)

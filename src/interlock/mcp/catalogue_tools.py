@@ -137,7 +137,7 @@ LIST_WORKFLOWS = Tool(
         " (feature, bug, review) but no workflow. Pass query or tags to get descriptions."
     ),
     arguments=ListArguments,
-    cue="{query?, tags?}: for a kind of task (feature, bug, review)",
+    cue="{query?, tags?}: find one for a kind of task (feature, bug, review)",
     is_read_only=True,
     is_idempotent=True,
     call=_list_workflows,
@@ -246,7 +246,7 @@ INSPECT_WORKFLOW = Tool(
     name="inspect_workflow",
     purpose=("Show what a workflow is for and what each step asks, before you start it."),
     arguments=InspectArguments,
-    cue="{workflowId}: what it asks",
+    cue="{workflowId}: show its steps",
     is_read_only=True,
     is_idempotent=True,
     call=_inspect_workflow,

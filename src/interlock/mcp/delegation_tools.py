@@ -304,7 +304,7 @@ DELEGATE: Tool[DelegateArguments] = Tool(
         " and what that agent found before."
     ),
     arguments=DelegateArguments,
-    cue="{agent, prompt}: before another agent starts",
+    cue="{agent, prompt}: record it before another agent starts",
     call=_call_delegate,
     aliases={"targetAgent": "agent", "handoffReason": "reason", "task": "prompt"},
 )
@@ -315,7 +315,7 @@ COMPLETE_DELEGATION: Tool[CompleteArguments] = Tool(
         " blocks it, and for a review its verdict. Name in handoffTo the agent that takes over."
     ),
     arguments=CompleteArguments,
-    cue="{delegation, summary}: its result or verdict",
+    cue="{delegation, summary}: record its result or verdict",
     is_idempotent=True,
     call=_call_complete,
     aliases={"id": "delegation", "agent": "delegation"},
@@ -328,7 +328,7 @@ RECORD_DECISION: Tool[DecisionArguments] = Tool(
         " write a note of type decision too."
     ),
     arguments=DecisionArguments,
-    cue="{description?, rationale?}: of this session",
+    cue="{description?, rationale?}: keep a decision and its reason",
     call=_call_decision,
     aliases={"decision": "description"},
 )

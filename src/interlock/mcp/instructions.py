@@ -16,14 +16,14 @@ Interlock records your work: a rewind, compaction or restart loses none of it.""
 _WORKFLOWS = """\
 A workflow shows one step at a time. Do only that step, then submit it with notes."""
 _TOKENS = """\
-Each workflow answer has a continueToken of 48 characters. Send the newest one, copied whole. The \
-same call twice is safe. An older token goes back to its step; different notes there make a branch.
+Each workflow answer has a continueToken of 48 characters. Send the newest one, copied whole. \
+Repeating a call is safe. An older token returns to its step; different notes there start a branch.
 After a compaction, or when you have lost your place: continue_workflow with the newest token and \
 without output shows the current step. Without a token, or when the user says "continue" or \
 "where were we": resume_session."""
 _REST = """\
 If your client has not loaded a tool yet, search for its name.
-An error says what to do, mostly with a call that works."""
+An error says what to do; most errors include a call that works."""
 
 
 def instructions_for(tools: Iterable[Tool[Any]]) -> str:

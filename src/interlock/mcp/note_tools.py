@@ -311,7 +311,7 @@ BUILD_CONTEXT = Tool(
         " reads all notes below a folder."
     ),
     arguments=ContextArguments,
-    cue="{identifier}: a note and those around it",
+    cue="{identifier}: read a note and its neighbours",
     is_read_only=True,
     is_idempotent=True,
     call=_lazy_call("build_context"),

@@ -180,7 +180,8 @@ def _change_result(
     ):
         return result
     task = arguments.task or state.active_task
-    message = f"{CODING_QUESTION}{f' for: {task}' if task else ''}. {CODING_CONSENT}"
+    about = f" Task: {task}." if task else ""
+    message = f"{CODING_QUESTION}.{about} {CODING_CONSENT}"
 
     def record(is_granted: bool, reason: str, _client: str) -> ToolResult:  # noqa: FBT001
         if is_granted:

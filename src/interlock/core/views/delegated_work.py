@@ -52,8 +52,13 @@ def delegation_lines(work: Orchestration) -> Iterator[str]:
 
 def left_open_lines(work: Orchestration) -> Iterator[str]:
     """Yield what somebody else should know who goes on: what was not finished, what was decided."""
+    # The line of an open review names its reviewers.
+    reviews = [one for review in work.feature_reviews if review.is_open for one in review.reviewers]
+    named = {one.delegation for one in reviews}
     for invocation in work.open_invocations:
-        yield _line(f"not finished: {invocation.agent}, “{one_line(invocation.input.prompt)}”.")
+        if invocation.id not in named:
+            prompt = one_line(invocation.input.prompt)
+            yield _line(f"not finished: {invocation.agent}, “{prompt}”.")
     for decision in work.decisions[-SHOWN_MAX:]:
         yield _line(f"decided by {decision.decided_by}: {decision.description}")
 
