@@ -6,6 +6,8 @@ import pytest
 
 from interlock.app.callers.caller import local_caller, resolve_caller
 from interlock.app.context import App
+from interlock.app.gate.opt_in import opt_in
+from interlock.app.gate.trust import trust_checkout
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.gated_sessions import StartedSession
 from interlock.core.gate.state import GateRow, Mode
@@ -111,6 +113,45 @@ def test_a_conversation_that_joins_a_session_is_asked_anew_before_it_goes_on_to_
     assert gated_sessions.begin(app, root, talk("renamed", "clear")).session == old
     again = gated_sessions.change_mode(app, old, "coding", by="agent")
     assert isinstance(again, SessionState), "it is the same conversation"
+
+
+@pytest.mark.parametrize("mode", ["analysis", "coding", "disabled"])
+def test_a_session_that_was_ended_does_not_give_coding_back(
+    app: App, home: Path, root: Path, child: int, mode: Mode
+) -> None:
+    old = begun(app, root, "before", "coding")
+    gated_sessions.change_mode(app, old, mode, by="agent" if mode == "analysis" else "user")
+    in_client(app, child, "before")
+    gated_sessions.change_status(app, old, "ended", "the work is done")
+
+    cleared = gated_sessions.begin(app, root, talk("cleared", "clear"))
+
+    assert cleared.session != old
+    assert mode_at_gate(home, "cleared") == f"{cleared.session} analysis"
+    begun(app, root, "third")
+    joined = gated_sessions.join(app, root, talk("third"), old)
+    assert isinstance(joined, StartedSession), "the mode it was left in is not the one it has now"
+    gated_sessions.change_status(app, old, "ended", "the work is done")
+    resumed = gated_sessions.begin(app, root, talk("third", "resume"))
+    assert (resumed.session, resumed.state.current_mode) == (old, "analysis")
+    refused = gated_sessions.change_mode(app, old, "coding", by="agent", task="T-1")
+    assert isinstance(refused, ChangeNotAllowed)
+    assert refused.is_askable
+
+
+def test_a_session_that_was_ended_codes_again_where_the_config_says_so(
+    app: App, home: Path, tmp_path: Path
+) -> None:
+    root = tmp_path / "light"
+    root.mkdir()
+    opt_in(root, "light")
+    trust_checkout(home, root, at_ms=1)
+    old = begun(app, root, "before", "analysis")
+    gated_sessions.change_status(app, old, "ended", "the work is done")
+
+    gated_sessions.begin(app, root, talk("before", "resume"))
+
+    assert mode_at_gate(home, "before") == f"{old} coding"
 
 
 def test_a_session_of_another_project_is_not_joined(

@@ -69,7 +69,8 @@ QUESTION, BLOCKED = run_head(asks_user=True), run_head(blocked_in_row=8)
         (APPROVAL, NONE, "waiting", "waits for approval"),
         (QUESTION, NONE, "waiting", "must ask the user"),
         (STOPPED, NONE, "waiting", "10 attempts in a row were not accepted"),
-        (run_head(), head(approvals=(OWN,)), "waiting", "waits for approval"),
+        # The request is the session's, and this run may have been started after it.
+        (run_head(), head(approvals=(OWN,)), "running", "next step"),
         (BLOCKED, NONE, "blocked", "The last 8 attempts were not accepted"),
         (run_head(blocked_in_row=1), NONE, "blocked", "The last attempt was not accepted"),
         (run_head(asks_user=True, blocked_in_row=1), NONE, "blocked", "not accepted"),
@@ -231,6 +232,16 @@ def test_silence_never_hides_why_a_run_does_not_continue() -> None:
         found = status_of(head(ACTIVE), run, Surroundings(client, silent_ms))
         both = [one for one in (found.main, found.beside) if one]
         assert run_status(run, head(ACTIVE)) in both
+
+
+def test_a_session_waits_for_its_own_request_unless_its_run_says_more() -> None:
+    asking = head(ACTIVE, approvals=(OWN,))
+    words = [
+        status_of(asking, run, Surroundings("connected")).main.word
+        for run in (run_head(), BLOCKED, run_head(status="complete"))
+    ]
+
+    assert words == ["waiting", "blocked", "completed"]
 
 
 def test_each_word_has_one_colour_and_a_shape_of_its_own() -> None:

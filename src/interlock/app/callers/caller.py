@@ -306,7 +306,7 @@ def session_of_connection(app: App, caller: Caller) -> SessionId | None:
     if stream is None or stream.head is None:
         return None  # it was deleted
     attended = stream.head.attended
-    if attended and attended.status == "ended" and not attended.is_departed:
+    if attended and attended.was_ended:
         return None
     return stream.session if _is_work_in(caller, Path(stream.head.workspace)) else None
 

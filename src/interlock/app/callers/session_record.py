@@ -126,7 +126,7 @@ def stream_of(app: App, conversation: Conversation) -> Stream | None:
     assert stream.head is not None, "a stored stream has a head"
     attended = stream.head.attended
     if attended and attended.status == "ended":
-        if not attended.is_departed:
+        if attended.was_ended:
             return None  # somebody has ended it, and that holds
         record_start(app, Path(stream.head.workspace), conversation, stream.session)
     return stream

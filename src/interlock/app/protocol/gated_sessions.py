@@ -121,15 +121,16 @@ def join(
     policy, attended = effective_policy_in(app, root).policy, head.attended
     if conversation and attended and not is_bound(app, conversation, session):
         own = _attended_head_of(app, conversation) or Attendance(policy.first_mode)
+        mode = policy.first_mode if attended.was_ended else attended.mode
         objection = mode_change_objection(
             own.mode,
-            attended.mode,
+            mode,
             policy,
             has_task=bool(attended.task),
             may_code=own.may_code,
         )
-        if own.mode != attended.mode and objection:
-            change = f"{action}, which is in mode {attended.mode},"
+        if own.mode != mode and objection:
+            change = f"{action}, which is in mode {mode},"
             return gated_session.refuse_mode(change, objection)
     return _start(app, root, conversation, session)
 
@@ -271,8 +272,11 @@ def _continued_session(app: App, root: Path, conversation: Conversation) -> Sess
         return bound
     session = app.reader.session_of_conversation(previous.host, previous.id)
     stream = app.reader.stream(session) if session else None
-    is_here = bool(stream and stream.head and stream.head.workspace == str(root))
-    return session if is_here else None
+    if stream is None or stream.head is None or stream.head.workspace != str(root):
+        return None
+    # Whoever clears a conversation after its session was ended begins something else.
+    attended = stream.head.attended
+    return None if attended and attended.was_ended else session
 
 
 def _previous_name(app: App, conversation: Conversation) -> Conversation | None:

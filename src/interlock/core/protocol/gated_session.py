@@ -94,7 +94,7 @@ def begin(
         events.append(SessionCreated(workspace))
     if observation and stream.version == 0:
         events.append(observation)
-    if attended is None:
+    if attended is None or attended.was_ended:
         events.append(ModeChanged(mode, "start", "the session began"))
     if conversation and not is_bound:
         events.append(HostBound(conversation.host, conversation.id, conversation.source))
@@ -209,8 +209,7 @@ def attendance(stream: Stream) -> Attendance:
 def _attended_or_refusal(stream: Stream) -> Attendance | SessionEnded:
     attended = attendance(stream)
     # A session that ended because its client left accepts changes: the client may come back.
-    is_over = attended.status == "ended" and not attended.is_departed
-    return SessionEnded(stream.session) if is_over else attended
+    return SessionEnded(stream.session) if attended.was_ended else attended
 
 
 def _plan_events(stream: Stream, events: list[SessionEvent], at_ms: int) -> Plan:

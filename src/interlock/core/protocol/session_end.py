@@ -33,7 +33,7 @@ def request_end(stream: Stream, *, summary: str, at_ms: int) -> Plan | SessionEn
         return None
     if attended.ended_by and attended.status == "ended":
         return None
-    if attended.status == "ended" and not attended.is_departed:
+    if attended.was_ended:
         return SessionEnded(stream.session)
     job = job_of(stream, is_new=True)
     event = ProtocolEndRequested(job, summary)

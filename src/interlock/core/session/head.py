@@ -92,6 +92,11 @@ class Attendance(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     hosts: tuple[tuple[str, str], ...] = ()
     """The conversations of agent clients that ever belonged to it: host, and its id there."""
 
+    @property
+    def was_ended(self) -> bool:
+        """Whether the user or the agent ended it; the exit of its client is no such end."""
+        return self.status == "ended" and not self.is_departed
+
 
 class Head(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     workspace: str
@@ -116,9 +121,7 @@ class Head(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     def is_over(self) -> bool:
         """Whether it was ended by more than the exit of its client."""
         attended = self.attended
-        if attended is None or attended.status != "ended":
-            return False
-        return not attended.is_departed and not attended.is_resumed
+        return attended is not None and attended.was_ended and not attended.is_resumed
 
     @property
     def waiting_count(self) -> int:
@@ -232,6 +235,8 @@ def _apply_to_attended(
         if event.by == "user":
             # A user who goes back to reading does not want to find the agent coding again.
             may_code = event.mode in ("coding", "disabled")
+        elif event.by == "start":
+            may_code = False  # the session was ended, and with it the user's agreement
         return msgspec.structs.replace(before, mode=event.mode, may_code=may_code)
     assert before is not None, "a session is attended from its first mode on"
     change = msgspec.structs.replace

@@ -148,6 +148,9 @@ def status_of(head: Head, run: RunHead | None, around: Surroundings) -> SessionS
     if run is None:
         return SessionStatus(session)
     status = run_status(run, head, around)
+    if status.word == "running" and head.waiting_count:
+        # The request belongs to the session: none of its runs waits for the answer.
+        status = Status("waiting", "A request of the agent waits for approval.", "approval")
     if status.is_finished or session.word == "active":
         return SessionStatus(status)
     if session.word == "ended":
@@ -261,8 +264,6 @@ def _unfinished_status(run: RunHead, head: Head) -> Status:
     if run.asks_user:
         text = f"The agent must ask the user before it submits {step}."
         return Status("waiting", text, "question")
-    if head.waiting_count:
-        return Status("waiting", "A request of the agent waits for approval.", "approval")
     return Status("running", f"The agent's next step is {step}.")
 
 
