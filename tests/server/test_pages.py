@@ -236,5 +236,5 @@ def test_work_that_was_handed_on_is_shown_with_its_results(
     assert "Blocked by: no profile" in page.text
     assert "analyst → <strong>qa</strong>" in page.text
     assert "under review" in page.text
-    assert "qa: NEEDS_REVIEW · critic: no verdict" in page.text
+    assert "qa: needs_revision · critic: no verdict" in page.text
     assert f'href="/sessions/{session}/agents" aria-current="page"' in page.text

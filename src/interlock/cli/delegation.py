@@ -16,12 +16,12 @@ from interlock.core.protocol.delegation import CompletionRequest, DecisionReques
 from interlock.core.protocol.specialists import SPECIALISTS, normalise_agent, unknown_agent_warning
 from interlock.core.session.delegation_events import AgentStatus, DecisionType, VerdictGiven
 from interlock.core.session.orchestration import Decision, Orchestration, outcome_of
-from interlock.core.session.verdict_outcomes import OUTCOMES
+from interlock.core.session.verdict_outcomes import OUTCOMES, VerdictDecision
 from interlock.core.views.delegated_work import delegation_lines, handoff_lines, output_lines
 
 STATUSES: tuple[AgentStatus, ...] = get_args(AgentStatus)
 TYPES: tuple[DecisionType, ...] = get_args(DecisionType)
-VERDICTS = ("approve", "conditional", "needs_revision", "reject", *OUTCOMES)
+VERDICTS = (*get_args(VerdictDecision), *OUTCOMES)
 _SESSION = click.option(
     "--session", "session_id", help="Which session; default: yours, or the only one here"
 )
@@ -91,7 +91,7 @@ def invoke(
 @click.option("--handoff-to", default="", help="The agent that goes on")
 @click.option("--handoff-reason", default="", help="Why that one")
 @click.option("--verdict", type=click.Choice(VERDICTS), help="Its verdict")
-@click.option("--confidence", type=click.IntRange(0, 100), default=50, help="Of the verdict, in %")
+@click.option("--confidence", type=click.IntRange(0, 100), help="Of the verdict, in %")
 @_SESSION
 @_JSON
 def complete(
@@ -105,7 +105,7 @@ def complete(
     handoff_to: str,
     handoff_reason: str,
     verdict: str | None,
-    confidence: int,
+    confidence: int | None,
     session_id: str | None,
     as_json: bool,
 ) -> None:

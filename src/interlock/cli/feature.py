@@ -34,7 +34,7 @@ def feature() -> None:
     type=click.IntRange(1, DEADLINE_HOURS_MAX),
     default=DEADLINE_MS_DEFAULT // HOUR_MS,
     show_default=True,
-    help="Hours after which a missing verdict counts as NEEDS_REVIEW",
+    help="Hours after which a missing verdict counts as needs_revision",
 )
 @click.option("--session", "session_id", help="Which session; default: yours, or the only one here")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")

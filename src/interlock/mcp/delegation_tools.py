@@ -1,6 +1,6 @@
 """The tools by which an orchestrator hands work on, takes results, and records decisions."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 from msgspec import Meta
@@ -31,15 +31,20 @@ from interlock.core.session.orchestration import (
     Orchestration,
     outcome_of,
 )
-from interlock.core.session.verdict_outcomes import OUTCOMES
-from interlock.core.views.delegated_work import delegation_lines, handoff_lines, output_lines
+from interlock.core.session.verdict_outcomes import VerdictDecision
+from interlock.core.views.delegated_work import (
+    OWN_DECISIONS,
+    by_agent,
+    delegation_lines,
+    handoff_lines,
+    output_lines,
+)
 from interlock.core.workflow.blanks import choice
 from interlock.mcp.results import SuggestedCall, ToolResult, refusal_result
 from interlock.mcp.session_tool import ReviewAnswer, given_arguments, review_answer
 from interlock.mcp.tool import Tool
 from interlock.mcp.unknown_caller import call_to_begin, refuse_unknown_caller
 
-CONFIDENCE_DEFAULT = 50
 Names = tuple[str, ...]
 
 
@@ -59,7 +64,7 @@ class DelegateArguments(msgspec.Struct, frozen=True, rename="camel"):
 class VerdictArguments(msgspec.Struct, frozen=True, rename="camel"):
     decision: Annotated[str, Meta(description="approve, conditional, needs_revision, reject")]
     reasoning: str
-    confidence: Annotated[int, Meta(ge=0, le=100)] = CONFIDENCE_DEFAULT
+    confidence: Annotated[int, Meta(ge=0, le=100)] | None = None
     conditions: Names = ()
 
 
@@ -191,7 +196,7 @@ def _verdict(
 ) -> VerdictGiven | ToolResult:
     outcome = outcome_of(given.decision, has_blockers=bool(blockers))
     if outcome is None:
-        words = ("approve", "conditional", "needs_revision", "reject", *OUTCOMES)
+        words = get_args(VerdictDecision)
         sent = given_arguments(arguments)
         verdict = {**given_arguments(given), "decision": choice(words)}
         return refusal_result(
@@ -210,7 +215,7 @@ def _call_decision(app: App, caller: Caller, arguments: DecisionArguments) -> To
     session = _session_of(app, caller, RECORD_DECISION, arguments)
     if isinstance(session, ToolResult):
         return session
-    agent = normalise_agent(arguments.decided_by or "orchestrator")
+    agent = normalise_agent(arguments.decided_by or OWN_DECISIONS)
     if problem := _decision_problem(arguments):
         hint = (
             "Send `description` and `rationale`; or `id` of an earlier decision with `judgement`."
@@ -243,7 +248,7 @@ def _call_decision(app: App, caller: Caller, arguments: DecisionArguments) -> To
     similar = delegations.similar_decision(app, session, decision)
     alike = f" {similar} says nearly the same: reject the one that is wrong." if similar else ""
     answer = DecisionAnswer(session, decision.id, similar_to=similar)
-    text = f"Decision {decision.id} of {decision.decided_by} is recorded.{alike}"
+    text = f"Decision {decision.id}{by_agent(decision)} is recorded.{alike}"
     return ToolResult(answer, f"{text}\nsession: {session}")
 
 

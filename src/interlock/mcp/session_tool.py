@@ -43,6 +43,7 @@ from interlock.core.protocol.gated_session import (
 from interlock.core.session.events import Phase
 from interlock.core.session.feature_review import FeatureReview
 from interlock.core.session.state import SessionState
+from interlock.core.session.verdict_outcomes import DECISIONS
 from interlock.core.views.delegated_work import completion_arguments, review_line
 from interlock.core.views.status import Status
 from interlock.core.visible_text import make_visible
@@ -72,7 +73,7 @@ def review_answer(review: FeatureReview) -> ReviewAnswer:
     return ReviewAnswer(
         review.id,
         review.feature,
-        outcome=review.outcome or "",
+        outcome=DECISIONS[review.outcome] if review.outcome else "",
         is_blocking=review.is_blocking,
         reason=review.reason,
     )
@@ -116,6 +117,7 @@ class SessionAnswer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
     """None without a session."""
     feature: str = ""
     task: str = ""
+    phase: str = ""
     feature_review: ReviewAnswer | None = None
     """Of `complete_feature`."""
     next_calls: tuple[SuggestedCall, ...] = ()
@@ -360,12 +362,13 @@ def _waiting_lines(app: App, session: SessionId) -> Iterator[str]:
 def _session_result(app: App, state: SessionState, summary_text: str) -> ToolResult:
     status = own_status(app, SessionId(state.session_id))
     answer = SessionAnswer(
-        state.session_id,
-        state.current_mode,
-        summary_text,
+        session=state.session_id,
+        mode=state.current_mode,
         status=status,
+        summary=summary_text,
         feature=state.active_feature or "",
         task=state.active_task or "",
+        phase=state.work.known_phase,
     )
     return ToolResult(answer, f"{summary_text}\nstatus: {status.word}. {status.reason}")
 

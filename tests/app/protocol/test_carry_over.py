@@ -24,7 +24,7 @@ from interlock.durable.executor import run_pending_jobs
 from tests.app.callers.conversations import talk
 from tests.sessions import begin_recorded
 
-HEADING = "Left open here"
+HEADING = "Earlier work here"
 
 
 def git(root: Path, *arguments: str) -> None:

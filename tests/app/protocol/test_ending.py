@@ -143,7 +143,7 @@ def test_the_effects_are_the_same_when_repeated(
     text = (repository / ".interlock" / "notes" / f"{note.evidence}.md").read_text()
     for line in (
         "> * The parser",
-        "[verdict] qa: PASS",
+        "[verdict] qa: approve",
         "[decision] Use one file",
         "qa: completed",
     ):

@@ -133,7 +133,7 @@ def test_it_follows_the_log_and_keeps_what_people_wrote(app: App, tmp_path: Path
     session_files.write_logbook(app, session)
     text = path.read_text()
     assert "run of line complete: done" in text
-    assert "qa completed, verdict PASS: It holds." in text
+    assert "qa completed, verdict approve: It holds." in text
     assert render_region(_log(app, session), 7) != first == render_region(_log(app, session), 5)
 
 

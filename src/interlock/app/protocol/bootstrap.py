@@ -40,7 +40,7 @@ from interlock.core.session.start_evidence import (
 )
 from interlock.core.session.state import HostSession, SessionState
 from interlock.core.views.counting import progress_text
-from interlock.core.views.delegated_work import delegation_lines
+from interlock.core.views.delegated_work import decision_lines, delegation_lines
 from interlock.core.views.progress_lines import SHOWN_BY, lost_parts, progress_parts
 from interlock.store.failures import StoreFailure
 from interlock.workspace.machine import disclosure_log
@@ -130,7 +130,7 @@ def assemble_bootstrap(
         # Of the index, most likely: a session begins nevertheless.
         parts.append(BriefingPart("Notes", (f"The notes cannot be read now: {failure}.",)))
     parts.append(
-        BriefingPart("Left open here", tuple(left_open_lines_here(app, state, goes_on=goes_on)))
+        BriefingPart("Earlier work here", tuple(left_open_lines_here(app, state, goes_on=goes_on)))
     )
     parts.append(BriefingPart("Who else is here", tuple(_other_session_lines(app, state))))
     briefing = assemble_briefing(parts, budget=budget, told_digests=already_told)
@@ -234,6 +234,7 @@ def _session_parts(app: App, state: SessionState, remarks: Sequence[str]) -> lis
         BriefingPart("Interlock session", tuple(_session_lines(app, state, remarks))),
         BriefingPart("Open runs", tuple(_open_run_lines(app, state))),
         BriefingPart("Delegated work", tuple(delegation_lines(state.work))),
+        BriefingPart("Decisions", tuple(decision_lines(state.work))),
         BriefingPart("You hold", own_holdings(app, state)),
     ]
 
@@ -260,6 +261,8 @@ def _session_lines(app: App, state: SessionState, remarks: Sequence[str]) -> Ite
         yield f"Feature: {state.active_feature}."
     if state.active_task:
         yield f"Task: {state.active_task}."
+    if phase := state.work.known_phase:
+        yield f"Phase: {phase}."
     if logbook := recorded_logbook(state.protocol_start_evidence):
         yield f"Logbook: {logbook}."
     yield from _open_requirement_lines(app, state)

@@ -28,7 +28,8 @@ class AgentInvoked(EventStruct, frozen=True, omit_defaults=True, tag="agent_invo
 
 class VerdictGiven(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     outcome: VerdictOutcome
-    confidence: int
+    confidence: int | None
+    """In percent; None if the agent gave none."""
     reasoning: str
     conditions: tuple[str, ...] = ()
     blockers: tuple[str, ...] = ()

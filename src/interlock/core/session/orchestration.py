@@ -36,20 +36,8 @@ from interlock.core.session.review_events import (
     ReviewEvent,
 )
 from interlock.core.session.timestamps import Timestamp
-from interlock.core.session.verdict_outcomes import VerdictOutcome
+from interlock.core.session.verdict_outcomes import DECISIONS, VerdictDecision, VerdictOutcome
 
-VerdictDecision = Literal["approve", "reject", "conditional", "needs_revision"]
-
-_DECISIONS: dict[VerdictOutcome, VerdictDecision] = {
-    "PASS": "approve",
-    "COMPLIANT": "approve",
-    "WARN": "conditional",
-    "PARTIAL": "conditional",
-    "NEEDS_REVIEW": "needs_revision",
-    "FAIL": "needs_revision",
-    "REJECTED": "reject",
-    "CRITICAL_FAIL": "reject",
-}
 _OUTCOMES: dict[str, VerdictOutcome] = {
     "approve": "PASS",
     "conditional": "WARN",
@@ -103,7 +91,7 @@ class Verdict(OrchestrationPart, frozen=True):
     agent: str
     decision: VerdictDecision
     outcome: VerdictOutcome
-    confidence: Annotated[int, Meta(ge=0, le=100)]
+    confidence: Annotated[int, Meta(ge=0, le=100)] | None
     reasoning: str
     timestamp: Timestamp
     conditions: tuple[str, ...] = ()
@@ -154,6 +142,11 @@ class Orchestration(OrchestrationPart, frozen=True):
     feature_reviews: tuple[FeatureReview, ...] = ()
 
     @property
+    def known_phase(self) -> str:
+        """The phase; empty for the first one, which nobody may ever have set."""
+        return "" if self.workflow_phase == "planning" else self.workflow_phase
+
+    @property
     def open_invocations(self) -> tuple[AgentInvocation, ...]:
         return tuple(one for one in self.agent_history if one.status == "in_progress")
 
@@ -172,7 +165,7 @@ def outcome_of(word: str, *, has_blockers: bool) -> VerdictOutcome | None:
     if outcome == "REJECTED" and has_blockers:
         return "CRITICAL_FAIL"
     upper = word.strip().upper().replace(" ", "_").replace("-", "_")
-    return outcome or next((known for known in _DECISIONS if known == upper), None)
+    return outcome or next((known for known in DECISIONS if known == upper), None)
 
 
 def apply_delegation_event(
@@ -289,7 +282,7 @@ def _with_completion(work: Orchestration, event: AgentCompleted, at: str) -> Orc
 def _verdict(agent: str, given: VerdictGiven, at: str) -> Verdict:
     return Verdict(
         agent,
-        _DECISIONS[given.outcome],
+        DECISIONS[given.outcome],
         given.outcome,
         given.confidence,
         given.reasoning,

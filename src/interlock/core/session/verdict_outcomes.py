@@ -1,6 +1,6 @@
 """The outcomes of verdicts, and what several of them come to."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal, get_args
 
 VerdictOutcome = Literal[
@@ -16,6 +16,18 @@ VerdictOutcome = Literal[
 """The worst comes first."""
 OUTCOMES: tuple[VerdictOutcome, ...] = get_args(VerdictOutcome)
 BLOCKING_OUTCOMES = OUTCOMES[: OUTCOMES.index("NEEDS_REVIEW") + 1]
+VerdictDecision = Literal["approve", "conditional", "needs_revision", "reject"]
+DECISIONS: Mapping[VerdictOutcome, VerdictDecision] = {
+    "PASS": "approve",
+    "COMPLIANT": "approve",
+    "WARN": "conditional",
+    "PARTIAL": "conditional",
+    "NEEDS_REVIEW": "needs_revision",
+    "FAIL": "needs_revision",
+    "REJECTED": "reject",
+    "CRITICAL_FAIL": "reject",
+}
+"""The word for each outcome that agents are asked for, and that agents and people are shown."""
 
 
 def merge_outcomes(outcomes: Iterable[VerdictOutcome]) -> VerdictOutcome:

@@ -11,19 +11,23 @@ from interlock.core.session.feature_review import FeatureReview
 from interlock.core.session.orchestration import (
     AgentInvocation,
     AgentOutput,
+    Decision,
     Handoff,
     Orchestration,
 )
+from interlock.core.session.verdict_outcomes import DECISIONS
 from interlock.core.workflow.operators import clip
 
 SHOWN_MAX = 5
 LINE_CHARS_MAX = 300
+OWN_DECISIONS = "orchestrator"
+"""The name under which the decisions of a session's own agent are recorded."""
 
 
 def delegation_lines(work: Orchestration) -> Iterator[str]:
     """Yield what an agent must know of it after a break, what must be done now first."""
     if work.active_agent:
-        yield f"Active agent: {work.active_agent}. Phase: {work.workflow_phase}."
+        yield f"Active agent: {work.active_agent}."
     for invocation in work.open_invocations:
         yield _open_line(work, invocation)
     for review in work.feature_reviews:
@@ -32,22 +36,28 @@ def delegation_lines(work: Orchestration) -> Iterator[str]:
     for handoff in work.pending_handoffs:
         yield handoff_line(handoff)
     for verdict in work.verdicts[-SHOWN_MAX:]:
-        blockers = f" Blockers: {'; '.join(verdict.blockers)}." if verdict.blockers else ""
-        text = f"Verdict of {verdict.agent}: {verdict.outcome} ({verdict.confidence} %),"
-        yield _line(f"{text} {_sentence(verdict.reasoning)}{blockers}")
+        sure = "" if verdict.confidence is None else f" ({verdict.confidence} %)"
+        text = f"Verdict of {verdict.agent}: {verdict.decision}{sure}."
+        more = (_listed("Conditions", verdict.conditions), _listed("Blockers", verdict.blockers))
+        yield f"{_line(f'{text} {_sentence(verdict.reasoning)}')}{''.join(more)}"
+    for invocation in work.agent_history[-SHOWN_MAX:]:
+        if invocation.output:
+            output = invocation.output
+            done = _line(f"{invocation.agent} {invocation.status}: {_sentence(output.summary)}")
+            yield f"{done}{_listed('Recommends', output.recommendations)}"
+    for compaction in work.compaction_history[-1:]:
+        yield f"Earlier: {compaction.agents_summary}; all of it in [[{compaction.note_path}]]."
+
+
+def decision_lines(work: Orchestration) -> Iterator[str]:
+    """Yield the newest decisions of a session, each with the reason for it."""
     for decision in work.decisions[-SHOWN_MAX:]:
         rejected = (
             f" Rejected by {', '.join(decision.rejected_by)}." if decision.rejected_by else ""
         )
-        text = f"Decision {decision.id} of {decision.decided_by} ({decision.type}):"
+        text = f"{decision.id}{by_agent(decision)} ({decision.type}):"
         reasons = f"Because: {_sentence(decision.rationale)}{rejected}"
         yield _line(f"{text} {_sentence(decision.description)} {reasons}")
-    for invocation in work.agent_history[-SHOWN_MAX:]:
-        if invocation.output:
-            done = f"{invocation.agent} {invocation.status}: {invocation.output.summary}"
-            yield _line(done)
-    for compaction in work.compaction_history[-1:]:
-        yield f"Earlier: {compaction.agents_summary}; all of it in [[{compaction.note_path}]]."
 
 
 def left_open_lines(work: Orchestration) -> Iterator[str]:
@@ -60,7 +70,17 @@ def left_open_lines(work: Orchestration) -> Iterator[str]:
             prompt = one_line(invocation.input.prompt)
             yield _line(f"not finished: {invocation.agent}, “{prompt}”.")
     for decision in work.decisions[-SHOWN_MAX:]:
-        yield _line(f"decided by {decision.decided_by}: {decision.description}")
+        yield _line(f"decided{by_agent(decision)}: {decision.description}")
+
+
+def by_agent(decision: Decision) -> str:
+    """Return ` by AGENT`; nothing for a decision of the session's own agent."""
+    return "" if decision.decided_by == OWN_DECISIONS else f" by {decision.decided_by}"
+
+
+def _listed(name: str, texts: tuple[str, ...]) -> str:
+    text = "; ".join(texts)
+    return f" {_sentence(_line(f'{name}: {text}'))}" if text else ""
 
 
 def output_lines(output: AgentOutput) -> Iterator[str]:
@@ -79,14 +99,17 @@ def review_line(review: FeatureReview) -> str:
     subject = f"Review {review.id}: feature “{one_line(review.feature)}”"
     if review.is_open:
         awaited = ", ".join(one.agent for one in review.awaited_reviewers)
-        given = ", ".join(f"{one.agent} {one.outcome}" for one in review.reviewers if one.outcome)
+        given = ", ".join(
+            f"{one.agent} {DECISIONS[one.outcome]}" for one in review.reviewers if one.outcome
+        )
         text = f"{subject} is under review until {review.deadline}."
         return f"{text} Verdicts are awaited from: {awaited}; given: {given or 'none'}."
+    verdict = f"{DECISIONS[review.outcome]} ({review.reason})" if review.outcome else ""
     if review.is_blocking:
         call = _call(action="complete_feature", feature=review.feature)
-        text = f"{subject} is not complete: {review.outcome} ({review.reason})."
+        text = f"{subject} is not complete: {verdict}."
         return f"{text} When that is put right: session {call}"
-    text = f"{subject} is complete: {review.outcome} ({review.reason})."
+    text = f"{subject} is complete: {verdict}."
     return f"{text} If nothing else is to be done: session {_call(action='end')}"
 
 

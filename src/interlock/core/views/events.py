@@ -81,6 +81,7 @@ from interlock.core.session.unattended_events import (
     UnattendedRequested,
     UnattendedSteered,
 )
+from interlock.core.session.verdict_outcomes import DECISIONS
 from interlock.core.unattended.order import limits_in_words
 from interlock.core.views.decisions import decisions_in_words
 from interlock.core.workflow.operators import clip
@@ -193,7 +194,7 @@ def _unclipped_summary(event: SessionEvent) -> str:
         case AgentInvoked():
             return f"{event.agent} was given work: {event.prompt}"
         case AgentCompleted():
-            verdict = f", verdict {event.verdict.outcome}" if event.verdict else ""
+            verdict = f", verdict {DECISIONS[event.verdict.outcome]}" if event.verdict else ""
             handoff = f", hands on to {event.handoff_to}" if event.handoff_to else ""
             return f"{event.delegation} {event.status}{verdict}{handoff}: {event.summary}"
         case DecisionRecorded():
@@ -212,7 +213,8 @@ def _unclipped_summary(event: SessionEvent) -> str:
             reviewers = ", ".join(one.agent for one in event.reviewers)
             return f"feature {event.feature} is to be reviewed by {reviewers}"
         case FeatureReviewed():
-            return f"feature {event.feature} was reviewed: {event.outcome} ({event.reason})"
+            verdict = DECISIONS[event.outcome]
+            return f"feature {event.feature} was reviewed: {verdict} ({event.reason})"
         case _:
             return _run_event_summary(event)
 

@@ -112,7 +112,7 @@ def _agent_lines(session: SessionId, work: Orchestration, expired: Container[str
     """Return the delegations, verdicts and decisions of a session, as items of a list."""
     lines = [_invocation_line(one) for one in work.agent_history]
     lines += [
-        f"- [verdict] {verdict.agent}: {verdict.outcome}, {one_line(verdict.reasoning)}"
+        f"- [verdict] {verdict.agent}: {verdict.decision}, {one_line(verdict.reasoning)}"
         for verdict in work.verdicts
     ]
     lines += [

@@ -110,7 +110,7 @@ def _agent_lines(envelopes: Sequence[Envelope]) -> Iterator[str]:
 
 def _verdict_lines(work: Orchestration) -> Iterator[str]:
     for verdict in work.verdicts:
-        yield _item(f"[verdict] {verdict.agent}: {verdict.outcome}, {verdict.reasoning}")
+        yield _item(f"[verdict] {verdict.agent}: {verdict.decision}, {verdict.reasoning}")
 
 
 def _decision_lines(work: Orchestration) -> Iterator[str]:

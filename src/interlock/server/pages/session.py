@@ -19,6 +19,7 @@ from interlock.core.gate.state import MODES
 from interlock.core.ids import NodeId
 from interlock.core.preferences import AUTONOMIES, RISK_POLICIES
 from interlock.core.session.state import timestamp
+from interlock.core.session.verdict_outcomes import DECISIONS
 from interlock.core.views.node_panel import NodePanel
 from interlock.core.views.progress_lines import progress_parts
 from interlock.core.views.run_nodes import SessionNodes
@@ -117,7 +118,12 @@ def agents(request: PageRequest) -> Page | Explanation:
         for one in reversed(work.agent_history if work else ())
     ]
     own_parts = progress_parts(state.progress)
-    facts = {"work": work, "invocations": invocations, "own_parts": own_parts}
+    facts = {
+        "work": work,
+        "invocations": invocations,
+        "own_parts": own_parts,
+        "VERDICTS": DECISIONS,
+    }
     return session_page(request, viewed, "agents", facts)
 
 
