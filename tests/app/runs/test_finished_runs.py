@@ -25,8 +25,12 @@ class Desk:
         self.clock = SettableClock()
         self.app, self.root, self.count = msgspec.structs.replace(app, clock=self.clock), root, 0
         subprocess.run(["git", "init", "-qb", "fix", str(root)], check=True)
-        for name in ("diagnosis", "coding"):
-            install(app, root, linear(1, name))
+        for name, tag in (
+            ("diagnosis", "debugging"),
+            ("coding", "coding"),
+            ("tour", "learning"),
+        ):
+            install(app, root, msgspec.structs.replace(linear(1, name), tags=(tag,)))
 
     def begin(self, workflow: str, session: str | None = None) -> RenderedAnswer:
         self.count += 1
@@ -54,7 +58,8 @@ def desk(app: App, tmp_path: Path) -> Desk:
 
 
 def offers(run: RenderedAnswer) -> list[str]:
-    return [text for text in run.answer.warnings if text.startswith("Finished here: ")]
+    assert run.answer.warnings == ()
+    return [text for text in run.answer.notices if text.startswith("You can build on")]
 
 
 def test_a_finished_diagnosis_is_offered_once_to_the_run_that_follows_on_its_branch(
@@ -67,8 +72,9 @@ def test_a_finished_diagnosis_is_offered_once_to_the_run_that_follows_on_its_bra
 
     assert following.session != diagnosis.session
     (offer,) = offers(following)
-    assert "diagnosis, “diagnosis 1”" in offer
-    assert "It ended with: The cache is never cleared." in offer
+    assert "diagnosis run “diagnosis 1”" in offer
+    assert "which ended with: The cache is never cleared." in offer
+    assert f"\n{offer}" in following.text, "it is no warning"
     call: dict[str, Any] = json.loads(offer.partition("resume_session ")[2])
     query = ResumeQuery(desk.root, run=call["runId"])
     (found,) = find_resumable_runs(desk.app.reader, desk.app.keyring, query)
@@ -87,3 +93,14 @@ def test_what_is_abandoned_open_or_on_another_branch_is_not_offered(desk: Desk) 
     subprocess.run(["git", "-C", str(desk.root), "switch", "-qc", "other"], check=True)
     assert offers(desk.begin("coding")) == []
     assert len(offers(desk.begin("coding", done.session))) == 1, "it is of the same session"
+
+
+def test_only_a_workflow_that_continues_such_work_is_offered_it(desk: Desk) -> None:
+    desk.finish(desk.begin("tour"), "I looked around.")
+    desk.finish(desk.begin("coding"), "The export is written.")
+    desk.finish(desk.begin("diagnosis"), "It is the clock.")
+
+    assert offers(desk.begin("tour")) == []
+    assert [offer.partition("“")[0] for offer in offers(desk.begin("coding"))] == [
+        "You can build on the finished diagnosis run "
+    ]

@@ -98,7 +98,9 @@ def test_what_was_seen_to_pass_before_is_not_asked_for_again(app: App, project: 
 
     assert pending(answered) == "step-2"
     assert evidence(app, answered) == [(COMMAND, "observed")]
-    assert f"`{COMMAND}` was seen to pass" in answered.text
+    assert answered.answer.warnings == ()
+    assert f"\n`{COMMAND}` was seen to pass, so “" in answered.text
+    assert "__verification" not in answered.text
     (run,) = app.reader.runs(answered.session)
     assert (run.steps_done, run.self_attested) == (2, ())
 

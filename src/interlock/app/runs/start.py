@@ -244,7 +244,8 @@ def _new_run(
         preferences=preferences,
         observation=observation,
         references=resolved_references,
-        warnings=(*warnings, *offer_finished(request.workflow, latest_runs, on_branch)),
+        warnings=warnings,
+        notices=offer_finished(app, directory, request.workflow, latest_runs, on_branch),
     )
 
 

@@ -176,6 +176,8 @@ class Answer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The checkpoint that was set, if the call asked for one."""
     branches: tuple[OtherBranch, ...] = ()
     warnings: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+    """Facts that help with the step; nothing is wrong."""
     verify: tuple[str, ...] = ()
     """Things to check before going on after a break."""
     recap: str = ""
@@ -231,6 +233,7 @@ class Situation(msgspec.Struct, frozen=True):
     skipped: tuple[PassedByStep, ...] = ()
     branches: tuple[OtherBranch, ...] = ()
     warnings: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
     verify: tuple[str, ...] = ()
     recap: str = ""
     left_out: tuple[LeftOutNotes, ...] = ()

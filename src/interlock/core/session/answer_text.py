@@ -57,6 +57,7 @@ def stored_answer(situation: Situation) -> StoredAnswer:
         checkpoint=situation.checkpoint,
         branches=situation.branches,
         warnings=situation.warnings,
+        notices=situation.notices,
         verify=situation.verify,
         recap=situation.recap,
         left_out=situation.left_out,
@@ -317,5 +318,6 @@ def _facts_text(answer: Answer) -> str:
         *(f"gap {gap.id} ({gap.severity}): {gap.summary}" for gap in answer.gaps),
         *((f"checkpoint: {answer.checkpoint}",) if answer.checkpoint else ()),
         *(f"warning: {warning}" for warning in answer.warnings),
+        *answer.notices,
     ]
     return _without_slots("".join(f"\n{line}" for line in lines))

@@ -319,15 +319,18 @@ def _news(advance: _Advance, *, is_complete: bool) -> News:
         still_open = advance.facts.run.open_gaps
         earlier = advance.inputs.open_gaps.values()
         gaps = [*(gap for gap in earlier if gap.gap in still_open), *gaps]
-    proofs = (
-        f"`{proof.command}` was seen to pass, so “{proof.step_id}” counts as done."
-        for proof in (upcoming.evidence if upcoming else ())
-    )
+    evidence = upcoming.evidence if upcoming else ()
+    steps = advance.current.workflow.steps_with_loops() if evidence else ()
+    titles = {step.id: step.title for step, _ in steps}
     return News(
         skipped=skipped_steps(upcoming.destination) if upcoming else (),
         gaps=tuple(AnswerGap(gap.gap, gap.severity, gap.summary) for gap in gaps),
         branches=advance.inputs.branches,
-        warnings=(*advance.facts.warnings, *advance.judgement.warnings, *proofs),
+        warnings=(*advance.facts.warnings, *advance.judgement.warnings),
+        notices=tuple(
+            f"`{proof.command}` was seen to pass, so “{titles[proof.step_id]}” counts as done."
+            for proof in evidence
+        ),
     )
 
 

@@ -82,6 +82,7 @@ class News(msgspec.Struct, frozen=True):
     gaps: tuple[AnswerGap, ...] = ()
     branches: tuple[OtherBranch, ...] = ()
     warnings: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
 
 
 NO_NEWS = News()
@@ -177,6 +178,7 @@ def make_node(
             gaps=news.gaps,
             branches=news.branches,
             warnings=news.warnings,
+            notices=news.notices,
             checkpoint=checkpoint,
         )
     )

@@ -55,6 +55,7 @@ class NewRun(msgspec.Struct, frozen=True):
     observation: ObservationRecorded | None
     references: tuple[ResolvedReference, ...] = ()
     warnings: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
 
 
 def start(
@@ -152,6 +153,7 @@ def _first_news(
             *first_step.warnings,
             *facts.warnings,
         ),
+        notices=new_run.notices,
     )
 
 
