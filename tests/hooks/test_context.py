@@ -74,7 +74,7 @@ def test_a_session_that_starts_is_told_where_it_stands(client: Client) -> None:
 
     text = text_of(told)
     assert told == START_FORMS[client.host.name](text)
-    assert "Mode: analysis" in text
+    assert "Mode: analysis (you can read, search, and run commands that only read;" in text
     what = "the user is asked about" if client.host.asks else "Interlock denies"
     assert f"Before coding, {what} every command that is not known to be read-only" in text
     assert "To change anything, " in text, "before it is denied"

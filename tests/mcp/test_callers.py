@@ -158,6 +158,22 @@ def test_a_run_in_which_another_agent_works_is_shown_without_a_call_that_joins_i
     assert "To continue: resume_session" in own
 
 
+def test_naming_a_session_in_use_does_not_join_it(launch: Launch, app: App) -> None:
+    first, second = launch(), launch()
+    own, theirs = first.hook("talk-1"), second.hook("talk-2")
+    run = second.call("start_workflow", workflowId="line", goal="Paint the fence")
+
+    found = first.call("resume_session", runId=run["introduction"]["run"])
+
+    assert found["hint"] == (
+        f"This conversation does not join {theirs}, which is in use. Claude Code, conversation"
+        " talk-2 works on the first candidate: ask the user before you continue it."
+    )
+    assert first.call("session")["session"] == own
+    call = found["candidates"][0]["nextCall"]
+    assert first.call(call["tool"], **call["params"])["pending"] == run["pending"]
+
+
 def test_a_client_that_another_one_starts_works_for_it_and_does_not_move_it(
     launch: Launch, app: App
 ) -> None:

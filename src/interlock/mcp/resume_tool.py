@@ -84,7 +84,10 @@ def _resume_session(app: App, caller: Caller, arguments: ResumeArguments) -> Too
     join_message = ""
     if named_id:
         if len(sessions) == len(sessions_to_join) == 1:
-            join_message = _join_session(app, caller, sessions_to_join.pop())
+            session = sessions_to_join.pop()
+            join_message = f"This conversation does not join {session}, which is in use."
+            if session not in in_use.holders:
+                join_message = _join_session(app, caller, session)
         sessions_to_join.clear()
     answer = ResumeAnswer(
         tuple(_resume_candidate(candidate, sessions_to_join) for candidate in candidates),
@@ -140,8 +143,8 @@ def _hint(candidates: list[ResumableRun], named_id: str | None) -> str:
         )
     if not candidates:
         return "There is nothing to resume here. To start work, call start_workflow."
-    if candidates[0].match.candidate.holder:
-        return "Another agent works on the first candidate: ask the user before you continue it."
+    if holder := candidates[0].match.candidate.holder:
+        return f"{holder} works on the first candidate: ask the user before you continue it."
     own_count = sum(candidate.match.candidate.is_own for candidate in candidates)
     is_own = candidates[0].match.candidate.is_own and own_count == 1
     if is_own or candidates[0].match.confidence == "strong":
@@ -167,8 +170,8 @@ def _answer_text(answer: ResumeAnswer) -> str:
             lines.append(f"   in use by {candidate.in_use_by}")
         lines += [f"   verify: {line}" for line in candidate.verify]
         lines += [f"   newest notes: {candidate.snippet}"] if candidate.snippet else []
-        params = ", ".join(f"{name}: {value}" for name, value in candidate.next_call.params.items())
-        lines.append(f"   next: {candidate.next_call.tool}, {params}")
+        params = msgspec.json.encode(candidate.next_call.params).decode()
+        lines.append(f"   nextCall: {candidate.next_call.tool} {params}")
     return "\n".join(lines)
 
 

@@ -50,8 +50,8 @@ PROGRESS_WHOLE_TOKENS_MAX = 8_000  # if the agent requests it
 RECENT_RUNS_MAX = 50
 SUMMARY_TOKENS_MAX = 1_000
 CONFINED_SHELL = (
-    "Before coding, shell commands run in a sandbox: they can write only to $TMPDIR, and only"
-    " commands that read a remote or a daemon have network access."
+    "Other commands run too: before coding, shell commands run in a sandbox. They can write only to"
+    " $TMPDIR, and only commands that read a remote or a daemon have network access."
 )
 _UNCONFINED_SHELL = (
     "Shell commands are not confined in this client on this machine. Before coding,"
@@ -71,8 +71,8 @@ NO_CLIENT = (
 )
 
 _MODE_MEANINGS: Mapping[Mode, str] = {
-    "analysis": "you can read, search and run commands; files cannot be edited",
-    "planning": "you can read, run commands and plan; files cannot be edited",
+    "analysis": "you can read, search, and run commands that only read; files cannot be edited",
+    "planning": "you can read, plan, and run commands that only read; files cannot be edited",
     "coding": "you can edit files, within the rules of the project",
     "disabled": "Interlock restricts nothing",
 }

@@ -87,11 +87,13 @@ def _sort_key(query: RankingQuery, match: RankedMatch) -> tuple[bool | int | str
     candidate = match.candidate
     is_elsewhere = candidate.workspace != query.workspace
     return (
-        match.tier,
+        # What was typed comes first. Git and the directory do not rank finished work before open.
+        min(match.tier, 4),
         is_elsewhere,
+        not candidate.is_open,
         not candidate.is_own,
         bool(candidate.holder),
-        not candidate.is_open,
+        match.tier,
         -candidate.updated_ms,
         candidate.session,
         candidate.run,
