@@ -7,6 +7,8 @@ import pytest
 
 from interlock.app.context import App
 from interlock.app.gate.opt_in import opt_in
+from interlock.app.protocol import gated_sessions
+from interlock.core.protocol.gated_session import Conversation
 from tests.cli.conftest import Terminal
 from tests.scenes import handed_in, started
 
@@ -53,6 +55,19 @@ def test_an_archived_session_without_a_run_is_listed_if_asked_for(
     assert other in shown
     typed("session", "archive", bare, "--undo")
     assert bare in typed("session", "list").out
+
+
+def test_a_session_in_which_nothing_was_recorded_is_named_too(
+    app: App, typed: Terminal, tmp_path: Path
+) -> None:
+    opt_in(tmp_path, "standard")
+    talk = Conversation("claude-code", "talk-1")
+    session = gated_sessions.begin(app, tmp_path, talk).session
+
+    listed = typed("session", "list")
+
+    assert f"{session}: open in {tmp_path}, nothing is recorded yet" in listed.out
+    assert session not in typed("session", "list", "--search", "zebra").out
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "99999999999999999999"])

@@ -158,7 +158,7 @@ def test_a_run_in_which_another_agent_works_is_shown_without_a_call_that_joins_i
     assert "To continue: resume_session" in own
 
 
-def test_naming_a_session_in_use_does_not_join_it(launch: Launch, app: App) -> None:
+def test_naming_a_session_in_use_does_not_join_it(launch: Launch) -> None:
     first, second = launch(), launch()
     own, theirs = first.hook("talk-1"), second.hook("talk-2")
     run = second.call("start_workflow", workflowId="line", goal="Paint the fence")

@@ -12,6 +12,7 @@ from interlock.app.runs.waiting import open_reviews
 from interlock.cli.authority import SERVED, require_person
 from interlock.cli.terminal import QUOTE_MARK, expect, print_json, print_lines, print_text
 from interlock.core.session.approve import ApprovalVerdict
+from interlock.core.session.timestamps import minute_text, timestamp
 from interlock.core.views.counting import time_ago
 from interlock.core.views.status import self_attested_text
 
@@ -61,9 +62,9 @@ def list_command(*, as_json: bool) -> None:
         if approval.is_left:
             print_lines("  the run has gone on elsewhere; an answer only opens this branch again")
         if approval.deadline_ms is not None:
-            minutes = max(0, approval.deadline_ms - now_ms) // 60_000
+            deadline = minute_text(timestamp(approval.deadline_ms))
             verdict = {"deny": "denied", "grant": "granted"}[approval.on_timeout]
-            print_lines(f"  counts as {verdict} in {minutes} min")
+            print_lines(f"  counts as {verdict} after {deadline}")
         if mark := self_attested_text(approval.self_attested):
             print_lines(f"  {mark}")
         if approval.notes.strip():

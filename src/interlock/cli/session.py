@@ -7,6 +7,7 @@ import click
 from msgspec import structs
 
 from interlock.app.callers.caller import local_caller, session_meant
+from interlock.app.callers.session_record import announced_conversations
 from interlock.app.context import App, open_app
 from interlock.app.data_home import data_home
 from interlock.app.gate import integrity
@@ -154,6 +155,11 @@ def list_command(limit: int, words: str | None, *, archived: bool, as_json: bool
         return
     if not rows and words:
         print_lines("No session has these words.")
+        return
+    announced = {} if words else announced_conversations(app)
+    for begun, (_, directory) in announced.items():
+        print_lines(f"{begun}: open in {directory}, nothing is recorded yet")
+    if not rows and announced:
         return
     if not rows:
         print_lines("No sessions yet. `interlock demo` plays one, and `interlock install HOST`")

@@ -19,6 +19,7 @@ from interlock.app.sessions.session_approvals import RequestStatus
 from interlock.core.ids import SessionId
 from interlock.core.protocol.gated_session import SessionEnded
 from interlock.core.refusal import PlainRefusal
+from interlock.core.session.nodes import how_to_answer
 from interlock.core.session.session_approvals import request_wish
 from interlock.core.visible_text import make_visible
 from interlock.mcp.results import ToolResult, UserQuestion, refusal_result
@@ -83,10 +84,8 @@ def _status_result(outcome: RequestStatus) -> ToolResult:
     match outcome.status:
         case "waiting":
             text = (
-                f"Approval {name} is waiting for the user. Tell them: they can type"
-                f" `/approve {name}` here, run `interlock approvals grant {name}` in a terminal, or"
-                " answer in the console. Until then, do nothing that needs it. To read the answer,"
-                " repeat the call."
+                f"Approval {name} is waiting. Tell the user. {how_to_answer(name)}"
+                " Until then, do nothing that needs it. To read the answer, repeat the call."
             )
         case "granted":
             text = (

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from interlock.agents.hosts.host import JsonPart, TomlPart
+from interlock.agents.hosts.host import COMMANDS, JsonPart, TomlPart
 from interlock.agents.hosts.launcher import Program
 from interlock.agents.hosts.own_entries import own_entries
 from interlock.agents.hosts.registry import host_named
@@ -271,3 +271,7 @@ def test_a_server_of_somebody_else_in_toml_stays_and_is_told(
     assert (root / ".codex" / "hooks.json").exists(), "the hooks are put in all the same"
     take(home, root, scope, CODEX)
     assert tree(root) == before
+
+
+def test_no_text_of_a_typed_command_has_the_form_of_one_client() -> None:
+    assert [name for name, (_, _, text) in COMMANDS.items() if "`/" in text] == []

@@ -21,6 +21,7 @@ from interlock.core.refusal import PlainRefusal
 from interlock.core.session.answer import RenderedAnswer
 from interlock.core.session.approve import ApprovalVerdict
 from interlock.core.session.events import ApprovalResolved
+from interlock.core.session.timestamps import minute_text, timestamp
 from interlock.mcp.protocol import McpProtocol
 from interlock.mcp.tools import TOOLS
 from tests.app.races import at_once
@@ -243,6 +244,10 @@ def test_a_deadline_is_decided_by_whoever_looks_first(
 ) -> None:
     answer = at_approval(waiting_app, tmp_path, timeoutMinutes=5, onTimeout=on_timeout).answer
     assert answer.approval is not None
+    verdict = {"deny": "denied", "grant": "granted"}[on_timeout]
+    deadline = minute_text(timestamp(clock.ms + 5 * 60_000))
+    assert answer.approval.on_timeout == f"Without an answer by {deadline}, it counts as {verdict}."
+    assert f"`/deny {answer.approval.id} REASON`" in answer.approval.how
     agent = Agent(McpProtocol(waiting_app, TOOLS))
     clock.ms += 4 * 60_000
     assert agent.ok("continue_workflow", continueToken=answer.continue_token)["kind"] == "approval"

@@ -32,7 +32,7 @@ the {0} itself: tell the user that in one sentence, and go on with the work, if 
 """
 MODE_COMMAND = _SETTING_COMMAND.format("mode")
 _ANSWER_COMMAND = """\
-The user typed `/{}`, which answers an approval of Interlock. Interlock's prompt hook has read it;
+The user typed a command that answers an approval of Interlock. Interlock's prompt hook has read it;
 the context that it added says what was answered, or why nothing was. Do what it says: go on with
 exactly what was approved, or leave what was denied and tell the user what you do instead.
 """
@@ -47,8 +47,8 @@ COMMANDS = {
         "[guided|full_auto_stop_on_user_deps|full_auto_never_stop]",
         _SETTING_COMMAND.format("autonomy"),
     ),
-    "approve": ("Approve what waits", "[ID] [REASON]", _ANSWER_COMMAND.format("approve")),
-    "deny": ("Deny what waits, saying why", "[ID] [REASON]", _ANSWER_COMMAND.format("deny")),
+    "approve": ("Approve what waits", "[ID] [REASON]", _ANSWER_COMMAND),
+    "deny": ("Deny what waits, saying why", "[ID] [REASON]", _ANSWER_COMMAND),
 }
 """What the user can type: a description, the arguments, and the text that the model gets."""
 

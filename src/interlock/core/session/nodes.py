@@ -35,6 +35,7 @@ from interlock.core.session.past import Past, presumed_past
 from interlock.core.session.plan import EventDraft
 from interlock.core.session.refusals import unblock_command
 from interlock.core.session.run_head import BLOCKED_IN_ROW_MAX, RunHead
+from interlock.core.session.timestamps import minute_text, timestamp
 from interlock.core.tokens import SigningKey, Token, mint
 from interlock.core.workflow import examples, positions
 from interlock.core.workflow import prompt as prompts
@@ -331,16 +332,20 @@ def _kind_of(artifact: Json) -> Json:
 
 
 def _describe_approval(request: ApprovalRequested) -> AnswerApproval:
-    name = request.approval
-    how_to_answer = (
-        f"The user can answer in the console, or run `interlock approvals grant {name}` or"
-        f" `interlock approvals deny {name} --reason …`."
-    )
-    timeout = "It waits until it is answered."
+    timeout = "It waits until the user answers."
     if request.deadline_ms is not None:
         verdict = {"deny": "denied", "grant": "granted"}[request.on_timeout]
-        timeout = f"Without an answer by the deadline, it counts as {verdict}."
-    return AnswerApproval(name, request.question, how_to_answer, timeout)
+        deadline = minute_text(timestamp(request.deadline_ms))
+        timeout = f"Without an answer by {deadline}, it counts as {verdict}."
+    name = request.approval
+    return AnswerApproval(name, request.question, how_to_answer(name), timeout)
+
+
+def how_to_answer(approval: ApprovalId) -> str:
+    return (
+        f"The user can type `/approve {approval}` or `/deny {approval} REASON` here, run"
+        f" `interlock approvals grant {approval}` in a terminal, or answer in the console."
+    )
 
 
 def node_spec_of(node: Node, workflow: CompiledWorkflow) -> NodeSpec:

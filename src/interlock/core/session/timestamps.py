@@ -21,3 +21,8 @@ def timestamp(at_ms: int) -> str:
     seconds, ms = divmod(ms, 1000)
     clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{ms:03}Z"
     return f"{year:04}-{month:02}-{day_of_month:02}T{clock}"
+
+
+def minute_text(at: Timestamp) -> str:
+    """Return a time as people and models read it, to the minute."""
+    return f"{at[:16].replace('T', ' ')} UTC"

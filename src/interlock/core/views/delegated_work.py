@@ -15,6 +15,7 @@ from interlock.core.session.orchestration import (
     Handoff,
     Orchestration,
 )
+from interlock.core.session.timestamps import minute_text
 from interlock.core.session.verdict_outcomes import DECISIONS
 from interlock.core.workflow.operators import clip
 
@@ -102,7 +103,7 @@ def review_line(review: FeatureReview) -> str:
         given = ", ".join(
             f"{one.agent} {DECISIONS[one.outcome]}" for one in review.reviewers if one.outcome
         )
-        text = f"{subject} is under review until {review.deadline}."
+        text = f"{subject} is under review until {minute_text(review.deadline)}."
         return f"{text} Verdicts are awaited from: {awaited}; given: {given or 'none'}."
     verdict = f"{DECISIONS[review.outcome]} ({review.reason})" if review.outcome else ""
     if review.is_blocking:
@@ -134,7 +135,8 @@ def _open_line(work: Orchestration, invocation: AgentInvocation) -> str:
 def handoff_lines(handoff: Handoff) -> Iterator[str]:
     """Yield all that an agent gets who takes over."""
     reason = f" ({handoff.reason})" if handoff.reason else ""
-    yield f"{handoff.to_agent} takes over from {handoff.from_agent}{reason}, {handoff.created_at}:"
+    at = minute_text(handoff.created_at)
+    yield f"{handoff.to_agent} takes over from {handoff.from_agent}{reason}, {at}:"
     yield handoff.context
     yield from (f"- File: {name}" for name in handoff.artifacts)
     if handoff.preserved_context:
