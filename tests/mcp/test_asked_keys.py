@@ -351,3 +351,14 @@ def test_text_that_is_no_value_of_the_declared_type_is_refused_as_it_was_sent(
             {"continueToken": token, "output": {"notesMarkdown": "n"}, "context": wrong},
         )
         assert str(*wrong.values()) in problem["message"]
+
+
+def test_the_first_step_does_not_ask_for_what_the_start_was_given(agent: Agent) -> None:
+    def first(**context: str) -> dict[str, Any]:
+        asked = {"workflowId": "bug-investigation", "goal": "Find it", "context": context}
+        return agent.ok("start_workflow", **asked)
+
+    assert {"depth", "reproduction"} <= set(first()["pending"]["expects"]["context"])
+    given = first(depth="quick", reproduction="make test")
+    assert "context" not in given["pending"]["expects"]
+    assert "Include this `context`" not in given["pending"]["prompt"]

@@ -145,6 +145,15 @@ def test_every_field_of_the_state_is_reached_through_the_tools(app: App, attende
     assert again["earlierContext"]["summary"] == "It is the cache"
 
 
+def test_a_delegation_that_was_never_opened_is_suggested_for_the_agent_that_was_named(
+    attended: Agent,
+) -> None:
+    problem = attended.refused("complete_delegation", {"delegation": "qa", "summary": "x"})
+
+    (call,) = suggested_calls(problem)
+    assert (call["tool"], call["params"]["agent"]) == ("delegate", "qa")
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "code"),
     [

@@ -190,5 +190,5 @@ def test_others_are_not_asked_and_the_same_call_tells_the_answer(
         "guidance": f"Approval {waiting['approval']} was granted by ana, in a terminal: Go. Do"
         " exactly what was approved.",
     }
-    assert "Tell them" in waiting["guidance"], "clients that show the structure need it too"
+    assert "Tell the user" in waiting["guidance"], "clients that show the structure need it too"
     assert desk.heard() == []

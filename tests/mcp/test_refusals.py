@@ -206,6 +206,7 @@ def test_a_complete_run_refuses_politely(agent: Agent) -> None:
 
     assert problem["code"] == "nothing_pending"
     assert problem["retry"]["kind"] == "not_retryable"
+    assert "The suggested call shows the end" in problem["details"]["hint"]
     better, arguments = mend(problem)
     assert agent.ok(better, **arguments)["isComplete"]
 

@@ -23,11 +23,16 @@ def test_a_workflow_can_be_looked_at_in_four_ways(agent: Agent) -> None:
         for mode in ("metadata", "preview", "source", "compiled")
     }
 
-    assert views["metadata"]["steps"][0] == {"id": "step-1", "title": "Step 1"}
+    assert views["metadata"]["steps"][0] == {"id": "step-1", "number": 1, "title": "Step 1"}
     assert "Do the thing number 1." in views["preview"]["steps"][0]["prompt"]
     assert json.loads(views["source"]["content"])["name"] == "A line"
     assert json.loads(views["compiled"]["content"])["compilerVersion"] == COMPILER_VERSION
     assert agent.ok("inspect_workflow", workflowId="line") == views["preview"]
+    for mode in ("preview", "source", "compiled"):
+        part = agent.ok("inspect_workflow", workflowId="line", mode=mode, step="step-2")
+        assert [(step["id"], step["number"]) for step in part["steps"]] == [("step-2", 2)]
+        assert "step-1" not in part.get("content", "")
+        assert ("step-2" in part.get("content", "")) == (mode != "preview")
 
 
 def test_an_answer_to_an_advance_is_short_beyond_its_prompt(agent: Agent) -> None:

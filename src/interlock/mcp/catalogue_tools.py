@@ -162,6 +162,7 @@ class InspectArguments(msgspec.Struct, frozen=True, rename="camel"):
 
 class InspectedStep(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     id: StepId
+    number: int
     title: str
     notes: tuple[str, ...] = ()
     """When it is shown, and what happens with it."""
@@ -205,6 +206,8 @@ def _inspect_workflow(app: App, caller: Caller, arguments: InspectArguments) -> 
                 INSPECT_WORKFLOW.corrected_call({"workflowId": workflow.id, "mode": "metadata"}),
                 allowed=known,
             )
+        if content and (part := _part_of(msgspec.json.decode(content), arguments.step)):
+            content = msgspec.json.format(msgspec.json.encode(part)).decode()
     answer = Inspection(
         workflow.id,
         workflow.name,
@@ -221,9 +224,17 @@ def _inspect_workflow(app: App, caller: Caller, arguments: InspectArguments) -> 
 
 def _inspected_steps(workflow: CompiledWorkflow, *, with_prompts: bool) -> Iterator[InspectedStep]:
     context = {"goal": "<the goal>"}
-    for step in outline.preview(workflow, context, Preferences()):
+    for number, step in enumerate(outline.preview(workflow, context, Preferences()), start=1):
         prompt = step.prompt if with_prompts else ""
-        yield InspectedStep(StepId(step.step), step.title, step.notes, prompt)
+        yield InspectedStep(StepId(step.step), number, step.title, step.notes, prompt)
+
+
+def _part_of(part: Json, step: str) -> Json:
+    """Return the step of this id in a workflow file; None if there is none."""
+    if isinstance(part, dict) and part.get("id") == step:
+        return part
+    inner = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+    return next(filter(None, (_part_of(each, step) for each in inner)), None)
 
 
 def _inspection_text(answer: Inspection) -> str:
@@ -232,8 +243,8 @@ def _inspection_text(answer: Inspection) -> str:
         answer.description,
         f"origin: {answer.origin}, tags: {', '.join(answer.tags) or '-'}, {answer.hash}",
     ]
-    for number, step in enumerate(answer.steps, start=1):
-        lines.append(f"{number}. {step.title} [{step.id}]")
+    for step in answer.steps:
+        lines.append(f"{step.number}. {step.title} [{step.id}]")
         lines += [f"   ({note})" for note in step.notes]
         if step.prompt:
             lines.append(f"   {step.prompt}")

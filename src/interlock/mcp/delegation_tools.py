@@ -293,8 +293,9 @@ def _refusal_with_call(
             calls = tuple(tool.corrected_call({**sent, "id": name}) for name in names)
         case RequestIdReused():
             call = tool.corrected_call({**sent, "requestId": "<another name>"})
-        case DelegationUnclear():
-            call = DELEGATE.example_call()
+        case DelegationUnclear(named=named):
+            who = {} if named.startswith("dlg_") else {"agent": named}
+            call = DELEGATE.corrected_call({**DELEGATE.example_call().params, **who})
         case SessionEnded():
             call = call_to_begin(app, caller.workspace)
         case _:

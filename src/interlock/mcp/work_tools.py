@@ -51,7 +51,8 @@ def _call_work(app: App, caller: Caller, arguments: WorkArguments) -> ToolResult
             msgspec.structs.replace(item, description="") for item in listed.items[:LISTED_MAX]
         ]
         lines = (*listed.warnings, *map(describe_item, short))
-        return _work_result(tuple(short), "\n".join(lines) or "There is nothing.")
+        none = "No work item is ready" if action == "ready" else "The project has no work items"
+        return _work_result(tuple(short), "\n".join(lines) or f"{none}.")
     if action == "add":
         draft = WorkDraft(
             arguments.title or "",

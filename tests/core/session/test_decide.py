@@ -322,7 +322,9 @@ def test_a_run_with_an_open_critical_gap_ends_with_gaps() -> None:
 def test_closing_a_gap_that_is_not_open_is_a_warning() -> None:
     play = Play().hand_in("done", {"kind": "gap_resolution", "gapId": "gap_x", "how": "?"})
 
-    assert play.answer.warnings == ("There is no open gap `gap_x` here; nothing was resolved.",)
+    (warning,) = play.answer.warnings
+    assert warning.startswith("There is no open gap `gap_x` in this run; nothing was resolved.")
+    assert "`interlock gaps resolve" in warning
 
 
 def test_a_known_artifact_of_the_wrong_shape_blocks_with_an_example() -> None:

@@ -75,7 +75,7 @@ def test_this_directory_comes_before_another_and_open_before_complete() -> None:
 
 def test_git_and_the_own_session_do_not_rank_finished_work_before_open() -> None:
     query = RankingQuery("/here", git_head="c0ffee", git_branch="main")
-    done = known("ses_aa", status="completed", is_own=True, updated_ms=9_000)
+    done = known("ses_aa", status=Status("completed", ""), is_own=True, updated_ms=9_000)
     still_open = known("ses_bb", git_head="x", git_branch="x")
     nearer = known("ses_cc", git_head="x")
 

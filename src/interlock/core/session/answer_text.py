@@ -173,7 +173,7 @@ _FIRST_GUIDANCE = (
     " next step."
 )
 _READ_ONLY_GUIDANCE = "This step only reads: change nothing in the workspace."
-_USER_GUIDANCE = "Ask the user as the step requires, and wait for the answer."
+_USER_GUIDANCE = "Submit it only after the user has answered."
 
 
 def _text_with_slots(answer: Answer) -> str:

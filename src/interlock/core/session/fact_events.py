@@ -73,7 +73,10 @@ def facts_of(
     for gap_id, explanation in explanations.items():
         gap = open_gaps.get(gap_id)
         if gap is None:
-            warnings.append(f"There is no open gap `{gap_id}` here; nothing was resolved.")
+            warnings.append(
+                f"There is no open gap `{gap_id}` in this run; nothing was resolved. The user can"
+                " close a gap of another run with `interlock gaps resolve SESSION GAP HOW`."
+            )
         else:
             event = GapResolved(gap_id, gap.severity, explanation, "agent")
             drafts.append(EventDraft(gap_resolved_key(gap_id), event, run.run, node))

@@ -18,7 +18,8 @@ def unblock_command(run: RunId) -> str:
 NO_PENDING_STEP = PlainRefusal(
     "nothing_pending",
     "The workflow is complete at this point: no step is pending",
-    "Nothing to submit. Start another workflow with `start_workflow`.",
+    "Nothing is left to submit. The suggested call shows the end. `start_workflow` starts other"
+    " work.",
 )
 
 

@@ -15,7 +15,6 @@ from interlock.core.session.orchestration import (
     Handoff,
     Orchestration,
 )
-from interlock.core.session.timestamps import minute_text
 from interlock.core.session.verdict_outcomes import DECISIONS
 from interlock.core.workflow.operators import clip
 
@@ -39,13 +38,14 @@ def delegation_lines(work: Orchestration) -> Iterator[str]:
     for verdict in work.verdicts[-SHOWN_MAX:]:
         sure = "" if verdict.confidence is None else f" ({verdict.confidence} %)"
         text = f"Verdict of {verdict.agent}: {verdict.decision}{sure}."
-        more = (_listed("Conditions", verdict.conditions), _listed("Blockers", verdict.blockers))
-        yield f"{_line(f'{text} {_sentence(verdict.reasoning)}')}{''.join(more)}"
+        said = _line(f"{text} {_sentence(verdict.reasoning)}")
+        conditions = _list_text("Conditions", verdict.conditions)
+        yield f"{said}{conditions}{_list_text('Blockers', verdict.blockers)}"
     for invocation in work.agent_history[-SHOWN_MAX:]:
         if invocation.output:
             output = invocation.output
             done = _line(f"{invocation.agent} {invocation.status}: {_sentence(output.summary)}")
-            yield f"{done}{_listed('Recommends', output.recommendations)}"
+            yield f"{done}{_list_text('Recommends', output.recommendations)}"
     for compaction in work.compaction_history[-1:]:
         yield f"Earlier: {compaction.agents_summary}; all of it in [[{compaction.note_path}]]."
 
@@ -79,7 +79,7 @@ def by_agent(decision: Decision) -> str:
     return "" if decision.decided_by == OWN_DECISIONS else f" by {decision.decided_by}"
 
 
-def _listed(name: str, texts: tuple[str, ...]) -> str:
+def _list_text(name: str, texts: tuple[str, ...]) -> str:
     text = "; ".join(texts)
     return f" {_sentence(_line(f'{name}: {text}'))}" if text else ""
 
@@ -103,7 +103,7 @@ def review_line(review: FeatureReview) -> str:
         given = ", ".join(
             f"{one.agent} {DECISIONS[one.outcome]}" for one in review.reviewers if one.outcome
         )
-        text = f"{subject} is under review until {minute_text(review.deadline)}."
+        text = f"{subject} is under review until {review.deadline}."
         return f"{text} Verdicts are awaited from: {awaited}; given: {given or 'none'}."
     verdict = f"{DECISIONS[review.outcome]} ({review.reason})" if review.outcome else ""
     if review.is_blocking:
@@ -135,8 +135,7 @@ def _open_line(work: Orchestration, invocation: AgentInvocation) -> str:
 def handoff_lines(handoff: Handoff) -> Iterator[str]:
     """Yield all that an agent gets who takes over."""
     reason = f" ({handoff.reason})" if handoff.reason else ""
-    at = minute_text(handoff.created_at)
-    yield f"{handoff.to_agent} takes over from {handoff.from_agent}{reason}, {at}:"
+    yield f"{handoff.to_agent} takes over from {handoff.from_agent}{reason}, {handoff.created_at}:"
     yield handoff.context
     yield from (f"- File: {name}" for name in handoff.artifacts)
     if handoff.preserved_context:

@@ -93,7 +93,8 @@ def own_context_example(
     return {
         key.name: msgspec.json.decode(key.example)
         for key in (*step.sets, *(workflow.unset_keys if is_first else ()))
-        if key.is_always_asked or context.get(key.name) is None
+        # What is set before the first step was given at the start, for this run.
+        if (key.is_always_asked and not is_first) or context.get(key.name) is None
     }
 
 
