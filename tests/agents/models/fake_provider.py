@@ -8,7 +8,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal, cast
@@ -51,6 +51,7 @@ class FakeProvider(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.replies: list[Reply] = []
+        self.reply_to: Callable[[Request], Reply] = lambda _: self.replies.pop(0)
         self.requests: list[Request] = []
         self.was_hung_up = threading.Event()
 
@@ -68,7 +69,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         request = Request(self.path, headers, body)
         provider.requests.append(request)
-        reply = provider.replies.pop(0)
+        reply = provider.reply_to(request)
         if problem := next(tool_problems(request.json.get("tools", ())), None):
             error = {"type": "invalid_request_error", "message": problem}
             reply = Reply(json.dumps({"type": "error", "error": error}).encode(), status=400)
