@@ -341,6 +341,10 @@ def test_a_failing_world_is_an_answer_and_not_a_hang(
     ),
 )
 @example("start_workflow", {"goal": ""})
+@example("preflight", {"sessionId": "0"})
+@example("request_approval", {"title": "t", "content": "c", "sessionId": "0"})
+@example("session", {"action": "get", "sessionId": "0"})
+@example("start_workflow", {"workflowId": "line", "goal": "g", "sessionId": "0"})
 def test_any_arguments_have_an_answer_that_is_not_our_bug(
     agent: Agent, tool: str, arguments: dict[str, object]
 ) -> None:

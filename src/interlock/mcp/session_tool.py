@@ -141,9 +141,6 @@ def _call_session(app: App, caller: Caller, arguments: SessionArguments) -> Tool
     if session == NO_SESSION and not is_governed:
         return refusal_result(ProjectNotOptedIn(str(workspace)).explain(), None)
     if not isinstance(session, str):
-        unnamed = msgspec.structs.replace(caller, session=None, token=None)
-        if session_meant(app, unnamed) == NO_SESSION:
-            sent_arguments = {"action": "start"}
         return refuse_unknown_caller(app, caller, session, SESSION_TOOL, sent_arguments)
     state = feature_reviews.settled_state(app, session)
     if action == "get":

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from interlock.app.callers.caller import NO_SESSION, Caller, CallerUnknown
+from interlock.app.callers.caller import NO_SESSION, Caller, CallerUnknown, session_meant
 from interlock.app.context import App
 from interlock.app.gate.integrity import governed_root
 from interlock.app.refusals import NoSuchSession, SeveralSessions
@@ -23,7 +23,10 @@ def refuse_unknown_caller(
     refusal: CallerUnknown,
     tool: Tool[Any],
     sent_arguments: Mapping[str, Json],
+    *,
+    begins_session: bool = False,
 ) -> ToolResult:
+    """`begins_session`: the tool creates a session for a caller that has none."""
     other_arguments = {
         name: value for name, value in sent_arguments.items() if name not in _SESSION_ARGUMENTS
     }
@@ -42,9 +45,16 @@ def refuse_unknown_caller(
             correct_call = None  # the same call would read the same variable again
         case NoSuchSession(requested=""):
             correct_call = call_to_begin(app, caller.workspace)
+        case _ if not begins_session and _has_no_session(app, caller):
+            correct_call = call_to_begin(app, caller.workspace, sent_arguments)
         case _:
             correct_call = tool.corrected_call(other_arguments)
     return refusal_result(refusal.explain(), correct_call, next_calls=calls)
+
+
+def _has_no_session(app: App, caller: Caller) -> bool:
+    unnamed = msgspec.structs.replace(caller, session=None, token=None)
+    return session_meant(app, unnamed) == NO_SESSION
 
 
 def call_to_begin(

@@ -125,7 +125,9 @@ def _start_workflow(app: App, caller: Caller, arguments: StartArguments) -> Tool
         case NoSuchSession() if outcome == NO_SESSION:  # a takeover needs one, which a start makes
             sent_arguments.pop("takeover", None)
         case NoSuchSession() | SeveralSessions() | BadToken():
-            return refuse_unknown_caller(app, caller, outcome, START_WORKFLOW, sent_arguments)
+            return refuse_unknown_caller(
+                *(app, caller, outcome, START_WORKFLOW, sent_arguments), begins_session=True
+            )
         case NoSuchDirectory():  # the server's own is gone
             sent_arguments["workspacePath"] = WORKSPACE_PLACEHOLDER
         case ConflictFound():
