@@ -244,6 +244,18 @@ def test_where_an_agent_may_not_follow_it_is_told_and_gets_its_token_all_the_sam
     assert later.ok(call["tool"], **call["params"])["pending"] == run["pending"]
 
 
+def test_the_work_of_a_client_without_hooks_is_its_own(app: App, run: dict[str, Any]) -> None:
+    """The user is asked about the work of others only."""
+    agent = Agent(McpProtocol(app, TOOLS))
+    assert agent.ok("resume_session")["hint"].startswith("Ask the user")
+    agent.ok("continue_workflow", continueToken=run["continueToken"], intent="rehydrate")
+
+    found = agent.ok("resume_session")
+
+    assert found["hint"].startswith("Make the first nextCall")
+    assert found["candidates"][0]["isOwn"]
+
+
 def test_where_several_sessions_may_be_meant_each_has_its_call(
     app: App, project: Path, run: dict[str, Any]
 ) -> None:

@@ -3,11 +3,14 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import msgspec
 import pytest
 
 from interlock.core import canonical, ids
+from interlock.core.ids import ProjectId
+from interlock.core.project_stream import ProjectPlan
 from interlock.core.session.plan import RequestRecord
 from interlock.store.failures import StoreUnusable
 from interlock.store.open_store import open_target
@@ -16,7 +19,7 @@ from interlock.store.postgres.address import parse_address
 from interlock.store.postgres.failures import ConnectionLost, missing_create_right
 from interlock.store.postgres.writer import PostgresLog
 from tests.postgres import Cluster, connected
-from tests.scenes import RUN, SESSION, after, noting, opening
+from tests.scenes import RUN, SESSION, after, noting, opening, random_session
 from tests.store.waiting import other_marker
 
 SECRET = "s3cret/word"
@@ -74,6 +77,36 @@ def test_a_store_of_a_newer_interlock_is_refused_and_left_alone(cluster: Cluster
 
     with pytest.raises(StoreUnusable, match="newer Interlock"):
         connected(url)
+
+
+@pytest.mark.invariant("newer-store-refused")
+@pytest.mark.parametrize("is_grouped", [False, True])
+def test_a_process_writes_nothing_to_a_store_that_a_newer_one_has_brought_forward(
+    cluster: Cluster, *, is_grouped: bool
+) -> None:
+    log = connected(cluster.empty())
+    log.append(opening())
+    request = RequestRecord(
+        canonical.blob_ref(b"k"), canonical.blob_ref(b"a"), ids.node_id(bytes(8)), 1, None
+    )
+    note = noting(after(opening()), "n")
+    asked = msgspec.structs.replace(note, request=request)
+    entry = ProjectPlan(ProjectId("shop"), "entry", b"{}", 1)
+    log.db.run("UPDATE interlock_store SET schema_version = ?", (schema.VERSION + 1,))
+
+    with log.group_commit() if is_grouped else nullcontext():
+        for plan in (note, asked, opening(random_session())):
+            with pytest.raises(StoreUnusable, match="newer Interlock"):
+                log.append(plan)
+        with pytest.raises(StoreUnusable, match="newer Interlock"):
+            log.append_to_project(entry)
+
+    assert log.db.scalar("SELECT count(*) FROM event") == len(opening().links)
+    assert log.db.scalar("SELECT count(*) FROM project_entry") == 0
+    assert log.db.scalar("SELECT count(*) FROM request") == 0
+    log.db.run("UPDATE interlock_store SET schema_version = ?", (schema.VERSION,))
+    assert log.append(note)
+    assert log.append_to_project(entry)
 
 
 def test_an_older_store_is_brought_forward_and_keeps_what_it_has(

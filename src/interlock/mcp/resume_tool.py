@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from interlock.app.callers import session_record
-from interlock.app.callers.caller import Caller, own_conversation
+from interlock.app.callers.caller import Caller, own_conversation, session_of_connection
 from interlock.app.context import App
 from interlock.app.protocol import gated_sessions
 from interlock.app.protocol.bootstrap import progress_briefing
@@ -65,6 +65,7 @@ class ResumeAnswer(msgspec.Struct, frozen=True, rename="camel"):
 
 def _resume_session(app: App, caller: Caller, arguments: ResumeArguments) -> ToolResult:
     in_use = sessions_in_use(app, own_conversation(app, caller))
+    own_session = in_use.own or session_of_connection(app, caller)  # without hooks
     query = ResumeQuery(
         workspace=caller.workspace,
         query=arguments.query or "",
@@ -73,14 +74,14 @@ def _resume_session(app: App, caller: Caller, arguments: ResumeArguments) -> Too
         git_branch=arguments.git_branch,
         git_head=arguments.git_head_sha,
         limit=min(max(arguments.limit or 5, 1), LIMIT_MAX),
-        own_session=in_use.own,
+        own_session=own_session,
         is_only_here=arguments.workspace_path is not None,
         holders=in_use.holders,
     )
     candidates = find_resumable_runs(app.reader, app.keyring, query)
     sessions = {candidate.row.session: candidate.row.workspace for candidate in candidates}
     named_id = arguments.session_id or arguments.run_id
-    sessions_to_join = gated_sessions.sessions_to_move_to(app, caller, sessions, in_use.own)
+    sessions_to_join = gated_sessions.sessions_to_move_to(app, caller, sessions, own_session)
     join_message = ""
     if named_id:
         if len(sessions) == len(sessions_to_join) == 1:

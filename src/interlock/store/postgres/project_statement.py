@@ -7,6 +7,7 @@ everything back.
 """
 
 from interlock.core.project_stream import GENESIS, ProjectPlan
+from interlock.store.postgres.schema import IS_KNOWN, VERSION
 from interlock.store.sql import Contents, Numbers, Texts, Value
 
 _MAKE = (
@@ -24,7 +25,7 @@ WITH condition AS (
 entry AS (
     INSERT INTO project_entry (project, seq, key, body, digest)
     SELECT p.id, p.version + 1, %(key)s, %(body)s, sha256(p.digest || %(body)s) FROM project p
-    WHERE p.name = %(project)s
+    WHERE p.name = %(project)s AND {IS_KNOWN}
         AND (%(lease)s::text IS NULL OR EXISTS ({HELD_LEASE}))
         AND NOT EXISTS (
             SELECT FROM condition c LEFT JOIN project_row r
@@ -88,6 +89,7 @@ def _values(plan: ProjectPlan) -> dict[str, Value]:
     removed = [change for change in plan.changes if change.content is None]
     messages = sorted(plan.outbox, key=lambda message: message.key)
     return {
+        "schema_known": VERSION,
         "project": plan.project,
         "genesis": GENESIS,
         "key": plan.key,

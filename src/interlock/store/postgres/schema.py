@@ -222,6 +222,8 @@ MIGRATIONS = (
 )
 VERSION = len(MIGRATIONS)
 _TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = ?"
+IS_KNOWN = "(SELECT schema_version FROM interlock_store) <= %(schema_known)s"
+"""In each append: another process may have brought the store forward since this one opened it."""
 RUNS_SINCE = 3  # before, the heads of runs were parts of the head of their session
 
 
@@ -243,7 +245,7 @@ def check(db: PostgresDatabase, *, may_be_unfinished: bool = False) -> int:
         raise StoreUnusable(
             f"`{db.at.name}` was written by a newer Interlock"
             f" (its schema is {version}, this one knows {VERSION})",
-            "Upgrade Interlock. Nothing was changed.",
+            "Upgrade Interlock, and restart what still runs the older one. Nothing was changed.",
         )
     return version
 

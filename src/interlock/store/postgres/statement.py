@@ -12,6 +12,7 @@ from interlock.core.session.plan import Plan, RequestRecord
 from interlock.store.fulltext import to_tsvector
 from interlock.store.index_rows import STREAM_COLUMNS, run_values, stream_values, words_of
 from interlock.store.postgres.project_statement import HELD_LEASE
+from interlock.store.postgres.schema import IS_KNOWN, VERSION
 from interlock.store.queries import blob_hash
 from interlock.store.sql import Contents, Numbers, Texts, Value
 
@@ -174,7 +175,7 @@ def _text(
     may_wait = [name for name, is_used in waiting if is_used]
     before = "".join(f" AND (SELECT count(*) FROM {name}) >= 0" for name in may_wait)
     guards = [name for name, is_used in (("claimed", is_claimed), ("fence", is_fenced)) if is_used]
-    condition = " AND ".join(["true", *(f"EXISTS (SELECT FROM {name})" for name in guards)])
+    condition = " AND ".join([IS_KNOWN, *(f"EXISTS (SELECT FROM {name})" for name in guards)])
     parts = (
         (f"claimed AS ({CLAIM})", is_claimed),
         (_FENCE, is_fenced),
@@ -210,6 +211,7 @@ def _values(plan: Plan) -> dict[str, Value]:
     bound = dict.fromkeys(plan.bound_conversations)
     messages = sorted(plan.outbox, key=lambda message: message.key)
     return {
+        "schema_known": VERSION,
         "session": plan.session,
         "after": plan.expected_version,
         "version": plan.expected_version + len(plan.links),

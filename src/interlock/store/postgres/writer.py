@@ -159,6 +159,7 @@ class PostgresLog(Log):
             version, recorded = row or (0, 0)
             if recorded == len(plan.keys):
                 return None
+            schema.check(self.db, may_be_unfinished=True)
             self._require_lease(plan.lease)
             require_unmoved(plan, version, recorded)
             # It has become possible since: the session was deleted between the two statements.
@@ -184,6 +185,7 @@ class PostgresLog(Log):
         )
         if recorded is not None:
             return False
+        schema.check(self.db, may_be_unfinished=True)
         self._require_lease(plan.lease)
         raise RowsMoved(f"{plan.project}: one of {plan.conditions}")
 
