@@ -79,8 +79,8 @@ def test_what_a_person_types_holds_for_open_and_for_later_runs(client: Client) -
     said = typed(client, f"autonomy {NEVER}")
 
     assert said == (
-        f"The user has set the autonomy to {NEVER} (the agent never waits; what only the user could"
-        f" decide becomes a gap). It holds from the next step of line ({first.run}) on, and in runs"
+        f"The user has set the autonomy to {NEVER} (the agent never waits; decisions for the user"
+        f" become gaps). It holds from the next step of line ({first.run}) on, and in runs"
         " that begin in this session."
     )
     begun(client, session, "Another")

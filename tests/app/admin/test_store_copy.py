@@ -329,7 +329,7 @@ def test_a_copy_that_was_killed_goes_on_where_it_stopped(
         assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
         with pytest.raises(StoreUnusable, match="a copy that is not finished") as failed:
             contents_at(monkeypatch, target.home, target.url)
-        assert "goes on where it stopped" in failed.value.hint
+        assert "continues where it stopped" in failed.value.hint
         monkeypatch.delenv("INTERLOCK_STORE", raising=False)
 
     done = copied(app, to(target))
