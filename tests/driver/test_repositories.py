@@ -66,7 +66,8 @@ def test_both_repositories_are_changed_and_committed_and_the_checkouts_stay(
         assert (unknown.is_malformed, "one of main, web" in unknown.result.text) == (True, True)
         assert outside.exit_code != 0
         (begun,) = (entry for entry in stage.entries(session) if isinstance(entry, StepBegun))
-        assert f"`web`: {web.worktree} (before you change anything there" in begun.system
+        assert f"`web`: {web.worktree}" in begun.system
+        assert begun.system.endswith("The project's rules (web: AGENTS.md):\n\nWrite HTML.")
         head = head_of(stage.app, session)
         assert head is not None
         assert {line.cwd for line in commands_of(stage.home, head)} == {web.worktree}

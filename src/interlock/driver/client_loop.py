@@ -23,6 +23,7 @@ from interlock.app.failures import SettingsBroken, StoreFailure
 from interlock.app.hosts.install import write_scripts
 from interlock.app.hosts.install_changes import InstallFailed
 from interlock.app.hosts.program import find_program
+from interlock.app.unattended.driver_briefing import DriverBriefing
 from interlock.app.unattended.tool_gate import let_gate_know, withdraw_conversations
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.answer import Answer
@@ -99,16 +100,18 @@ class ClientLoop:
         if progress.client and is_resumed:
             total_micros = progress.client.total_micros
         self._conversation = self._conversation or str(uuid4())
+        briefing = await context.brief()
         let_gate_know(
             context.resources.home,
             context.session,
             Conversation(HOST.name, self._conversation),
             Path(context.order.repository),
+            context.order.goal,
             is_read_only=context.order.is_read_only,
         )
-        start = self._client_start(server, is_resumed=is_resumed)
+        start = self._client_start(server, briefing.instructions, is_resumed=is_resumed)
         headless = ClaudeCodeHeadless(self._program, spent_micros=total_micros)
-        prompt = self._begin(answer, total_micros, start)
+        prompt = self._begin(answer, total_micros, start, briefing)
         try:
             command = headless.command(start, os.environ)
             workplace = context.require_workplace()
@@ -123,14 +126,20 @@ class ClientLoop:
             await talk.close()
         await self._judge(ended, process.errors.decode(errors="replace").strip(), limits)
 
-    def _begin(self, answer: Answer, total_micros: int, start: ClientStart) -> str:
+    def _begin(
+        self, answer: Answer, total_micros: int, start: ClientStart, briefing: DriverBriefing
+    ) -> str:
         """Write down what the client is told, and return it."""
         context = self._context
         context.append(ClientReported(self._conversation, None, total_micros))
         for call in context.record.progress.calls:
             result = ToolReply(call.id, call.name, INTERRUPTED, is_error=True)
             context.append(ToolEnded(result))
-        message = prompts.client_message(answer, context.order, is_resumed=start.is_resumed)
+        # A conversation that goes on has been briefed.
+        knowledge = "" if start.is_resumed else briefing.knowledge
+        message = prompts.client_message(
+            answer, context.order, knowledge, is_resumed=start.is_resumed
+        )
         shown = message.replace(answer.continue_token, "ct1…")
         progress = context.record.progress
         if progress.step and progress.step.token == answer.continue_token:
@@ -147,7 +156,9 @@ class ClientLoop:
             )
         return "\n\n".join((message, *progress.unheard))
 
-    def _client_start(self, server: RunningServer, *, is_resumed: bool) -> ClientStart:
+    def _client_start(
+        self, server: RunningServer, instructions: str, *, is_resumed: bool
+    ) -> ClientStart:
         context, home = self._context, self._context.resources.home
         limits, spent = context.sheet.state.limits, context.spent
         cost_left = None
@@ -169,7 +180,7 @@ class ClientLoop:
             shell=self._shell,
             server=ServerAddress(server.url, agent_secret_file(home), headers),
             model=model if provider == PROVIDER or not mark else "",
-            rules=prompts.client_rules(context.require_workplace()),
+            rules=prompts.client_rules(context.require_workplace(), instructions),
             cost_micros_max=cost_left,
         )
 

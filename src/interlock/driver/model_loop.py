@@ -152,12 +152,17 @@ class ModelLoop:
         context.require_workable(answer)
         only_reads = answer.pending is not None and answer.pending.is_read_only
         workplace = context.workplace_for(only_reads=only_reads)
+        briefing = await context.brief()
+        left = limits_left(context.sheet.state.limits, context.spent)
+        # A later step knows by the notes of earlier ones what mattered; constraints bind them all.
+        is_first = context.record.progress.step is None
+        knowledge = briefing.knowledge if is_first else briefing.constraints
         context.begin_step(
             answer,
-            system=prompts.system_prompt(workplace, context.settings.output_tokens),
-            message=prompts.first_message(
-                answer, context.order, limits_left(context.sheet.state.limits, context.spent)
+            system=prompts.system_prompt(
+                workplace, context.settings.output_tokens, briefing.instructions
             ),
+            message=prompts.first_message(answer, context.order, knowledge, left),
             model=context.order.model or context.settings.model,
             tools=self._tool_names(is_read_only=only_reads or context.order.is_read_only),
             level=workplace.level,

@@ -41,6 +41,7 @@ async def find_objection(context: SessionContext, call: ToolRequest, kind: ToolC
         arguments,
         context.step_workplace.level == "read-only",
         call.id,
+        context.order.goal,
     )
     decision = judge_tool(context.resources.home, gated)
     must_ask = call.name in context.settings.ask

@@ -5,6 +5,7 @@ that every turn sends the same bytes.
 """
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -15,7 +16,8 @@ from interlock.core.unattended.order import FIRST_REPOSITORY, UnattendedOrder
 from interlock.driver.tools.tool import Workplace
 
 RULES_FILES = ("AGENTS.md", "CLAUDE.md")
-RULES_BYTES_MAX = 16_000
+RULES_BYTES_MAX, ALL_RULES_BYTES_MAX = 16_000, 32_000
+RULES_CUT = "[The rest of this file is left out: read it before you change anything.]"
 
 _BASE = """\
 You work through a workflow on a software project, one step at a time and unattended. Do what the \
@@ -56,18 +58,18 @@ answers questions, and only your notes are read. Submit each step with the tool 
 reports that the workflow is complete or waits for the user."""
 
 
-def system_prompt(workplace: Workplace, output_tokens: int) -> str:
+def system_prompt(workplace: Workplace, output_tokens: int, instructions: str) -> str:
     """Return the part of the prompt that all steps of a session share."""
     rules = f"{_RULES}\n{_ENDING.format(output_tokens)}"
-    parts = (_BASE, rules, _place(workplace), _project_rules(workplace.worktree))
+    parts = (_BASE, rules, _place(workplace), *_rules_of_others(workplace, instructions))
     return "\n\n".join(filter(None, parts))
 
 
-def client_rules(workplace: Workplace) -> str:
+def client_rules(workplace: Workplace, instructions: str) -> str:
     """Return the rules that a client adds to its own instructions."""
     # Where its shell confines commands, they have no network, whatever the settings say.
     place = msgspec.structs.replace(workplace, has_network=workplace.level == "off")
-    parts = (_CLIENT_BASE, _RULES, _place(place), _project_rules(workplace.worktree))
+    parts = (_CLIENT_BASE, _RULES, _place(place), *_rules_of_others(workplace, instructions))
     return "\n\n".join(filter(None, parts))
 
 
@@ -84,10 +86,7 @@ def _repositories(workplace: Workplace) -> str:
     """Return the list of the repositories if there are several."""
     if not workplace.worktrees:
         return ""
-    lines = [
-        f"- `{name}`: {path}" + ("" if path == workplace.worktree else _rules_hint(path))
-        for name, path in workplace.worktrees.items()
-    ]
+    lines = [f"- `{name}`: {path}" for name, path in workplace.worktrees.items()]
     return "\n\n" + "\n".join(
         (
             "The work is about several repositories, each with its own worktree; the rules above"
@@ -99,13 +98,9 @@ def _repositories(workplace: Workplace) -> str:
     )
 
 
-def _rules_hint(worktree: Path) -> str:
-    """Name the rules of another repository: the prompt quotes only those of the first."""
-    named = next((name for name in RULES_FILES if (worktree / name).is_file()), "")
-    return f" (before you change anything there, read its {named})" if named else ""
-
-
-def client_message(answer: Answer, order: UnattendedOrder, *, is_resumed: bool) -> str:
+def client_message(
+    answer: Answer, order: UnattendedOrder, knowledge: str, *, is_resumed: bool
+) -> str:
     """Return the message to a client: the state of the run, and the call that submits the step."""
     assert answer.next_call is not None, "a step is submitted by a call"
     call = msgspec.json.encode(answer.next_call.params).decode()
@@ -115,6 +110,7 @@ def client_message(answer: Answer, order: UnattendedOrder, *, is_resumed: bool) 
         " the workflow until it is complete. The pending step:"
         if is_resumed
         else "Work through this workflow to its end. It has started. The pending step:",
+        _knowledge_part(knowledge),
         *_step_parts(answer, order),
         f"Submit: {', '.join(expected)}." if expected else "",
         "When the step is done, call `continue_workflow` of the server `interlock` with every <…>"
@@ -123,10 +119,11 @@ def client_message(answer: Answer, order: UnattendedOrder, *, is_resumed: bool) 
     return "\n\n".join(filter(None, parts))
 
 
-def first_message(answer: Answer, order: UnattendedOrder, limits_left: str) -> str:
+def first_message(answer: Answer, order: UnattendedOrder, knowledge: str, limits_left: str) -> str:
     """Return the message to a model about its step. A model never sees a token."""
     expected = _expected_parts(answer)
     parts = (
+        _knowledge_part(knowledge),
         *_step_parts(answer, order),
         f"Submit with `complete_step`: {', '.join(expected)}." if expected else "",
         _example(answer),
@@ -152,6 +149,11 @@ def _step_parts(answer: Answer, order: UnattendedOrder) -> list[str]:
         "\n".join(f"Open gap ({gap.severity}): {gap.summary}" for gap in answer.gaps),
         "\n".join(f"Note: {warning}" for warning in answer.warnings),
     ]
+
+
+def _knowledge_part(knowledge: str) -> str:
+    intro = "The notes of the project say this. Keep the constraints; the rest is background."
+    return f"{intro}\n\n{knowledge}" if knowledge else ""
 
 
 def _quotation(order: UnattendedOrder) -> str:
@@ -185,16 +187,36 @@ def _example(answer: Answer) -> str:
     return f"For example, with every <…> filled in: {msgspec.json.encode(shown).decode()}"
 
 
-def _project_rules(worktree: Path) -> str:
-    for name in RULES_FILES:
-        try:
-            with open(worktree / name, "rb", opener=_open_plain) as file:
-                text = (file.read(RULES_BYTES_MAX) or b"").decode("utf-8", "replace").strip()
-        except OSError:
-            continue
-        if text:
-            return f"The project's rules ({name}):\n\n{text}"
-    return ""
+def _rules_of_others(workplace: Workplace, instructions: str) -> Iterator[str]:
+    """Yield the user's instructions, then the rules of each repository.
+
+    All files share a budget, so that the prompt stays bounded however many repositories there are.
+    A copy of a quoted file is left out.
+    """
+    if instructions:
+        yield f"The user's instructions:\n\n{instructions}"
+    # Of a file that only imports the other one, nothing is left to quote.
+    bytes_left, quoted = ALL_RULES_BYTES_MAX, {"", f"@{RULES_FILES[0]}"}
+    for name, worktree in (workplace.worktrees or {"": workplace.worktree}).items():
+        for file_name in RULES_FILES:
+            text = _read_start(worktree / file_name)
+            if text in quoted:
+                continue
+            quoted.add(text)
+            clipped = text.encode()[: min(RULES_BYTES_MAX, bytes_left)].decode("utf-8", "ignore")
+            bytes_left -= len(clipped.encode())
+            source = f"{name}: {file_name}" if name else file_name
+            cut = "" if clipped == text else f"\n{RULES_CUT}"
+            yield f"The project's rules ({source}):\n\n{clipped}{cut}"
+
+
+def _read_start(path: Path) -> str:
+    """Return the text of a file, or a little more of it than is quoted."""
+    try:
+        with open(path, "rb", opener=_open_plain) as file:
+            return (file.read(RULES_BYTES_MAX + 4) or b"").decode("utf-8", "replace").strip()
+    except OSError:
+        return ""
 
 
 def _open_plain(path: str, flags: int) -> int:

@@ -20,6 +20,7 @@ from interlock.app.admin.access import load_secret
 from interlock.app.admin.server_process import RunningServer, find_server
 from interlock.app.failures import LeaseLost, StoreFailure
 from interlock.app.sessions.session_approvals import RequestStatus
+from interlock.app.unattended.driver_briefing import DriverBriefing
 from interlock.app.unattended.driver_desk import (
     ChildRequest,
     DriverBoard,
@@ -79,6 +80,10 @@ class ServerClient:
     async def show_step(self, session: SessionId, worktree: Path) -> Answer:
         path = f"/driver/sessions/{session}/step"
         return await self._insist(path, {"worktree": str(worktree)}, Answer)
+
+    async def brief(self, session: SessionId, worktree: Path) -> DriverBriefing:
+        path = f"/driver/sessions/{session}/brief"
+        return await self._insist(path, {"worktree": str(worktree)}, DriverBriefing)
 
     async def permit(self, session: SessionId, question: ToolQuestion) -> ToolPermission:
         path = f"/driver/sessions/{session}/permit"

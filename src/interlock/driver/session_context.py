@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from interlock.app.clock import Clock
+from interlock.app.unattended.driver_briefing import DriverBriefing
 from interlock.app.unattended.driver_desk import WorkSheet
 from interlock.app.unattended.driver_files import DriverJournal
 from interlock.app.unattended.driver_settings import DriverSettings
@@ -35,6 +36,8 @@ WRAP_UP = (
     "Wrap up now: finish or undo what is half done, submit the step with what you have, and say in"
     " the notes what is left. At a limit the work stops until the user raises it."
 )
+
+WAIVE = "`interlock session waive REQUIREMENT --reason … --session {}`"
 
 
 class Standstill(Exception):
@@ -194,6 +197,19 @@ class SessionContext:
         if answer.next_intent == "await_user_confirmation":
             question = f"“{title}” needs something that only you can give"
             self.require_answer(f"question:{answer.continue_token}", question)
+
+    async def brief(self) -> DriverBriefing:
+        """Return what the model must know of the project.
+
+        Raises:
+            Standstill: the project does not allow changes before a person has done something.
+        """
+        briefing = await self.resources.client.brief(self.session, self.worktree)
+        if briefing.blockers and not self.order.is_read_only:
+            lines = " ".join(briefing.blockers)
+            why = f"The project requires before any change: {lines} Fix it, or waive it: {WAIVE}"
+            raise Standstill("protocol", why.format(self.session))
+        return briefing
 
     def require_answer(self, mark: str, question: str) -> None:
         """Raise `Standstill` until the user has answered, or resumed the work without an answer."""

@@ -29,8 +29,8 @@ CONVERSATION = Conversation("claude-code", "conversation")
     ("is_opted_in", "is_read_only", "mode", "answer"),
     [
         (True, False, "coding", "allow"),
-        (True, True, "analysis", "deny"),
-        (False, True, "analysis", "deny"),
+        (True, True, "planning", "deny"),
+        (False, True, "planning", "deny"),
         (False, False, None, None),
     ],
 )
@@ -42,9 +42,9 @@ def test_the_gate_knows_what_the_work_was_ordered_for_as_long_as_it_goes_on(
     worktree.mkdir(parents=True)
     (repository / ".interlock").mkdir(parents=True)
     if is_opted_in:
-        (repository / ".interlock" / "config.toml").write_text('[project]\nprofile = "standard"\n')
+        (repository / ".interlock" / "config.toml").write_text('[project]\nprofile = "strict"\n')
 
-    let_gate_know(home, SESSION, CONVERSATION, repository, is_read_only=is_read_only)
+    let_gate_know(home, SESSION, CONVERSATION, repository, "Do it", is_read_only=is_read_only)
 
     row = state_of(home, CONVERSATION.host, CONVERSATION.id)
     assert (row and row.mode) == mode

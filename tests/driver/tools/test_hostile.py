@@ -324,4 +324,4 @@ def test_rules_that_are_a_link_or_a_pipe_are_left_out(tmp_path: Path) -> None:
     os.mkfifo(worktree / "CLAUDE.md")
     place = Workplace(worktree, "workspace", tmp_path, tmp_path / "scratch" / "spill")
 
-    assert SECRET not in system_prompt(place, 8_192)
+    assert SECRET not in system_prompt(place, 8_192, "")

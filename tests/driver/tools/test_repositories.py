@@ -77,7 +77,7 @@ def test_of_one_repository_nothing_is_said() -> None:
     place = Workplace(Path("/w"), "workspace", Path("/h"), Path("/s/spill"))
 
     assert repository_tools(()) is TOOLS
-    assert "repo`" not in prompts.system_prompt(place, 8_192)
+    assert "repo`" not in prompts.system_prompt(place, 8_192, "")
     for name, arguments in CALLS.items():
         named = json.dumps({**arguments, "repo": "main"})
         assert isinstance(check_call(name, named), MalformedCall)
@@ -101,16 +101,16 @@ def test_of_several_the_model_is_told_which_there_are() -> None:
     assert tool_specs(TOOLS, tools) == tool_specs(TOOLS, repository_tools(NAMES))
 
 
-def test_the_first_repository_is_quoted_and_the_others_are_named(wide: WideScene) -> None:
+def test_the_repositories_are_named_and_the_rules_of_each_are_quoted(wide: WideScene) -> None:
     (wide.main / "AGENTS.md").write_text("Use tabs.")
     (wide.web / "CLAUDE.md").write_text("Use spaces.")
 
-    told = prompts.system_prompt(wide.place, 8_192)
+    told = prompts.system_prompt(wide.place, 8_192, "")
 
     assert f"- `main`: {wide.main}\n" in told
-    assert f"- `web`: {wide.web} (before you change anything there, read its CLAUDE.md)" in told
-    assert "Use tabs." in told
-    assert "Use spaces." not in told
+    assert f"- `web`: {wide.web}\n" in told
+    assert "(main: AGENTS.md):\n\nUse tabs." in told
+    assert "(web: CLAUDE.md):\n\nUse spaces." in told
 
 
 def test_each_call_works_in_the_repository_it_names(wide: WideScene) -> None:

@@ -151,7 +151,9 @@ def record_start(
         observation = observe_workspace(root)
         if not (stream.head and stream.head.attended) and not evidence:
             facts = observe_start(
-                *(app, root, policy.profile, conversation, observation), session=stream.session
+                *(app, root, conversation, observation),
+                session=stream.session,
+                keeps_logbook=policy.profile != "light",
             )
             evidence.update(renew_evidence({}, facts))
         return gated_session.begin(
@@ -194,8 +196,9 @@ def renew_start(app: App, session: SessionId) -> tuple[CheckedRequirement, ...]:
     effective = effective_policy_in(app, root)
     profile = effective.policy.profile
     facts = observe_start(
-        *(app, root, profile, conversation, observe_workspace(root)),
+        *(app, root, conversation, observe_workspace(root)),
         session=session,
+        keeps_logbook=profile != "light",
         logbook=recorded_logbook(old),
     )
     evidence = renew_evidence(old, facts)

@@ -7,7 +7,6 @@ from interlock.agents.hosts.registry import NAMES, all_hosts, host_named
 from interlock.app.context import App
 from interlock.app.gate.notes_location import NotesLocation, notes_location
 from interlock.app.sessions.logbook_file import create_logbook
-from interlock.core.gate.state import Profile
 from interlock.core.ids import SessionId
 from interlock.core.notes.keys import fold_name
 from interlock.core.notes.versions import version_of
@@ -33,16 +32,16 @@ NOTES_MAX = 2_000  # to look at, which takes some milliseconds
 def observe_start(
     app: App,
     root: Path,
-    profile: Profile,
     conversation: Conversation | None,
     observation: ObservationRecorded | None,
     *,
     session: SessionId,
+    keeps_logbook: bool,
     logbook: str = "",
 ) -> dict[str, Fact]:
-    """Return the facts about the start. A session without a `logbook` gets one."""
+    """Return the facts about the start. A session that keeps a `logbook` and has none gets one."""
     log, log_fault = logbook, ""
-    if profile != "light" and not logbook:
+    if keeps_logbook and not logbook:
         try:
             log = str(create_logbook(root, app.clock.now_ms()))
         except OSError as error:

@@ -244,6 +244,8 @@ def waive_requirement(
         lambda stream: gated_session.waive(
             stream, requirement, reason, who, at_ms=app.clock.now_ms()
         ),
+        # A driver records the start of its sessions itself, and they have no mode.
+        starts=app.reader.head(session).unattended is None,
     )
 
 
@@ -300,8 +302,11 @@ def _record_change(
     session: SessionId,
     effective: EffectivePolicy,
     decide: Callable[[Stream], Plan | gated_session.AttendanceRefusal | None],
+    *,
+    starts: bool = True,
 ) -> SessionState | gated_session.AttendanceRefusal:
-    ensure_attended(app, session)
+    if starts:
+        ensure_attended(app, session)
 
     def decide_on_stream() -> Plan | gated_session.AttendanceRefusal | None:
         stream = app.log.known_stream(session)

@@ -42,6 +42,8 @@ class GatedCall(msgspec.Struct, frozen=True):
     tool_input: Mapping[str, Json]
     is_read_only: bool
     call: str
+    task: str
+    """The goal of the work."""
 
 
 def judge_tool(home: Path, gated: GatedCall) -> GateDecision | None:
@@ -53,8 +55,7 @@ def judge_tool(home: Path, gated: GatedCall) -> GateDecision | None:
 
 
 def _judge_in_project(home: Path, gated: GatedCall, root: Path) -> GateDecision:
-    mode = "analysis" if gated.is_read_only else "coding"
-    row = GateRow(gated.session, mode, is_started=True, root=str(root), may_code=True)
+    row = _gate_row(gated.session, gated.task, root, is_read_only=gated.is_read_only)
     content = msgspec.json.encode(gated.tool_input).decode()
     # The longest first: the path of one may begin with that of another.
     for worktree in sorted(gated.checkouts, key=lambda path: -len(str(path))):
@@ -66,6 +67,19 @@ def _judge_in_project(home: Path, gated: GatedCall, root: Path) -> GateDecision:
     verdict = msgspec.structs.replace(verdict, id=f"gate_{gated.call[-10:]}")
     tool_calls.journal(home, verdict, call, gated.session)
     return verdict.decision
+
+
+def _gate_row(session: SessionId, task: str, root: Path, *, is_read_only: bool) -> GateRow:
+    """Return the row of a session in which a driver works.
+
+    No step that changes files begins before the start of the protocol is complete. Work that only
+    reads is planning: in a strict project, analysis runs no commands.
+    """
+    mode = "planning" if is_read_only else "coding"
+    # A version: without one, the name is not recorded until the first event.
+    return GateRow(
+        session, mode, is_started=True, task=task, may_code=True, version=1, root=str(root)
+    )
 
 
 def denials_of(home: Path, session: SessionId) -> list[str]:
@@ -102,6 +116,7 @@ def let_gate_know(
     session: SessionId,
     conversation: Conversation,
     repository: Path,
+    task: str,
     *,
     is_read_only: bool,
 ) -> None:
@@ -118,10 +133,7 @@ def let_gate_know(
     root = project.root_of(repository)
     if root is None and not is_read_only:
         return
-    mode = "analysis" if is_read_only else "coding"
-    # A version: without one, the name is not recorded until the first event.
-    place = str(root or repository)
-    row = GateRow(session, mode, is_started=True, may_code=True, version=1, root=place)
+    row = _gate_row(session, task, root or repository, is_read_only=is_read_only)
     published = PublishedRow(conversation.host, conversation.id, row, is_simple=False)
     gate_rows.publish_rows(home, [published])
 

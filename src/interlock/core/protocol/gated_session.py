@@ -114,9 +114,9 @@ def waive(
     stream: Stream, requirement: str, reason: str, who: str, *, at_ms: int
 ) -> Plan | AttendanceRefusal:
     """Plan the waiver of a requirement by a person."""
-    attended = _attended_or_refusal(stream)
-    if not isinstance(attended, Attendance):
-        return attended
+    is_attended = stream.head is not None and stream.head.attended is not None
+    if is_attended and isinstance(refusal := _attended_or_refusal(stream), SessionEnded):
+        return refusal
     return _plan_events(stream, [RequirementWaived(requirement, reason, who)], at_ms)
 
 

@@ -61,8 +61,9 @@ from interlock.core.session.events import (
 )
 from interlock.core.session.orchestration import decode_history
 from interlock.core.session.plan import EventDraft, Plan, Stream, plan
-from interlock.core.session.protocol_events import ProtocolEvent
+from interlock.core.session.protocol_events import ProtocolEvent, RequirementWaived
 from interlock.core.session.review_events import ReviewEvent
+from interlock.core.session.unattended_events import UnattendedRequested
 from interlock.core.tokens import SigningKey
 from interlock.core.workflow import positions
 from interlock.core.workflow.compiled_workflow import CompiledWorkflow
@@ -250,7 +251,7 @@ def _refuse_incoherent(envelopes: list[Envelope]) -> BundleRefused | None:
     nodes: set[NodeId | None] = {None}
     attempts: set[tuple[NodeId | None, AttemptId | None]] = set()
     keys: set[str] = set()
-    is_attended = False
+    is_attended = is_unattended = False
     for number, envelope in enumerate(envelopes):
         part, event = f"events/{number}", envelope.event
         if (number == 0) is not isinstance(event, SessionCreated):
@@ -274,9 +275,11 @@ def _refuse_incoherent(envelopes: list[Envelope]) -> BundleRefused | None:
                 if (event.parent, event.attempt) in attempts:
                     return BundleRefused(part, "the attempt that made it has made another node")
                 attempts.add((event.parent, event.attempt))
-        if isinstance(event, NEEDS_GATE) and not is_attended:
+        is_start = isinstance(event, ProtocolStarted | RequirementWaived) and is_unattended
+        if isinstance(event, NEEDS_GATE) and not (is_attended or is_start):
             return BundleRefused(part, "no gate watched over the session then")
         is_attended = is_attended or isinstance(event, ModeChanged)
+        is_unattended = is_unattended or isinstance(event, UnattendedRequested)
     for number, envelope in enumerate(envelopes):
         destination = getattr(envelope.event, "to", None)
         if envelope.node not in nodes or destination not in nodes:

@@ -166,6 +166,8 @@ def apply_event(head: Head | None, envelope: Envelope) -> Head:
             return change(head, attended=attended)
         case RunStarted():
             return change(head, run_count=head.run_count + 1, latest_run=envelope.run)
+        case ProtocolStarted() | RequirementWaived() if head.attended is None:
+            return head  # of a driver, which reads the evidence itself
         case HostBound() | ModeChanged() | WorkChanged() | ProtocolStarted() | StatusChanged():
             return change(head, attended=_apply_to_attended(head.attended, event))
         case ProtocolEndRequested() | ProtocolEndRefused() | SessionCompleted():

@@ -32,6 +32,7 @@ ParkReason = Literal[
     "sandbox",
     "workspace",
     "storage",
+    "protocol",
     "failed",
 ]
 """Why work stands still until somebody does something about it."""

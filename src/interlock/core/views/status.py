@@ -91,6 +91,10 @@ STANDSTILLS: Mapping[ParkReason, tuple[str, str]] = {
         "Repair the worktree (`interlock worktrees list` shows its path), then resume the work.",
     ),
     "storage": ("A file could not be written", "Free disk space, then resume the work."),
+    "protocol": (
+        "A requirement of the project is open",
+        "Meet or waive the requirement, then resume the work.",
+    ),
     "failed": ("It stopped with an error", "Read its last turns, then resume or cancel the work."),
 }
 """Why unattended work is parked, and what the user can do about it."""

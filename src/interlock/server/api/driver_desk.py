@@ -8,7 +8,8 @@ from msgspec import Meta
 
 from interlock.app.context import App
 from interlock.app.sessions.session_approvals import RequestStatus
-from interlock.app.unattended import driver_desk, orders, status
+from interlock.app.unattended import driver_briefing, driver_desk, orders, status
+from interlock.app.unattended.driver_briefing import DriverBriefing
 from interlock.app.unattended.driver_desk import (
     ChildRequest,
     DriverBoard,
@@ -106,6 +107,17 @@ def _show_pending_step(app: App, at: SessionParameters, body: StepBody) -> Answe
     leased = driver_desk.under_lease(app, body.condition())
     shown = driver_desk.show_step(leased, at.session, Path(body.worktree))
     return shown.answer if isinstance(shown, RenderedAnswer) else shown
+
+
+@rest_operation(
+    "POST",
+    "/driver/sessions/{session}/brief",
+    "For drivers: show the project's knowledge, and record the start of the session",
+    codes=_LEASED,
+)
+def _brief_driver(app: App, at: SessionParameters, body: StepBody) -> DriverBriefing | Refusal:
+    leased = driver_desk.under_lease(app, body.condition())
+    return driver_briefing.brief_driver(leased, at.session, Path(body.worktree))
 
 
 @rest_operation(
