@@ -17,6 +17,7 @@ from interlock.app.unattended.journal_views import spent_so_far
 from interlock.app.unattended.status import DriverStatus, LiveWork, UndeliveredWork
 from interlock.cli.authority import SERVED, require_person, require_user
 from interlock.cli.driver_deliver import deliver
+from interlock.cli.driver_models import show_models
 from interlock.cli.driver_turns import print_entry, without_token
 from interlock.cli.session_state import require_session
 from interlock.cli.terminal import (
@@ -74,6 +75,7 @@ def driver() -> None:
 
 driver.add_command(run_driver)
 driver.add_command(deliver)
+driver.add_command(show_models)
 
 
 @driver.command("status")

@@ -238,7 +238,8 @@ class ModelLoop:
             context.resources.shelf.forget(step.model)  # its key may be another one next time
             reason = _PARK_REASONS.get(failure.kind, "failed")
             raise Standstill(reason, str(failure)) from failure
-        context.append(ModelAnswered(answer.message, answer.stop, answer.usage, _ms_since(started)))
+        usage = context.settings.price(step.model, answer.usage)
+        context.append(ModelAnswered(answer.message, answer.stop, usage, _ms_since(started)))
 
     def _make_room(self, context_tokens: int) -> None:
         """Shorten a conversation that comes near the length which the model can read."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.agents.models.credentials import KEY_VARIABLES, ApiKey, Credentials
+from interlock.agents.models.credentials import SCRIPTED, ApiKey, Credentials
 from interlock.agents.models.model_port import ModelPort, ModelUnavailable
 from interlock.agents.models.providers import open_model
 from interlock.agents.models.retrying import ModelPause
@@ -67,8 +67,8 @@ class ModelShelf:
     def _credentials(self, provider: str) -> Credentials:
         """The keys of the environment, or the one in the file that the settings name."""
         path = self._settings.key_file
-        if not path or provider not in KEY_VARIABLES:
-            return Credentials.from_environment(os.environ)
+        if not path or provider == SCRIPTED:
+            return Credentials.from_environment(os.environ, provider)
         try:
             key = Path(path).expanduser().read_text("utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:

@@ -18,11 +18,13 @@ def test_a_model_that_cannot_be_opened_is_explained(tmp_path: Path) -> None:
     line = Credentials({"openai": ApiKey(f"{KEY}\n{KEY}")})
     cases = [
         ("claude", Credentials(), "'claude' is not the name of a model", "anthropic:MODEL"),
-        ("gemini:pro", Credentials(), "'gemini:pro' is not the name of", "openai:MODEL"),
+        ("nobody:pro", Credentials(), "`nobody:pro` cannot be opened: Unknown provider", "NOBODY"),
+        ("openrouter:pro", Credentials(), "OPENROUTER_API_KEY", "OPENROUTER_API_KEY"),
         ("anthropic:", Credentials(), "'anthropic:' is not the name of", "anthropic:MODEL"),
         ("anthropic:claude", Credentials(), "no key for anthropic", "ANTHROPIC_API_KEY"),
         ("openai:gpt", Credentials(), "no key for openai", "OPENAI_API_KEY"),
         ("openai:gpt", line, "characters that no key has", "OPENAI_API_KEY"),
+        ("groq:llama", Credentials(), "need more packages", "pydantic-ai-slim[groq]"),
         (f"scripted:{tmp_path}/none.json", Credentials(), "No such file", "scripted"),
         (f"scripted:{torn}", Credentials(), "truncated", "scripted"),
         (f"scripted:{unknown}", Credentials(), "`txt`", "scripted"),
@@ -37,7 +39,8 @@ def test_a_model_that_cannot_be_opened_is_explained(tmp_path: Path) -> None:
 
 def test_a_key_is_shown_nowhere() -> None:
     environment = {"ANTHROPIC_API_KEY": f"{KEY}\n", "OPENAI_API_KEY": " ", "HOME": "/"}
-    credentials = Credentials.from_environment(environment)
+    credentials = Credentials.from_environment(environment, "anthropic")
 
     assert credentials.keys == {"anthropic": ApiKey(KEY)}
+    assert Credentials.from_environment(environment, "openai").keys == {}
     assert KEY not in f"{credentials} {credentials!r} {credentials.keys['anthropic']}"

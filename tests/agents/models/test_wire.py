@@ -1,6 +1,7 @@
 """The providers' models over the wire, against a fake of each interface on loopback."""
 
 import json
+import os
 import subprocess
 import sys
 from itertools import pairwise
@@ -198,3 +199,22 @@ def test_nothing_but_the_provider_is_reached_and_nothing_is_imported_too_early(
     )
 
     assert done.stdout.splitlines() == ["5025", "{'127.0.0.1'}"], done.stderr
+
+
+@pytest.mark.parametrize("name", ["ollama", "vllm"])
+async def test_other_providers_are_opened_by_their_names(
+    provider: FakeProvider, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Of all that the extra brings, these take the address of a server that runs here."""
+    monkeypatch.setenv(f"{name.upper()}_API_KEY", KEY)
+    provider.replies.append(Reply(openai_stream(texts=["Hello"])))
+    credentials = Credentials.from_environment(os.environ, name)
+
+    port = open_model(f"{name}:some/model", credentials=credentials, base_url=f"{provider.url}/v1")
+    try:
+        answer = await ask(port)
+    finally:
+        await port.close()
+
+    assert answer.message.text == "Hello"
+    assert provider.requests[0].json["model"] == "some/model"

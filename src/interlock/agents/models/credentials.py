@@ -3,12 +3,14 @@
 Keys are shown nowhere, and taken out of what providers say about them.
 """
 
+import re
 from collections.abc import Mapping
 
 import msgspec
 
-KEY_VARIABLES = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 STARS = "***"
+NO_KEY_VALUE = "no-key-needed"
+"""Instead of a key, where an endpoint of one's own wants none."""
 
 
 class ApiKey(msgspec.Struct, frozen=True):
@@ -32,14 +34,20 @@ class Credentials(msgspec.Struct, frozen=True):
     """By the name of their provider."""
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str]) -> "Credentials":
-        values = {name: environment.get(key, "").strip() for name, key in KEY_VARIABLES.items()}
-        return cls({name: ApiKey(value) for name, value in values.items() if value})
+    def from_environment(cls, environment: Mapping[str, str], provider: str) -> "Credentials":
+        value = environment.get(key_variable(provider), "").strip()
+        return cls({provider: ApiKey(value)} if value else {})
 
 
 SCRIPTED = "scripted"
+_MODEL_NAME = re.compile(r"[a-z][a-z0-9-]{0,40}:.{1,200}")
 
 
 def is_model_name(name: str) -> bool:
-    provider, _, model = name.partition(":")
-    return bool(model) and provider in (*KEY_VARIABLES, SCRIPTED)
+    """Whether a name has the form of one. Only opening it shows whether there is such a model."""
+    return bool(_MODEL_NAME.fullmatch(name))
+
+
+def key_variable(provider: str) -> str:
+    """Return the variable with the key of a provider, as its own tools call it."""
+    return f"{provider.upper().replace('-', '_')}_API_KEY"

@@ -6,10 +6,11 @@ or what was asked before.
 """
 
 import asyncio
+import inspect
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from genai_prices.data_snapshot import get_snapshot
 from pydantic_ai import direct
@@ -37,11 +38,17 @@ from pydantic_ai.messages import (
     TextPart,
     TextPartDelta,
 )
-from pydantic_ai.models import ModelRequestParameters, StreamedResponse
+from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse, infer_model
+from pydantic_ai.providers import Provider, infer_provider_class
 from pydantic_ai.tools import ToolDefinition
 
-from interlock.agents.models.credentials import KEY_VARIABLES, ApiKey
-from interlock.agents.models.model_port import CONTEXT_TOKENS, FailureKind, ModelFailure
+from interlock.agents.models.credentials import NO_KEY_VALUE, ApiKey, key_variable
+from interlock.agents.models.model_port import (
+    CONTEXT_TOKENS,
+    FailureKind,
+    ModelFailure,
+    ModelUnavailable,
+)
 from interlock.core.unattended.conversation import (
     AnswerPart,
     Message,
@@ -74,8 +81,13 @@ class ProviderModel:
         self._provider = provider
         self._key = key
         self._call_seconds = call_seconds
-        make_model = _messages_model if provider == "anthropic" else _chat_model
-        self._model = make_model(name, key, base_url)
+        match provider:
+            case "anthropic":
+                self._model = _messages_model(name, key, base_url)
+            case "openai":
+                self._model = _chat_model(name, key, base_url)
+            case _:
+                self._model = _other_model(provider, name, key, base_url)
         self.context_tokens = _context_tokens(provider, name)
 
     async def answer(self, request: ModelRequest, on_text: Callable[[str], None]) -> ModelAnswer:
@@ -90,7 +102,9 @@ class ProviderModel:
         return answer_from(response)
 
     async def close(self) -> None:
-        await self._model.client.close()
+        client = getattr(self._model, "client", None)
+        if close := getattr(client, "close", None):
+            await close()
 
     async def _receive(
         self, request: ModelRequest, on_text: Callable[[str], None], patience: asyncio.Timeout
@@ -150,6 +164,41 @@ def _messages_model(name: str, key: ApiKey, base_url: str) -> "AnthropicModel":
     return anthropic.AnthropicModel(name, provider=provider, settings=settings)
 
 
+def _other_model(provider: str, name: str, key: ApiKey, base_url: str) -> Model:
+    """Return a model of any provider that the library knows by name.
+
+    Raises:
+        ModelUnavailable: it does not know it, or needs another package, key or address.
+    """
+
+    def make_provider(wanted: str) -> Provider[Any]:
+        found = infer_provider_class(wanted)
+        given = {"api_key": key.value, "base_url": base_url}
+        accepted = inspect.signature(found).parameters
+        if base_url and "base_url" not in accepted:
+            raise UserError(f"`base_url` has no meaning for {wanted}; `openai:{name}` takes one")
+        known = {
+            field: value
+            for field, value in given.items()
+            if value and value != NO_KEY_VALUE and field in accepted
+        }
+        return found(**known)
+
+    try:
+        return infer_model(f"{provider}:{name}", make_provider)
+    except ImportError as error:
+        package = f"pydantic-ai-slim[{provider}]"
+        raise ModelUnavailable(
+            f"Models of {provider} need more packages: {error}",
+            f"Install `{package}` beside Interlock, in the same environment.",
+        ) from error
+    except (UserError, ValueError) as error:
+        raise ModelUnavailable(
+            f"`{provider}:{name}` cannot be opened: {key.redact(str(error))}",
+            f"Correct the name, or set {key_variable(provider)} where the driver is started.",
+        ) from error
+
+
 def _context_tokens(provider: str, name: str) -> int:
     """Return the length by the table of prices, which has it beside them."""
     try:
@@ -194,7 +243,7 @@ def failure_from(error: Exception, provider: str, key: ApiKey) -> ModelFailure:
     said = key.redact(" ".join(_message(error).split()))[:MESSAGE_CHARS]
     status = f" ({error.status_code})" if isinstance(error, ModelHTTPError) else ""
     kind = _kind(error, said)
-    advice = f" Check {KEY_VARIABLES[provider]}." if kind == "credentials" else ""
+    advice = f" Check {key_variable(provider)}." if kind == "credentials" else ""
     wait = error.retry_after if isinstance(error, ModelAPIError) else None
     return ModelFailure(kind, f"{provider}{status}: {said}{advice}", retry_after_seconds=wait)
 

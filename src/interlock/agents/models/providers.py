@@ -1,6 +1,7 @@
-"""Open a model by its name: `anthropic:NAME`, `openai:NAME` or `scripted:PATH`.
+"""Open a model by its name: `anthropic:NAME`, `openai:NAME`, `scripted:PATH` and others.
 
 `openai` is also every endpoint that speaks Chat Completions as OpenAI does: give its `base_url`.
+Any other provider that pydantic-ai supports is opened by its name there, such as `openrouter:NAME`.
 The libraries of providers take seconds to import and are an extra (`driver`), so they are imported
 when a model of theirs is opened, or ahead of that with `import_library`.
 """
@@ -17,17 +18,20 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from interlock.agents.models.credentials import (
-    KEY_VARIABLES,
+    NO_KEY_VALUE,
     SCRIPTED,
     ApiKey,
     Credentials,
     is_model_name,
+    key_variable,
 )
 from interlock.agents.models.model_port import ModelPort, ModelUnavailable
 from interlock.agents.models.scripted_model import ScriptedModel
 
 CALL_SECONDS = 120.0
-NO_KEY = ApiKey("no-key-needed")
+NO_KEY = ApiKey(NO_KEY_VALUE)
+LIBRARY_EXTRAS = ("anthropic", "openai")
+"""The providers whose packages the extra `driver` brings."""
 
 
 def open_model(
@@ -44,7 +48,7 @@ def open_model(
     if not is_model_name(name):
         raise ModelUnavailable(
             f"{name!r} is not the name of a model.",
-            "Name it anthropic:MODEL, openai:MODEL or scripted:PATH.",
+            "Name it PROVIDER:MODEL, as in anthropic:MODEL or openai:MODEL.",
         )
     if provider == SCRIPTED:
         return ScriptedModel(Path(model), call_seconds=call_seconds)
@@ -62,11 +66,12 @@ def import_library(name: str) -> None:
         ModelUnavailable: its packages are not installed.
     """
     provider = name.partition(":")[0]
-    if provider not in KEY_VARIABLES:
+    if provider == SCRIPTED or not provider:
         return
     try:
         import_module("interlock.agents.models.provider_model")
-        import_module(f"pydantic_ai.models.{provider}")
+        if provider in LIBRARY_EXTRAS:
+            import_module(f"pydantic_ai.models.{provider}")
     except ImportError as error:
         # The library names no module when only its own part for a provider is missing.
         module = error.name or provider
@@ -79,6 +84,8 @@ def import_library(name: str) -> None:
 
 def _usable_key(provider: str, credentials: Credentials, base_url: str) -> ApiKey:
     key = credentials.keys.get(provider)
+    if key is None and provider not in LIBRARY_EXTRAS:
+        return NO_KEY  # its library says what it needs: some have other variables, or none
     if key is None and provider == "openai" and base_url:
         return NO_KEY  # many endpoints on one's own machine want none
     if key is None or not key.value:
@@ -87,7 +94,7 @@ def _usable_key(provider: str, credentials: Credentials, base_url: str) -> ApiKe
         problem = f"The key for {provider} has characters that no key has."
     else:
         return key
-    raise ModelUnavailable(problem, f"Set {KEY_VARIABLES[provider]} where the driver is started.")
+    raise ModelUnavailable(problem, f"Set {key_variable(provider)} where the driver is started.")
 
 
 class Installation(msgspec.Struct, frozen=True):

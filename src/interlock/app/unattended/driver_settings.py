@@ -6,6 +6,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from interlock.core.unattended.conversation import Usage
 from interlock.core.unattended.order import (
     COST_MICROS_DEFAULT,
     MINUTES_DEFAULT,
@@ -29,6 +30,26 @@ class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tokens: _Count = TOKENS_DEFAULT
     cost: Annotated[float, Meta(ge=0, le=1_000_000)] = COST_MICROS_DEFAULT / 1_000_000
     """In dollars."""
+
+
+class ModelPrice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The price of a model, in dollars for a million tokens."""
+
+    input: Annotated[float, Meta(ge=0)]
+    output: Annotated[float, Meta(ge=0)]
+    cache_read: Annotated[float, Meta(ge=0)] | None = None
+    """None: as other input."""
+    cache_write: Annotated[float, Meta(ge=0)] | None = None
+
+    def price(self, usage: Usage) -> Usage:
+        """Return the usage with this price. A dollar for a million tokens is a micro for one."""
+        read = self.input if self.cache_read is None else self.cache_read
+        write = self.input if self.cache_write is None else self.cache_write
+        uncached = usage.input - usage.cache_read - usage.cache_write
+        micros = uncached * self.input + usage.cache_read * read + usage.cache_write * write
+        return msgspec.structs.replace(
+            usage, cost_micros=round(micros + usage.output * self.output)
+        )
 
 
 class DriverSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -63,9 +84,15 @@ class DriverSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Tools of the driver that need the user's approval for each call."""
     never: tuple[str, ...] = ()
     """Tools that the model does not get."""
+    prices: dict[str, ModelPrice] = {}
+    """By the name of a model: what counts instead of the table."""
     limits: LimitSettings = LimitSettings()
     autostart: bool = True
     """Whether `interlock up` starts a driver as soon as there is work for one."""
+
+    def price(self, model: str, usage: Usage) -> Usage:
+        """Return the usage of a model with the price that the user has set for it, if any."""
+        return self.prices[model].price(usage) if model in self.prices else usage
 
     @property
     def default_limits(self) -> Limits:

@@ -138,7 +138,7 @@ def order_work(app: App, request: OrderRequest, *, place: str) -> OrderedWork | 
     if runner == "model" and not model:
         return NO_MODEL
     if runner == "model" and not is_model_name(model):
-        why = "it is no model: `anthropic:MODEL`, `openai:MODEL` or `scripted:PATH`"
+        why = "it is no model: name one as in `anthropic:MODEL` or `openai:MODEL`"
         return InputRefused("/model", why)
     others = settle_repositories(root, request.repositories, runner)
     if isinstance(others, PlainRefusal):
