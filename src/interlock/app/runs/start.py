@@ -21,7 +21,7 @@ from interlock.app.refusals import (
     SeveralSessions,
 )
 from interlock.app.runs.advance import replay
-from interlock.app.runs.finished_runs import offer_finished, runs_of_branch
+from interlock.app.runs.finished_runs import offer_finished
 from interlock.app.runs.start_preflight import (
     ConflictFound,
     Outlook,
@@ -47,18 +47,16 @@ from interlock.core.session.refusals import (
     RunRefusal,
     SessionUnattended,
 )
-from interlock.core.session.run_head import RunHead
 from interlock.core.session.start_run import NewRun
 from interlock.core.views.status import run_status
 from interlock.core.workflow.compiled_workflow import PinnedWorkflow
 from interlock.core.workflow.prompt import ResolvedReference
 from interlock.store import queries
 from interlock.store.records import EarlierRequest
-from interlock.store.sql import Query, both
+from interlock.store.sql import Query
 from interlock.workspace.projects.named_files import resolve_references
 from interlock.workspace.projects.settings import preferences_in
 
-LATEST_RUNS_MAX = 20  # runs of a session that are searched for them
 _TOOL = "start_workflow"
 GOAL_CHARS_MAX = 2_000  # it is a sentence; longer text belongs in the context
 
@@ -168,23 +166,18 @@ def begin_run(
     except NotCanonical as error:  # of all arguments, only the context may not be canonical
         return InputRefused(error.pointer, error.reason)
 
-    def attempt(reading: tuple[Stream | None, list[RunHead]]) -> decide.PlannedReply | RunRefusal:
-        head = reading[0].head if reading[0] else None
+    def attempt(stream: Stream | None) -> decide.PlannedReply | RunRefusal:
+        head = stream.head if stream else None
         if session and head and head.unattended and not request.is_by_driver:
             return SessionUnattended(session, run_status(None, head).word)
-        new_run = _new_run(app, request, reading, root, resolved_references)
+        new_run = _new_run(app, request, stream, root, resolved_references)
         new_run = msgspec.structs.replace(new_run, warnings=(*warnings, *new_run.warnings))
         return start_run.start(new_run, pinned, key=app.keyring.current(), at_ms=app.clock.now_ms())
 
-    return run_once(app, call, _session_reading(session), attempt, root)
-
-
-def _session_reading(session: SessionId | None) -> Query[tuple[Stream | None, list[RunHead]]]:
-    """The session in which a run begins, and its latest runs; nothing of a new one."""
-    if session is None:
-        return Query((), lambda _: (None, []))
-    latest_runs = queries.latest_runs(session, limit=LATEST_RUNS_MAX)
-    return both(queries.end_of_stream(session), latest_runs)
+    reading = (
+        queries.end_of_stream(session) if session else Query[Stream | None]((), lambda _: None)
+    )
+    return run_once(app, call, reading, attempt, root)
 
 
 def _session_for(app: App, request: StartRequest) -> SessionId | CallerUnknown | None:
@@ -211,17 +204,16 @@ def default_preferences(app: App, workspace: Path) -> Preferences:
 def _new_run(
     app: App,
     request: StartRequest,
-    reading: tuple[Stream | None, list[RunHead]],
+    stream: Stream | None,
     root: NodeId,
     resolved_references: tuple[ResolvedReference, ...],
 ) -> NewRun:
-    stream, latest_runs = reading
+    known = stream.session if stream else None
     if stream is None:
         stream = Stream(ids.session_id(app.entropy(ids.RANDOM_BYTES)))
     directory = Path(stream.head.workspace) if stream.head else request.workspace
     observation = observe_workspace(directory)
     branch = observation.git_branch if observation else None
-    on_branch = runs_of_branch(app, directory, branch)
     default, warnings = default_preferences(app, request.workspace), ()
     if stream.head and stream.head.attended:
         default = apply_wish(default, Wish(stream.head.attended.autonomy))
@@ -245,7 +237,7 @@ def _new_run(
         observation=observation,
         references=resolved_references,
         warnings=warnings,
-        notices=offer_finished(app, directory, request.workflow, latest_runs, on_branch),
+        notices=offer_finished(app, directory, request.workflow, known, branch),
     )
 
 
