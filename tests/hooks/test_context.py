@@ -11,12 +11,13 @@ import pytest
 from interlock.agents.hosts.registry import NAMES, host_named
 from interlock.app.callers.caller import local_caller
 from interlock.app.context import App
+from interlock.app.runs.checkpoint import begin_with_checkpoint
 from interlock.app.runs.start import StartRequest, start
 from interlock.core.ids import SessionId, WorkflowId
 from interlock.core.session.answer import RenderedAnswer
 from interlock.hooks.hook_result import HookEvent, HookResult
 from tests.hooks.clients import Client, attend, text_of
-from tests.scenes import install, linear
+from tests.scenes import install, linear, output
 
 SILENCE = HookResult()
 STARTING = tuple(name for name in NAMES if name != "gemini")
@@ -293,6 +294,19 @@ def test_an_agent_that_stops_within_a_run_is_reminded_once(client: Client) -> No
     open_run(client, session, "Try another")
     assert client.send("stop", stop_hook_active=True) == SILENCE, "it goes on because of a hook"
     assert "Not finished: " in str(client.told("stop", stop_hook_active=False)), "it is new"
+
+
+@each("claude-code")
+def test_checkpoints_without_a_workflow_are_named_and_never_reminded_of(client: Client) -> None:
+    caller = local_caller(client.app, client.project, session=client.begin())
+    notes = output("Found the leak")
+    begun_here = begin_with_checkpoint(client.app, caller, notes, request_id=None)
+    assert isinstance(begun_here, RenderedAnswer)
+
+    assert client.send("stop", stop_hook_active=False) == SILENCE
+    text = text_of(begun(client, "compact"))
+    assert "Your run without a workflow: checkpoint “Found the leak”. To continue: " in text
+    assert "interlock.checkpoints" not in text
 
 
 @each("copilot")

@@ -95,7 +95,7 @@ def launch(app: App, home: Path, project: Path) -> Iterator[Launch]:
         client.close()
 
 
-def test_each_of_two_clients_finds_its_own_session(launch: Launch) -> None:
+def test_each_of_two_clients_finds_its_own_session(app: App, launch: Launch) -> None:
     first, second = launch(), launch()
     mine, yours = first.hook("one"), second.hook("two")
     assert mine != yours
@@ -112,6 +112,13 @@ def test_each_of_two_clients_finds_its_own_session(launch: Launch) -> None:
     assert first.hook("another name", "clear") == mine
     assert second.hook("two", "resume") == yours
     assert second.hook("new") not in (mine, yours), "a start is a new session"
+    gated_sessions.change_mode(app, SessionId(mine), "coding", by="user")
+    assert (
+        first.call("session", action="end", summary="Nothing was left")["status"]["word"] == "ended"
+    )
+    cleared = first.hook("after the end", "clear")
+    assert cleared not in (mine, yours)
+    assert first.call("session")["mode"] == "analysis", "the user agreed for the session that ended"
 
 
 def test_an_agent_whose_session_was_ended_is_not_taken_for_another_agent(

@@ -9,6 +9,8 @@ RunId = NewType("RunId", str)
 NodeId = NewType("NodeId", str)
 AttemptId = NewType("AttemptId", str)
 WorkflowId = NewType("WorkflowId", str)
+CHECKPOINTS = WorkflowId("interlock.checkpoints")
+"""The workflow of runs that follow none, and only keep checkpoints."""
 StepId = NewType("StepId", str)
 GapId = NewType("GapId", str)
 ApprovalId = NewType("ApprovalId", str)

@@ -31,7 +31,7 @@ from interlock.app.protocol.bootstrap import (
 from interlock.app.protocol.presence import end_departed_sessions
 from interlock.app.protocol.publish import publish_outdated_sessions
 from interlock.core.gate.state import MODES, mode_named
-from interlock.core.ids import SessionId
+from interlock.core.ids import CHECKPOINTS, SessionId
 from interlock.core.preferences import AUTONOMIES
 from interlock.core.protocol.gated_session import Actor, Conversation
 from interlock.core.session.progress import NAME_CHARS_MAX, SubagentReport
@@ -274,7 +274,8 @@ def remind_of_open_runs(home: Path, host: Host, payload: HookPayload) -> str:
         rows = app.reader.rows([session]) if session else []
     finally:
         app.close()
-    open_rows = [row for row in rows if row.status.word in ("running", "blocked") and row.step]
+    rows = [row for row in rows if row.step and row.workflow != CHECKPOINTS]
+    open_rows = [row for row in rows if row.status.word in ("running", "blocked")]
     if not open_rows or session is None:
         return ""
     digest = hashlib.sha256("\n".join(sorted(row.run for row in open_rows)).encode()).hexdigest()

@@ -11,7 +11,7 @@ from interlock.app.runs.checkpoint import begin_with_checkpoint, checkpoint
 from interlock.app.sessions.lookup import load_run_graph
 from interlock.core.ids import RunId
 from interlock.core.session.answer import RenderedAnswer
-from tests.scenes import handed_in, output, started
+from tests.scenes import handed_in, output, shown, started
 
 
 def marked(app: App, before: RenderedAnswer, notes: str) -> RenderedAnswer:
@@ -73,6 +73,9 @@ def test_without_a_workflow_a_session_of_markers_begins(app: App, tmp_path: Path
     assert run.workflow == "interlock.checkpoints"
     assert kinds(app, first) == ["step", "checkpoint"]
     assert run.title == "Found the leak"
+    again = shown(app, first.answer.continue_token).answer.recap
+    assert "Found the leak\nin the cache" in again
+    assert "Goal:" not in f"{first.text}{again}", "nobody named one"
     marked(app, first, "and mended it")
     assert kinds(app, first) == ["step", "checkpoint", "checkpoint"]
     assert handed_in(app, first, "done").answer.is_complete

@@ -30,7 +30,7 @@ from interlock.app.sessions.statuses import Observer
 from interlock.app.sessions.workspace_snapshot import present_evidence
 from interlock.core import ids
 from interlock.core.gate.state import Mode, Policy, coding_advice
-from interlock.core.ids import SessionId
+from interlock.core.ids import CHECKPOINTS, SessionId
 from interlock.core.notes.budget import Briefing, BriefingPart, assemble_briefing
 from interlock.core.protocol.gated_session import Conversation
 from interlock.core.session.requirements import judge, profile_named, requirements_of
@@ -328,8 +328,11 @@ def _open_run_lines(app: App, state: SessionState) -> Iterator[str]:
         if row.session != state.session_id and (holder := holders.get(row.session)):
             # The call would make two agents work on the same step.
             to_go_on = f"{holder} works on it: leave it to that agent."
-        at = f"at “{row.step}”, {progress}, {row.status.word}"
-        yield f"{whose} of {row.workflow}: {row.title}; {at}. {to_go_on}"
+        what = f"{row.title}; at “{row.step}”, {progress}, {row.status.word}"
+        of = f"of {row.workflow}"
+        if row.workflow == CHECKPOINTS:
+            of, what = "without a workflow", f"checkpoint “{row.title}”"
+        yield f"{whose} {of}: {what}. {to_go_on}"
     if rows and (stream := app.reader.stream(rows[0].session, rows[0].run)):
         autonomy = stream.runs[rows[0].run].preferences.autonomy
         yield f"Autonomy: {autonomy}. Only the user changes it, with `/autonomy`."

@@ -12,7 +12,7 @@ from interlock.app.runs.past_outputs import TitledNotes
 from interlock.app.runs.token_target import TokenTarget
 from interlock.app.sessions.resume_check import git_changes
 from interlock.core import ids
-from interlock.core.ids import BlobRef, WorkflowHash
+from interlock.core.ids import CHECKPOINTS, BlobRef, WorkflowHash
 from interlock.core.session import answer_text, recap
 from interlock.core.session import context as contexts
 from interlock.core.session.answer import AnswerGap, OtherBranch, RenderedAnswer
@@ -147,7 +147,7 @@ def _memory(
     position = node.created.position
     step = positions.step_at(workflow, position) if node.created.step_id else None
     return RunMemory(
-        goal=target.run.goal,
+        goal="" if target.run.workflow_id == CHECKPOINTS else target.run.goal,
         values={name: value for name, value in context.items() if name != "goal"},
         guidance=prompts.reminder(workflow) if node.created.depth else "",
         instructions=(

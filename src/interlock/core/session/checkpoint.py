@@ -3,7 +3,7 @@
 from functools import cache
 
 from interlock.core import ids
-from interlock.core.ids import NodeId, StepId, WorkflowId
+from interlock.core.ids import CHECKPOINTS, NodeId, StepId
 from interlock.core.session.attempts import Attempt
 from interlock.core.session.context import Context
 from interlock.core.session.decide import PlannedReply, output_event, run_of
@@ -31,7 +31,7 @@ def checkpoints_workflow() -> PinnedWorkflow:
     )
     return compile_workflow(
         Workflow(
-            id=WorkflowId("interlock.checkpoints"),
+            id=CHECKPOINTS,
             name="Checkpoints",
             description="For an agent that follows no workflow: one open step, marked as it goes",
             version="1.0.0",

@@ -43,6 +43,7 @@ class RunMemory(msgspec.Struct, frozen=True):
     """The input of the recap of a run at one of its nodes."""
 
     goal: str
+    """Empty for a run that follows no workflow."""
     values: Mapping[str, Json]
     guidance: str
     """The rules of the workflow, in words."""
@@ -76,7 +77,8 @@ def compose(memory: RunMemory, *, chars_max: int = CHARS_MAX) -> tuple[str, list
         ),
     ]
     sections = (
-        f"## Run so far\n\nGoal: {memory.goal}",
+        "## Run so far",
+        memory.goal and f"Goal: {memory.goal}",
         memory.guidance,
         memory.instructions,
         values,

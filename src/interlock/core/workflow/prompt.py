@@ -18,7 +18,7 @@ from typing import Generic, TypeVar, cast
 import msgspec
 
 from interlock.core.canonical import Json
-from interlock.core.ids import StepId
+from interlock.core.ids import CHECKPOINTS, StepId
 from interlock.core.preferences import Preferences
 from interlock.core.workflow import (
     conditions,
@@ -282,7 +282,7 @@ def _opening_texts(
     context: Mapping[str, Json],
     references: tuple[ResolvedReference, ...],
 ) -> Iterator[str]:
-    if "goal" not in placeholder_paths(step.prompt):
+    if "goal" not in placeholder_paths(step.prompt) and workflow.id != CHECKPOINTS:
         yield f"Goal: {context['goal']}"
     for title, lines in (
         (_GUIDANCE_TITLE, workflow.guidance),
