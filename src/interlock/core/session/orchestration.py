@@ -38,11 +38,9 @@ from interlock.core.session.review_events import (
 from interlock.core.session.timestamps import Timestamp
 from interlock.core.session.verdict_outcomes import DECISIONS, VerdictDecision, VerdictOutcome
 
+# A word stands for the first outcome that is shown with it.
 _OUTCOMES: dict[str, VerdictOutcome] = {
-    "approve": "PASS",
-    "conditional": "WARN",
-    "needs_revision": "NEEDS_REVIEW",
-    "reject": "REJECTED",
+    DECISIONS[outcome]: outcome for outcome in reversed(DECISIONS)
 }
 
 

@@ -1,6 +1,6 @@
 """The outcomes of verdicts, and what several of them come to."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Literal, get_args
 
 VerdictOutcome = Literal[
@@ -17,7 +17,7 @@ VerdictOutcome = Literal[
 OUTCOMES: tuple[VerdictOutcome, ...] = get_args(VerdictOutcome)
 BLOCKING_OUTCOMES = OUTCOMES[: OUTCOMES.index("NEEDS_REVIEW") + 1]
 VerdictDecision = Literal["approve", "conditional", "needs_revision", "reject"]
-DECISIONS: Mapping[VerdictOutcome, VerdictDecision] = {
+DECISIONS: dict[VerdictOutcome, VerdictDecision] = {
     "PASS": "approve",
     "COMPLIANT": "approve",
     "WARN": "conditional",

@@ -165,7 +165,7 @@ def _unclipped_summary(event: SessionEvent) -> str:
             return f"mode {event.mode}, by {event.by}{agreed}"
         case WorkChanged():
             about = f"feature {event.feature or '-'}, task {event.task or '-'}"
-            return f"{about}, phase {event.phase}"
+            return about if event.phase == "planning" else f"{about}, phase {event.phase}"
         case ProtocolStarted():
             return f"session started: {_pairs(event.evidence)}"
         case StatusChanged():

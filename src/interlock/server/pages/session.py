@@ -118,12 +118,7 @@ def agents(request: PageRequest) -> Page | Explanation:
         for one in reversed(work.agent_history if work else ())
     ]
     own_parts = progress_parts(state.progress)
-    facts = {
-        "work": work,
-        "invocations": invocations,
-        "own_parts": own_parts,
-        "VERDICTS": DECISIONS,
-    }
+    facts = {"work": work, "invocations": invocations, "own_parts": own_parts, "words": DECISIONS}
     return session_page(request, viewed, "agents", facts)
 
 
