@@ -170,7 +170,7 @@ def test_the_instructions_say_how_to_go_on_after_a_compaction_and_what_a_token_i
     assert "resume_session" in after
     (token,) = [line for line in text.splitlines() if line.startswith("Each workflow answer")]
     assert "Send the newest one, copied whole" in token
-    assert "twice is safe" in token
+    assert "Repeating a call is safe" in token
 
 
 def test_what_the_instructions_promise_about_a_lost_place_is_so(agent: Agent) -> None:
