@@ -18,6 +18,7 @@ from interlock.core.unattended.journal import (
     ModelFailed,
     fold,
 )
+from interlock.core.unattended.order import UnattendedState
 from interlock.core.unattended.stuck import SIGN_TEXTS, StuckSign
 from interlock.driver.model_loop import CUT_CALL
 from tests.driver.stage import PLACE, Stage, call, one_step
@@ -161,6 +162,22 @@ def test_the_user_decides_what_follows_when_a_model_goes_in_circles(
             detail for _, detail in told if detail
         ]
         assert (stage.worktree(session) / "again.txt").exists(), "what was done can be looked at"
+
+
+def test_a_quota_that_is_used_up_parks_until_the_provider_resets_it(busy_stage: Stage) -> None:
+    """It is no working time, and nobody has to resume it."""
+    faults = [{"fail": "rate_limited", "retryAfter": 700}]
+    session = busy_stage.order(workflow="one", script=one_step({"text": "x", "faults": faults}))
+    state = busy_stage.wait_for(session, "parked", "done")
+
+    assert (state.reason, state.resume_ms > state.since_ms) == ("provider", True)
+    assert "The work continues by itself after 20" in state.detail
+    assert state.spent.work_ms < 60_000
+    moved = UnattendedMoved("parked", state.spent, "provider", state.detail, resume_ms=1)
+    assert isinstance(orders.record_move(busy_stage.app, session, moved), UnattendedState)
+    busy_stage.wait_until(
+        lambda: busy_stage.state(session).resume_ms > 1, "it is asked again by itself", session
+    )
 
 
 def long_turns(turns: int) -> list[dict[str, Any]]:

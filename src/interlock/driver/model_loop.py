@@ -7,6 +7,7 @@ came of it; a driver that was killed at any point goes on with the same journal 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any, cast
 
 import msgspec
@@ -89,6 +90,8 @@ from interlock.driver.tools.proof_run import run_in_worktree
 from interlock.driver.tools.tool import DriverTool
 
 SAID_CHARS = 300
+RESET_SECONDS_MAX = 24 * 3_600
+"""The longest wait for a provider after which work continues by itself."""
 TOKEN_CHARS = 4
 """The characters of a token, about: for a call whose answer never comes."""
 CHARS_PER_TOKEN_MIN = 3
@@ -237,7 +240,13 @@ class ModelLoop:
                 return
             context.resources.shelf.forget(step.model)  # its key may be another one next time
             reason = _PARK_REASONS.get(failure.kind, "failed")
-            raise Standstill(reason, str(failure)) from failure
+            wait = failure.retry_after_seconds or 0
+            if reason != "provider" or not 0 < wait <= RESET_SECONDS_MAX:
+                raise Standstill(reason, str(failure)) from failure
+            resume_ms = context.resources.clock.now_ms() + int(wait * 1_000)
+            at = datetime.fromtimestamp(resume_ms / 1_000, UTC)
+            detail = f"{failure} The work continues by itself after {at:%Y-%m-%d %H:%M} UTC."
+            raise Standstill(reason, detail, resume_ms=resume_ms) from failure
         usage = context.settings.price(step.model, answer.usage)
         context.append(ModelAnswered(answer.message, answer.stop, usage, _ms_since(started)))
 

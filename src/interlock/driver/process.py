@@ -266,6 +266,8 @@ class Driver:
         if state.reason == "storage":  # it needs nobody, only room
             last = self._tried_at.get(sheet.session, 0.0)
             return time.monotonic() - last > STORAGE_RETRY_SECONDS
+        if state.resume_ms:
+            return SystemClock().now_ms() >= state.resume_ms
         return sheet.is_answered
 
     async def _work_on(self, context: SessionContext) -> None:

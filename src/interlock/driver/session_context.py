@@ -43,8 +43,10 @@ WAIVE = "`interlock session waive REQUIREMENT --reason … --session {}`"
 class Standstill(Exception):
     """The work stands still until somebody does something about it."""
 
-    def __init__(self, reason: ParkReason, detail: str) -> None:
+    def __init__(self, reason: ParkReason, detail: str, *, resume_ms: int = 0) -> None:
+        """`resume_ms`: the time at which it continues by itself."""
         super().__init__(detail)
+        self.resume_ms = resume_ms
         self.reason: ParkReason = reason
         self.detail = detail
 
@@ -273,6 +275,7 @@ class SessionContext:
         outcome: Outcome | None = None,
         commit: str = "",
         proofs: tuple[ProofRun, ...] = (),
+        resume_ms: int = 0,
     ) -> None:
         """Tell the server how it stands.
 
@@ -294,6 +297,7 @@ class SessionContext:
             commit=commit,
             others=self.others,
             proofs=proofs,
+            resume_ms=resume_ms,
         )
         state = await self.resources.client.report(self.session, moved)
         self.sheet = msgspec.structs.replace(self.sheet, state=state)

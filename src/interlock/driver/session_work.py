@@ -147,7 +147,12 @@ async def _park(context: SessionContext, standstill: Standstill) -> Outcome | No
         return "gave_up"
     with suppress(StoreFailure):  # that may be the very reason
         context.append(JournalNote("parked", f"{standstill.reason}: {standstill.detail}"))
-    await context.report("parked", reason=standstill.reason, detail=standstill.detail)
+    await context.report(
+        "parked",
+        reason=standstill.reason,
+        detail=standstill.detail,
+        resume_ms=standstill.resume_ms,
+    )
     return None
 
 

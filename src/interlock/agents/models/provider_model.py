@@ -252,6 +252,8 @@ def _kind(error: Exception, said: str) -> FailureKind:
     match error:
         case ModelRateLimitError():
             return "rate_limited"
+        case ModelQuotaExceededError() if error.retry_after:
+            return "rate_limited"  # the provider says when there is more
         case ModelAuthenticationError() | ModelQuotaExceededError():
             # Waiting does not help against an empty account: a person has to do something.
             return "credentials"

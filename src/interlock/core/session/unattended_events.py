@@ -70,6 +70,7 @@ class UnattendedMoved(EventStruct, frozen=True, omit_defaults=True, tag="unatten
     """At the end: the end of the branch, with all that is to be delivered."""
     others: tuple[RepositoryPlace, ...] = ()
     proofs: tuple[ProofRun, ...] = ()
+    resume_ms: int = 0
 
     @property
     def has_result(self) -> bool:
@@ -146,4 +147,5 @@ def _apply_move(before: UnattendedState, event: UnattendedMoved, at_ms: int) -> 
         commit=event.commit or before.commit,
         others=event.others or before.others,
         proofs=event.proofs or before.proofs,
+        resume_ms=event.resume_ms if event.status == "parked" else 0,
     )

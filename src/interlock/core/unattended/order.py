@@ -279,6 +279,8 @@ class UnattendedState(msgspec.Struct, frozen=True, rename="camel", omit_defaults
     delivery: DeliveryState | None = None
     others: tuple[RepositoryPlace, ...] = ()
     """Where the other repositories of the order are worked on."""
+    resume_ms: int = 0
+    """When parked work continues by itself; 0: it waits for the user."""
     proofs: tuple[ProofRun, ...] = ()
     """At the end: how the commands ended that prove the result."""
 
