@@ -79,6 +79,8 @@ def test_a_pattern_that_is_not_found_is_shown() -> None:
     [issue] = issues(regex("^ok$", "im"), "no")
 
     assert issue.message == "Nothing in the notes matches /^ok$/im"
+    [named] = issues({**regex("^Changelog:"), "message": "Begin with Changelog:"}, "no")
+    assert named.message.startswith("Begin with Changelog: Nothing in")
     assert issue.suggestion == "Write something in the notes that matches /^ok$/im"
 
 

@@ -363,7 +363,7 @@ def _fault_and_remedy(rule: Rule, notes: str, artifacts: Sequence[Json]) -> tupl
             remedy = f"Submit an artifact that satisfies this schema: {quote(schema, 2_000)}"
         case _:
             return None
-    return (f"{rule.message.rstrip('.')}: {fault}" if rule.message else fault), remedy
+    return (f"{rule.message.rstrip('.:')}: {fault}" if rule.message else fault), remedy
 
 
 def _schema_mismatch(schema: dict[str, Any], artifacts: Sequence[Json]) -> str:
