@@ -190,7 +190,8 @@ RESUME_SESSION = Tool(
         "Resume earlier work: find started workflows and the call that continues each at its next"
         ' step. Use it when the user says "continue", "resume" or "where were we", in a new'
         " conversation, or without a continueToken. The best match comes first. With sessionId or"
-        " runId, this conversation joins that session. To start new work, use start_workflow."
+        " runId, this conversation joins that session, unless it is in use. To start new"
+        " work, use start_workflow."
     ),
     arguments=ResumeArguments,
     cue="{query?}: find and continue earlier work",
