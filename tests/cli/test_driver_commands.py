@@ -169,8 +169,8 @@ def test_what_cannot_be_done_is_refused_with_what_to_do(
 ) -> None:
     refusals = {
         (): "Name one with `--model anthropic:MODEL`",
-        ("--model", MODEL, "--base", "nowhere"): "`nowhere` is no commit of",
-        ("--model", MODEL, "--base", "--all"): "`--all` is no commit of",
+        ("--model", MODEL, "--base", "nowhere"): "`nowhere` is not a commit of",
+        ("--model", MODEL, "--base", "--all"): "`--all` is not a commit of",
     }
     for options, expected in refusals.items():
         said = typed(*START, *options)

@@ -144,7 +144,8 @@ def order_unattended(workflow: str, goal: str, options: dict[str, Any], *, as_js
     repositories = state.order.repositories
     print_lines(
         f"Ordered: {ordered.session}, number {ordered.position} of the work that is not over",
-        f"  within {limits_text(state.limits)}, from commit {state.order.base[:12]}",
+        f"  within {limits_text(state.limits)}, from commit {state.order.base[:12]}"
+        f" ({options['base'] or 'HEAD of this checkout'})",
         *(f"  also in {x.name}: {x.path}, from commit {x.base[:12]}" for x in repositories),
         f"  watch it: `interlock driver status --watch`, `interlock driver turns {ordered.session}"
         " --follow`" + (f", {address}" if address else ""),

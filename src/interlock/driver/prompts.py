@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from interlock.core.canonical import Json
+from interlock.core.git_names import is_branch_ref
 from interlock.core.session.answer import Answer
 from interlock.core.unattended.order import FIRST_REPOSITORY, UnattendedOrder
 from interlock.driver.tools.tool import Workplace
@@ -140,6 +141,7 @@ def _step_parts(answer: Answer, order: UnattendedOrder) -> list[str]:
         place += f" (pass {step.loop.iteration} of at most {step.loop.max})"
     return [
         "" if "Goal: " in answer.recap else f"Goal: {order.goal}",
+        _starting_point(order),
         _quotation(order),
         *(f"Check first: {line}" for line in answer.verify),
         f"# {place}",
@@ -154,6 +156,23 @@ def _step_parts(answer: Answer, order: UnattendedOrder) -> list[str]:
 def _knowledge_part(knowledge: str) -> str:
     intro = "The notes of the project say this. Keep the constraints; the rest is background."
     return f"{intro}\n\n{knowledge}" if knowledge else ""
+
+
+def _starting_point(order: UnattendedOrder) -> str:
+    """Name the commits to compare with; empty if the work starts from the user's checkout."""
+    base = order.base[:12]
+    if order.merge_base:
+        return (
+            f"The request is for the branch `{order.target}`; the worktree starts at its head,"
+            f" {base}. To see what it changes: `git diff {order.merge_base[:12]} {base}`."
+        )
+    if is_branch_ref(order.fetch):
+        branch = f"`{order.target}`" if order.target else "the default branch of `origin`"
+        return (
+            f"The worktree starts at commit {base}, the tip of {branch} when the work began. To see"
+            f" what you have changed: `git diff {base}`."
+        )
+    return ""
 
 
 def _quotation(order: UnattendedOrder) -> str:

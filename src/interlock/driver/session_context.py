@@ -88,6 +88,8 @@ class SessionContext:
         )
         self.worktree, self.branch = Path(sheet.state.worktree or "."), sheet.state.branch
         self.others = sheet.state.others
+        self.bases: dict[str, str] = {}
+        """The commits that were fetched and not reported yet, by the names of repositories."""
         self.level: Level = "off"
         self.workplace: Workplace | None = None
         self._is_recovered = sheet.state.status == "working"
@@ -298,6 +300,8 @@ class SessionContext:
             others=self.others,
             proofs=proofs,
             resume_ms=resume_ms,
+            bases=self.bases,
+            merge_base=self.order.merge_base,
         )
         state = await self.resources.client.report(self.session, moved)
-        self.sheet = msgspec.structs.replace(self.sheet, state=state)
+        self.sheet, self.bases = msgspec.structs.replace(self.sheet, state=state), {}

@@ -10,10 +10,11 @@ from interlock.app.unattended.forge_settings import why_outdated
 from interlock.app.unattended.tool_gate import denials_of
 from interlock.app.unattended.worktrees import (
     GitFailed,
-    fetch_base,
+    fetch_commits,
     filter_variables,
     make_other_worktrees,
     make_worktree,
+    starting_commits,
 )
 from interlock.core.unattended.handed_work import files_by_repository, relative_paths
 from interlock.core.unattended.journal import JournalNote, ProofEnded
@@ -101,14 +102,17 @@ async def _prepare(context: SessionContext) -> None:
         context.worktree, context.branch = parent.worktree, parent.branch
         context.others = parent.others
     else:
-        wanted = (context.resources.home, context.session, context.order)
         try:
-            await asyncio.to_thread(fetch_base, context.order)  # it may take long
+            fetched = await asyncio.to_thread(fetch_commits, context.order)  # it may take long
+            wanted = (context.resources.home, context.session, fetched)
             async with context.resources.worktree_lock:
                 context.worktree, context.branch = await asyncio.to_thread(make_worktree, *wanted)
                 context.others = await asyncio.to_thread(make_other_worktrees, *wanted)
+                places = (context.worktree, context.others)
+                context.bases = await asyncio.to_thread(starting_commits, context.order, *places)
         except GitFailed as failed:
             raise Standstill("workspace", str(failed)) from failed
+        context.order = fetched.with_commits(context.bases, fetched.merge_base)
     if context.level == "off" and (settings.sandbox == "require" or context.order.is_read_only):
         why = "it is work that only reads" if context.order.is_read_only else "`require` is set"
         raise Standstill("sandbox", f"tools cannot be confined here, and {why}")

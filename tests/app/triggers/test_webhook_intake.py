@@ -21,6 +21,7 @@ from tests.trigger_scene import (
     merge_request,
     review_table,
 )
+from tests.webhook_recordings import recorded_webhook
 
 NAMES = (
     "x-hub-signature-256",
@@ -115,3 +116,27 @@ def test_the_author_is_asked_for_where_gitlab_names_only_a_number(tmp_path: Path
         intake.close()
 
     assert statuses == [202, 200, 503, 202]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "repository"),
+    [
+        ("github", "github-pull_request-opened", "lighthouse/harbour"),
+        ("gitlab", "gitlab-merge_request-open", "quay/crane/winch"),
+    ],
+)
+def test_the_order_has_the_branch_that_the_request_is_for(
+    tmp_path: Path, kind: str, name: str, repository: str
+) -> None:
+    scene, sent = TriggerScene(tmp_path), recorded_webhook(name)
+    scene.write(review=review_table(f"{kind}-webhook", repository=repository, authors=["*"]))
+    intake = Intake(scene)
+    signed = from_github(sent.body, sent.event) if kind == "github" else from_gitlab(sent.body)
+    try:
+        assert intake.receive("review", signed, sent.body) == 202
+        ((_, state),) = list_active(intake.app)
+    finally:
+        intake.close()
+
+    assert state.order.target == "main"
+    assert state.order.fetch.startswith("refs/")

@@ -35,6 +35,7 @@ OPENED = ForgeEvent(
     is_draft=False,
     changes_code=True,
     is_fork=False,
+    target="release/2",
 )
 
 
@@ -48,15 +49,36 @@ def altered(**changes: Any) -> ForgeEvent:
 
 
 def test_a_request_that_counts_starts_work_about_its_commit() -> None:
-    assert admit(quote="{{ user.name }}: {{ event.title }}") == AdmittedWork(
-        (URL, "group/name", "request", "7", "c" * 40, "code-review"),
-        "Review !7",
-        "Ana: Add a cache",
-        ForgeSubject("work", "group/name", 7, "request", OPENED.url),
-        "c" * 40,
-        "refs/merge-requests/7/head",
-        DeliveryWish(("comment",), "work", "group/name", 7),
+    goal = "Review !{{ event.number }} for {{ event.target }}"
+    assert admit(quote="{{ user.name }}: {{ event.title }}", goal=goal) == AdmittedWork(
+        identity=(URL, "group/name", "request", "7", "c" * 40, "code-review"),
+        goal="Review !7 for release/2",
+        quoted="Ana: Add a cache",
+        subject=ForgeSubject("work", "group/name", 7, "request", OPENED.url),
+        base="c" * 40,
+        fetch="refs/merge-requests/7/head",
+        target="release/2",
+        delivery=DeliveryWish(("comment",), "work", "group/name", 7, "release/2"),
     )
+
+
+@pytest.mark.parametrize(
+    ("target", "ref"), [({}, "HEAD"), ({"target": "release/2"}, "refs/heads/release/2")]
+)
+def test_work_that_no_request_asked_for_starts_from_the_branch_on_the_remote(
+    target: dict[str, str], ref: str
+) -> None:
+    issue = admit(altered(kind="issue", action="opened", target=""), events=["issue"], **target)
+    nightly = msgspec.convert({**NIGHTLY, **target}, Trigger)
+    works = (
+        issue,
+        admit_time(nightly, place="p/nightly", at_ms=1),
+        admit_message(nightly, {}, place="p/nightly", message_id="1"),
+    )
+
+    for work in works:
+        assert isinstance(work, AdmittedWork), work
+        assert (work.base, work.fetch, work.target) == ("", ref, target.get("target", ""))
 
 
 @pytest.mark.parametrize(
@@ -75,6 +97,7 @@ def test_a_request_that_counts_starts_work_about_its_commit() -> None:
         (OPENED, {"labels": ["frontend"]}, "none of the `labels`"),
         (OPENED, {"assignees": ["ana"]}, "none of the `assignees`"),
         (altered(head=""), {}, "it names no commit"),
+        (altered(target="--upload-pack=x"), {}, "its target is not the name of a branch"),
         (OPENED, {"goal": "{{ event.nothing }}"}, "no value at `event.nothing`"),
         (altered(title=" "), {"goal": "{{ event.title }}"}, "the goal would be empty"),
     ],

@@ -28,6 +28,7 @@ PULL = ForgeEvent(
     changes_code=True,
     is_fork=False,
     branch="double-booking",
+    target="main",
 )
 MERGE_REQUEST = ForgeEvent(
     kind="request",
@@ -46,6 +47,7 @@ MERGE_REQUEST = ForgeEvent(
     changes_code=True,
     is_fork=False,
     branch="soft-stop",
+    target="main",
 )
 NOTHING = ForgeEvent(
     kind="other",

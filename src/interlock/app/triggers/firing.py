@@ -15,6 +15,7 @@ from interlock.app.unattended.orders import (
     order_work,
 )
 from interlock.core import ids
+from interlock.core.git_names import branch_ref
 from interlock.core.ids import WorkflowId
 from interlock.core.triggers.admission import AdmittedWork, IgnoredOccasion, delivery_elsewhere
 from interlock.core.triggers.trigger import Trigger
@@ -73,6 +74,7 @@ def _request(one: ProjectTrigger, work: AdmittedWork, session: ids.SessionId) ->
         OtherRepository(
             name,
             str(Path(one.root, Path(other.path).expanduser()).resolve()),
+            fetch=branch_ref(trigger.target),
             delivery=delivery_elsewhere(trigger, other),
         )
         for name, other in trigger.repositories.items()
@@ -90,6 +92,7 @@ def _request(one: ProjectTrigger, work: AdmittedWork, session: ids.SessionId) ->
         trigger=one.place,
         subject=work.subject,
         fetch=work.fetch,
+        target=work.target,
         quoted=work.quoted,
         delivery=work.delivery,
         repositories=others,

@@ -161,6 +161,7 @@ def polled_event(repository: str, request: ForgeRequest) -> ForgeEvent:
         is_draft=request.is_draft,
         changes_code=True,  # an unchanged commit is recognised as a duplicate
         is_fork=request.is_fork,
+        target=request.target_branch,
     )
 
 

@@ -235,6 +235,10 @@ def spawn_child(
         is_read_only=parent.order.is_read_only or request.is_read_only,
         parent=session,
         depth=parent.order.depth + 1,
+        base=parent.order.base,
+        fetch=parent.order.fetch,
+        target=parent.order.target,
+        merge_base=parent.order.merge_base,
         repositories=parent.order.repositories,
     )
 

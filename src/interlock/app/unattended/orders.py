@@ -16,7 +16,7 @@ from interlock.app.runs import user_actions
 from interlock.app.runs.start import GOAL_CHARS_MAX
 from interlock.app.sessions.lookup import find_session
 from interlock.app.unattended.driver_settings import driver_settings
-from interlock.app.unattended.other_repositories import settle_repositories
+from interlock.app.unattended.other_repositories import has_origin, settle_repositories
 from interlock.core import ids
 from interlock.core.canonical import Json
 from interlock.core.git_names import is_commit
@@ -77,6 +77,7 @@ class OrderRequest(msgspec.Struct, frozen=True):
     trigger: str = ""
     subject: ForgeSubject | None = None
     fetch: str = ""
+    target: str = ""
     quoted: str = ""
     delivery: DeliveryWish | None = None
     repositories: tuple[OtherRepository, ...] = ()
@@ -127,19 +128,16 @@ def order_work(app: App, request: OrderRequest, *, place: str) -> OrderedWork | 
     entry = find_workflow(app, request.directory, request.workflow)
     if isinstance(entry, NoSuchWorkflow):
         return entry
-    base = _base_commit(root, request) if request.base else git.head
-    if not base:
-        return InputRefused("/base", f"`{request.base}` is no commit of `{root}`")
+    base, fetch = _starting_point(root, request)
+    if not base and not fetch:
+        return InputRefused("/base", f"`{request.base}` is not a commit of `{root}`")
     if request.delivery and (field := request.delivery.unsound_name()):
         why = f"`{getattr(request.delivery, field)}` is not the name of a {field}"
         return InputRefused(f"/delivery/{field}", why)
     settings = driver_settings(app.home)
     runner, model = request.runner or settings.runner, request.model or settings.model
-    if runner == "model" and not model:
-        return NO_MODEL
-    if runner == "model" and not is_model_name(model):
-        why = "it is no model: name one as in `anthropic:MODEL` or `openai:MODEL`"
-        return InputRefused("/model", why)
+    if refusal := _model_objection(runner, model):
+        return refusal
     others = settle_repositories(root, request.repositories, runner)
     if isinstance(others, PlainRefusal):
         return others
@@ -155,7 +153,8 @@ def order_work(app: App, request: OrderRequest, *, place: str) -> OrderedWork | 
         request.context,
         trigger=request.trigger,
         subject=request.subject,
-        fetch=request.fetch,
+        fetch=fetch,
+        target=request.target,
         quoted=request.quoted,
         delivery=request.delivery,
         repositories=others,
@@ -176,6 +175,15 @@ def order_work(app: App, request: OrderRequest, *, place: str) -> OrderedWork | 
     return OrderedWork(session, names.index(session) + 1 if session in names else 1)
 
 
+def _model_objection(runner: Runner, model: str) -> PlainRefusal | InputRefused | None:
+    if runner != "model" or is_model_name(model):
+        return None
+    if not model:
+        return NO_MODEL
+    why = "it is not a model: name one as in `anthropic:MODEL` or `openai:MODEL`"
+    return InputRefused("/model", why)
+
+
 def _proofs(
     root: Path, request: OrderRequest, workflow: CompiledWorkflow
 ) -> tuple[ProofCommand, ...]:
@@ -191,11 +199,13 @@ def _proofs(
     return tuple(reversed(by_command.values()))
 
 
-def _base_commit(root: Path, request: OrderRequest) -> str:
-    """The commit to begin with; one that is fetched first is known only by its id."""
-    if request.fetch:
-        return request.base if is_commit(request.base) else ""
-    return head_commit(root, request.base)
+def _starting_point(root: Path, request: OrderRequest) -> tuple[str, str]:
+    """Return the commit to start from, if it is known yet, and the ref to fetch, if any."""
+    if request.fetch and request.base:  # a request on a forge: its commit may be nowhere here
+        return (request.base, request.fetch) if is_commit(request.base) else ("", "")
+    if request.fetch and has_origin(root):
+        return "", request.fetch
+    return head_commit(root, request.base or "HEAD"), ""
 
 
 def list_active(app: App) -> list[tuple[SessionId, UnattendedState]]:

@@ -13,6 +13,7 @@ from interlock.core.unattended.order import (
     OtherRepository,
     Runner,
 )
+from interlock.workspace.git.pushes import remote_names
 from interlock.workspace.git.state import root_of
 from interlock.workspace.git.worktrees import common_directory, head_commit
 
@@ -68,11 +69,18 @@ def _find_repository(one: OtherRepository) -> OtherRepository | PlainRefusal:
         why = f"`{one.path}` is not in a git repository with a commit"
         hint = "Name the directory of a checkout. A new one: `git init && git add . && git commit`."
         return _refuse(one.name, why, hint)
+    if one.fetch and has_origin(root):
+        return msgspec.structs.replace(one, path=str(root))
     base = head_commit(root, one.base or "HEAD")
     if not base:
         why = f"`{one.base}` is no commit of `{root}`"
         return _refuse(one.name, why, "Name a branch, a tag or a commit that it has.")
-    return msgspec.structs.replace(one, path=str(root), base=base)
+    return msgspec.structs.replace(one, path=str(root), base=base, fetch="")
+
+
+def has_origin(root: Path) -> bool:
+    """Whether work can start from a branch of `origin`, rather than from the checkout."""
+    return "origin" in remote_names(root)
 
 
 def _refuse(name: str, why: str, hint: str) -> PlainRefusal:

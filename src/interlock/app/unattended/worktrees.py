@@ -14,6 +14,7 @@ import msgspec
 from interlock.app.context import App
 from interlock.app.unattended.orders import head_of
 from interlock.core.explanation import Explanation
+from interlock.core.git_names import branch_ref, is_branch_ref
 from interlock.core.ids import SessionId
 from interlock.core.refusal import Refusal
 from interlock.core.unattended.order import (
@@ -105,14 +106,42 @@ def branch_name(order: UnattendedOrder, session: SessionId) -> str:
     return f"{BRANCH_PREFIX}{slug or 'goal'}-{session.removeprefix('ses_')[:8]}/work"
 
 
-def fetch_base(order: UnattendedOrder) -> None:
-    """Get the commit that work begins with, if it may be nowhere here.
+def fetch_commits(order: UnattendedOrder) -> UnattendedOrder:
+    """Get the commits that work starts from and is compared with; return the order with them.
 
     Raises:
-        GitFailed: git refuses, or the commit is not there any more.
+        GitFailed: git refuses, or a commit or branch is not there any more.
     """
-    if order.fetch:
-        worktrees.fetch_commit(Path(order.repository), order.fetch, order.base)
+    repository, bases = Path(order.repository), dict[str, str]()
+    merge_base = order.merge_base
+    if order.fetch and order.base:
+        worktrees.fetch_commit(repository, order.fetch, order.base)
+        if order.target and not merge_base and not is_branch_ref(order.fetch):
+            target = worktrees.fetch_tip(repository, branch_ref(order.target))
+            merge_base = worktrees.merge_base(repository, target, order.base)
+    elif order.fetch:
+        bases[FIRST_REPOSITORY] = worktrees.fetch_tip(repository, order.fetch)
+    for other in order.repositories:
+        if other.fetch and not other.base:
+            bases[other.name] = worktrees.fetch_tip(Path(other.path), other.fetch)
+    return order.with_commits(bases, merge_base)
+
+
+def starting_commits(
+    order: UnattendedOrder, worktree: Path, others: Iterable[RepositoryPlace]
+) -> dict[str, str]:
+    """Return the commits at which work starts that its order only has as branches.
+
+    Until they are recorded, nobody works in the worktrees. One that a killed driver made stays at
+    its commit, although the branch may have moved since.
+    """
+    places = {FIRST_REPOSITORY: worktree, **{one.name: Path(one.worktree) for one in others}}
+    wanted = (order.find_repository(name) for name in places)
+    return {
+        one.name: worktrees.head_commit(places[one.name], "HEAD")
+        for one in wanted
+        if one and one.fetch and not one.base
+    }
 
 
 def make_worktree(home: Path, session: SessionId, order: UnattendedOrder) -> tuple[Path, str]:

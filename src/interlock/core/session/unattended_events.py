@@ -71,6 +71,9 @@ class UnattendedMoved(EventStruct, frozen=True, omit_defaults=True, tag="unatten
     others: tuple[RepositoryPlace, ...] = ()
     proofs: tuple[ProofRun, ...] = ()
     resume_ms: int = 0
+    bases: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    """At the beginning: the fetched commits that it starts from, by the names of repositories."""
+    merge_base: str = ""
 
     @property
     def has_result(self) -> bool:
@@ -132,6 +135,7 @@ def _apply_move(before: UnattendedState, event: UnattendedMoved, at_ms: int) -> 
     is_same = (before.status, before.reason) == (event.status, reason)
     return msgspec.structs.replace(
         before,
+        order=before.order.with_commits(event.bases, event.merge_base),
         status=event.status,
         spent=event.spent,
         reason=reason,

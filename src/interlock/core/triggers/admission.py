@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import msgspec
 
 from interlock.core.canonical import Json
-from interlock.core.git_names import is_commit
+from interlock.core.git_names import branch_ref, is_commit, is_ref
 from interlock.core.triggers.forge_event import ForgeEvent
 from interlock.core.triggers.goal_template import MissingValue, render_template
 from interlock.core.triggers.trigger import ANYBODY, Trigger, TriggerRepository
@@ -32,6 +32,7 @@ class AdmittedWork(msgspec.Struct, frozen=True):
     subject: ForgeSubject | None = None
     base: str = ""
     fetch: str = ""
+    target: str = ""
     delivery: DeliveryWish | None = None
 
 
@@ -66,8 +67,11 @@ def admit_event(
             "",
             subject=subject,
             base=event.head if is_request else "",
-            fetch=_REFS[trigger.forge_kind].format(event.number) if is_request else "",
-            delivery=_delivery(trigger, event.number),
+            fetch=_REFS[trigger.forge_kind].format(event.number)
+            if is_request
+            else branch_ref(trigger.target),
+            target=event.target if is_request else trigger.target,
+            delivery=_delivery(trigger, event.number, event.target),
         ),
     )
 
@@ -82,13 +86,23 @@ def admit_message(
     trigger: Trigger, payload: Mapping[str, Json], *, place: str, message_id: str
 ) -> AdmittedWork | IgnoredOccasion:
     """Decide about a message of any program. `place` names the trigger among all of them."""
-    work = AdmittedWork((place, message_id), "", delivery=_delivery(trigger, 0))
-    return _with_texts(trigger, payload, work)
+    return _with_texts(trigger, payload, _work_on_branch(trigger, (place, message_id)))
 
 
 def admit_time(trigger: Trigger, *, place: str, at_ms: int) -> AdmittedWork:
     """The work of a time that has come."""
-    return AdmittedWork((place, str(at_ms)), trigger.goal, delivery=_delivery(trigger, 0))
+    return _work_on_branch(trigger, (place, str(at_ms)))
+
+
+def _work_on_branch(trigger: Trigger, identity: tuple[str, ...]) -> AdmittedWork:
+    """Return work that no request asked for: it starts from the branch on the remote."""
+    return AdmittedWork(
+        identity,
+        trigger.goal,
+        fetch=branch_ref(trigger.target),
+        target=trigger.target,
+        delivery=_delivery(trigger, 0),
+    )
 
 
 def event_values(event: ForgeEvent) -> dict[str, Json]:
@@ -116,6 +130,8 @@ def _objection(trigger: Trigger, event: ForgeEvent) -> str:
         return f"the {event.kind} is {'merged' if event.action == 'merged' else 'closed'}"
     if event.head and not is_commit(event.head):
         return "its head is not the full id of a commit"
+    if event.target and not is_ref(event.target):
+        return "its target is not the name of a branch"
     if not _is_wanted_action(trigger, event):
         return f"`{event.action}` brings nothing new"
     if event.is_draft and not trigger.drafts:
@@ -159,11 +175,15 @@ def _with_texts(
     )
 
 
-def _delivery(trigger: Trigger, number: int) -> DeliveryWish | None:
+def _delivery(trigger: Trigger, number: int, target: str = "") -> DeliveryWish | None:
     if not trigger.deliver:
         return None
     return DeliveryWish(
-        trigger.deliver, trigger.delivery_forge, trigger.repository, number, trigger.target
+        parts=trigger.deliver,
+        forge=trigger.delivery_forge,
+        repository=trigger.repository,
+        number=number,
+        target=trigger.target or target,
     )
 
 

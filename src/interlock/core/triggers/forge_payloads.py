@@ -51,8 +51,13 @@ class _GitHubIssue(Struct, frozen=True, kw_only=True):
     assignees: tuple[_GitHubUser, ...] = ()
 
 
+class _GitHubBase(Struct, frozen=True):
+    ref: str = ""
+
+
 class _GitHubPull(_GitHubIssue, frozen=True, kw_only=True):
     head: _GitHubHead
+    base: _GitHubBase = _GitHubBase()
     draft: bool | None = False
     merged: bool | None = False
 
@@ -102,6 +107,7 @@ class GitHubPullRequest(Struct, frozen=True):
             changes_code=self.action in _CODE_ACTIONS,
             is_fork=source is None or source.full_name != self.repository.full_name,
             branch=pull.head.ref,
+            target=pull.base.ref,
         )
 
 
@@ -173,6 +179,7 @@ class _GitLabIssueAttributes(Struct, frozen=True, kw_only=True):
 
 class _GitLabRequestAttributes(_GitLabIssueAttributes, frozen=True, kw_only=True):
     source_branch: str
+    target_branch: str = ""
     source_project_id: int | None = None
     """None after a fork was deleted."""
     target_project_id: int
@@ -236,6 +243,7 @@ class GitLabMergeRequestHook(Struct, frozen=True):
             changes_code=is_pushed or is_ready or about.action in ("open", "reopen"),
             is_fork=about.source_project_id != about.target_project_id,
             branch=about.source_branch,
+            target=about.target_branch,
         )
 
 

@@ -21,7 +21,9 @@ Source = Literal[
 ]
 SubjectKind = Literal["request", "issue"]
 ANYBODY = "*"
-EVENT_VALUES = ("number", "title", "author", "sender", "url", "head", "repository", "action")
+EVENT_VALUES = (
+    *("number", "title", "author", "sender", "url", "head", "target", "repository", "action"),
+)
 """The values of an event that people use."""
 _Text = Annotated[str, Meta(min_length=1, max_length=4_000)]
 _Line = Annotated[str, Meta(max_length=300)]
@@ -85,7 +87,8 @@ class Trigger(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     deliver_to: _Line = ""
     """The forge for the result, if it is another one."""
     target: _Line = ""
-    """The branch that a request is for; empty: the default one."""
+    """The branch that a request is for; empty: the default one. Work that no request asked for
+    starts from it."""
     proof: _Line = ""
     """A command that proves the result; empty: those of the project and the workflow."""
     repositories: Annotated[dict[str, TriggerRepository], Meta(max_length=8)] = {}

@@ -197,6 +197,8 @@ class OtherRepository(msgspec.Struct, frozen=True, rename="camel", omit_defaults
     path: str
     """The user's checkout."""
     base: str = ""
+    fetch: str = ""
+    """The branch of `origin` to start from, as a ref; `base` is known when the work begins."""
     delivery: DeliveryWish | None = None
 
 
@@ -232,7 +234,11 @@ class UnattendedOrder(msgspec.Struct, frozen=True, rename="camel", omit_defaults
     """The trigger that has asked for it; empty: a person has."""
     subject: ForgeSubject | None = None
     fetch: str = ""
-    """What is fetched from `origin` first, because `base` may be nowhere else."""
+    """The ref of `origin` that is fetched first. Without a `base`, the work starts at its tip."""
+    target: str = ""
+    """The branch that a request is for, or that the work starts from; empty: the default one."""
+    merge_base: str = ""
+    """The commit that a request is compared with: where it left its target."""
     quoted: str = ""
     """Text of strangers that it is about. The model is told that it is data."""
     delivery: DeliveryWish | None = None
@@ -243,8 +249,26 @@ class UnattendedOrder(msgspec.Struct, frozen=True, rename="camel", omit_defaults
 
     def find_repository(self, name: str) -> OtherRepository | None:
         """The repository with this name, the first one too; None if there is none."""
-        first = OtherRepository(FIRST_REPOSITORY, self.repository, self.base, self.delivery)
+        first = OtherRepository(
+            name=FIRST_REPOSITORY,
+            path=self.repository,
+            base=self.base,
+            fetch=self.fetch,
+            delivery=self.delivery,
+        )
         return next((one for one in (first, *self.repositories) if one.name == name), None)
+
+    def with_commits(self, bases: dict[str, str], merge_base: str) -> "UnattendedOrder":
+        """Return the order with the commits that were fetched, by the names of repositories."""
+        return msgspec.structs.replace(
+            self,
+            base=bases.get(FIRST_REPOSITORY, self.base),
+            merge_base=merge_base or self.merge_base,
+            repositories=tuple(
+                msgspec.structs.replace(other, base=bases.get(other.name, other.base))
+                for other in self.repositories
+            ),
+        )
 
     @property
     def wants_delivery(self) -> bool:

@@ -97,18 +97,38 @@ def fetch_commit(repository: Path, ref: str, commit: str) -> None:
     if head_commit(repository, commit):
         return
     quietly = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
+    _ask_origin(repository, "fetch", *quietly, ref=ref)
+    if not head_commit(repository, commit):
+        raise GitFailed(f"`{ref}` of `origin` does not lead to {commit[:12]} any more")
+
+
+def fetch_tip(repository: Path, ref: str) -> str:
+    """Get the commit that a ref of `origin` leads to now, and return it. Moves no branch.
+
+    Raises:
+        GitFailed: git refuses, or there is no such ref.
+    """
+    lines = (
+        line.split("\t") for line in _ask_origin(repository, "ls-remote", ref=ref).splitlines()
+    )
+    commit = next((words[0] for words in lines if words[1:] == [ref]), "")
+    if not commit:
+        raise GitFailed(f"`origin` has no `{ref}`")
+    fetch_commit(repository, ref, commit)
+    return commit
+
+
+def _ask_origin(repository: Path, *command: str, ref: str) -> str:
     plainly = "--upload-pack=git-upload-pack"  # not a program that the repository names
-    require(
+    return require(
         run_git(
             repository,
-            *("fetch", *quietly, plainly, "origin", ref),
+            *(*command, plainly, "origin", ref),
             variables=unattended_variables(),
             has_network=True,
             seconds=CHECKOUT_SECONDS,
         )
-    )
-    if not head_commit(repository, commit):
-        raise GitFailed(f"`{ref}` of `origin` does not lead to {commit[:12]} any more")
+    ).output
 
 
 def _is_registered(repository: Path, path: Path) -> bool:
@@ -219,9 +239,9 @@ def head_commit(repository: Path, name: str) -> str:
     return run_git(repository, "rev-parse", "-q", "--verify", f"{name}^{{commit}}").output.strip()
 
 
-def merge_base(path: Path, base: str) -> str:
-    """The commit at which a worktree began."""
-    return run_git(path, "merge-base", "HEAD", base).output.strip() or base
+def merge_base(path: Path, base: str, head: str = "HEAD") -> str:
+    """Return the commit at which a worktree, or another commit, left a branch."""
+    return run_git(path, "merge-base", head, base).output.strip() or base
 
 
 def common_directory(checkout: Path) -> Path | None:
