@@ -139,6 +139,20 @@ def test_a_constraint_of_a_note_that_is_given_in_full_is_told_once(
     assert "keep the API" in text
 
 
+def test_a_constraint_that_several_notes_hold_is_told_once(
+    app: App, desk: Desk, state: SessionState
+) -> None:
+    desk.file("project-constraints.md", "# Rules\n\n- [constraint] Money is in cents.\n")
+    desk.file("one.md", "- [constraint] money is in cents\n- [constraint] Keep the API.\n")
+    desk.file("two.md", "---\ntype: constraint\ntitle: Keep the API\n---\ntext")
+    desk.notes.refresh(desk.app, seconds_max=None)
+
+    _, _, found = assemble_bootstrap(app, state).text.partition("## Constraints\n\n")
+
+    told = [line.rpartition(" [")[0] for line in found.partition("\n\n")[0].splitlines()]
+    assert told == ["- # Rules", "- Money is in cents.", "- Keep the API"]
+
+
 def test_the_session_itself_is_a_note_that_follows_the_log(
     app: App, desk: Desk, state: SessionState
 ) -> None:

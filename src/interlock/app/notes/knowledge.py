@@ -24,6 +24,7 @@ START_SECONDS_MAX = 1.0  # a client waits for its hook; files not read by then a
 LINE_CHARS_MAX = 240
 PART_ITEMS_MAX = 8
 _ITEM_MARK = re.compile(r"^\s*[-*+] (?:\[constraint\] )?")
+_WORD = re.compile(r"\w+")
 OPEN_STATUSES = ("", "open", "active", "blocked")
 
 
@@ -54,11 +55,22 @@ def _constraints(notes: OpenedNotes) -> BriefingPart:
     lines = [line for path in mandatory_paths for line in _note_lines(notes, path)]
     open_constraints = NoteFilter(types=("constraint",), statuses=OPEN_STATUSES)
     rows = notes.index.newest_notes(open_constraints, limit=PART_ITEMS_MAX)
-    lines += [_title_line(row) for row in rows if row.path not in mandatory_paths]
     # A constraint of a note that is given in full is among its lines already.
     observations, more = _observation_lines(notes, "constraint", given=mandatory_paths)
+    titles = [_title_line(row) for row in rows if row.path not in mandatory_paths]
     more += notes.index.count_notes(open_constraints) - len(rows)
-    return BriefingPart("Constraints", (*lines, *observations), more)
+    # Several notes may say the same: the first of them speaks for all.
+    told = {_words_of(line) for line in lines}
+    for line in (*titles, *observations):
+        if _words_of(line) not in told:
+            told.add(_words_of(line))
+            lines.append(line)
+    return BriefingPart("Constraints", tuple(lines), more)
+
+
+def _words_of(line: str) -> str:
+    """What a line says, without its note, its punctuation and its case."""
+    return " ".join(_WORD.findall(line.rpartition(" [")[0])).casefold()
 
 
 def _active_work(notes: OpenedNotes, state: SessionState | None) -> BriefingPart:
