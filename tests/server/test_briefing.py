@@ -16,6 +16,7 @@ from interlock.app.context import open_app
 from interlock.app.gate.opt_in import opt_in
 from interlock.core.notes.budget import estimate_tokens
 from interlock.hooks.context_messages import begin_session
+from tests.hooks.clients import attend
 from tests.server.browser_visitor import Visitor
 from tests.server.server_process import Server
 from tests.server.site_server import SiteServer
@@ -73,6 +74,7 @@ def test_it_is_what_the_hook_tells_and_looking_changes_nothing(
     for variable in ("CLAUDE_CODE_SHELL", "AI_AGENT"):
         monkeypatch.delenv(variable, raising=False)
     for host, page in pages.items():
+        attend(monkeypatch, host)
         payload = HookPayload(session_id=f"new-{host.name}", cwd=str(vault.shop), source="startup")
         text, _ = begin_session(vault.home, vault.shop, host, payload)
         own = re.findall("ses_[0-9a-f]{16}", text)[0]
@@ -105,7 +107,7 @@ def test_where_no_hook_speaks_or_nobody_worked_that_is_said(server: Server, vaul
     unknown = server.get(address(vault, project=vault.unknown))
 
     assert (site.status, "has not opted in" in site.text) == (200, True)
-    assert (unknown.status, "No project is known at" in unknown.text) == (404, True)
+    assert (unknown.status, "There is no known project at" in unknown.text) == (404, True)
     assert "Nobody worked here" not in unknown.text
 
 
@@ -116,7 +118,7 @@ def test_a_person_comes_from_the_notes_and_sees_a_new_decision_come_in(
     page.get_by_role("link", name="What a new session would be told").click()
     expect(page.locator("pre.whole")).to_contain_text("## Interlock session")
     page.get_by_role("link", name="Codex").click()
-    expect(page.locator("pre.whole")).to_contain_text("Interlock denies a command unless")
+    expect(page.locator("pre.whole")).to_contain_text("Interlock denies every command")
     note = vault.write("fresh.md", "---\ntitle: Just decided\ntype: decision\n---\ntext\n")
     expect(page.locator("pre.whole")).to_contain_text("Just decided")
     note.unlink()
