@@ -79,6 +79,49 @@ def test_a_record_is_shown_in_the_words_in_which_it_was_asked_for(attended: Agen
     assert "orchestrator" not in answer["summary"]
 
 
+@pytest.mark.parametrize(("sent", "kept"), [(0.9, 90), (1, 100), (87.5, 88), (40, 40), (0, 0)])
+def test_confidence_is_a_percentage_or_a_share(
+    app: App, attended: Agent, sent: float, kept: int
+) -> None:
+    attended.ok("delegate", agent="qa", prompt="Test it")
+    verdict = {"decision": "approved", "reasoning": "Green", "confidence": sent}
+    done = attended.ok("complete_delegation", delegation="qa", summary="Fine", verdict=verdict)
+
+    work = work_of(app, done["session"])
+    given = work.verdicts[-1]
+    assert (given.outcome, given.confidence) == ("PASS", kept)
+
+
+def test_a_corrected_verdict_keeps_what_was_sent_and_adds_nothing(attended: Agent) -> None:
+    attended.ok("delegate", agent="qa", prompt="Test it")
+
+    def corrected(**verdict: Any) -> Any:
+        sent = {"delegation": "qa", "summary": "Fine", "verdict": verdict}
+        refusal = attended.refused("complete_delegation", sent)
+        return refusal["details"]["correctCall"]["params"]["verdict"]
+
+    unknown = corrected(decision="perhaps", reasoning="Green")
+    unsure = corrected(decision="approve", reasoning="Green", confidence="high")
+    bare = corrected(decision="approve")
+
+    assert sorted(unknown) == ["decision", "reasoning"]
+    assert unsure == {"decision": "approve", "reasoning": "Green"}
+    assert bare == {"decision": "approve", "reasoning": "<reasoning>"}
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [("architecture", "architectural"), ("Scope", "scope"), ("product", "technical")],
+)
+def test_a_decision_of_another_type_is_recorded(
+    app: App, attended: Agent, sent: str, kept: str
+) -> None:
+    answer = attended.ok("record_decision", description="Keep", rationale="Works", type=sent)
+
+    assert work_of(app, answer["session"]).decisions[-1].type == kept
+    assert bool(answer.get("warnings")) == (sent == "product")
+
+
 def test_the_call_for_each_reviewer_names_the_reviewer(attended: Agent) -> None:
     review = {"action": "complete_feature", "feature": "F", "reviewers": ["qa", "architect"]}
 

@@ -25,6 +25,8 @@ from interlock.mcp.tool import Tool, normalise_name
 Arguments = TypeVar("Arguments", bound=msgspec.Struct)
 
 LISTED_WORDS_MAX = 3
+NEAR_WORD = 0.85
+"""A word so like one that is allowed is another form of it: architecture, architectural."""
 
 
 class ParsedArguments(msgspec.Struct, Generic[Arguments], frozen=True):
@@ -51,6 +53,9 @@ def parse_arguments(tool: Tool[Arguments], sent: object) -> ParsedArguments[Argu
     warnings = _drop_unknown(renamed, properties)
     for name, value in renamed.items():
         coerced = _coerce_value(value, properties[name])
+        words = properties[name].get("enum", ())
+        if isinstance(coerced, str) and coerced not in words:
+            coerced = _most_similar(coerced, words, cutoff=NEAR_WORD) or coerced
         inner = properties[name].get("properties")
         if isinstance(coerced, dict) and inner:
             known = {normalise_name(one): one for one in inner}
@@ -230,6 +235,9 @@ def _repair_arguments(tool: Tool[Arguments], sent_arguments: Mapping[str, Json])
             break
         except msgspec.ValidationError as error:
             invalid = _invalid_argument(error)
+            if nested := _repair_nested(repaired.get(invalid), error):
+                repaired[invalid] = nested
+                continue
             value = repaired.pop(invalid, None)
             property_schema: Mapping[str, Any] = tool.input_schema["properties"].get(invalid, {})
             allowed: list[str] = property_schema.get("enum", [])
@@ -238,6 +246,16 @@ def _repair_arguments(tool: Tool[Arguments], sent_arguments: Mapping[str, Json])
             elif property_schema.get("type") == "object" and "examples" in property_schema:
                 repaired[invalid] = property_schema["examples"][0]
     return repaired
+
+
+def _repair_nested(value: Json, error: msgspec.ValidationError) -> dict[str, Json]:
+    """The members of an argument without the invalid one, or with a blank for the missing one."""
+    members = cast("dict[str, Json]", value) if isinstance(value, dict) else {}
+    named = re.search(r"required field `(\w+)`|- at `\$\.\w+\.(\w+)", str(error))
+    missing, invalid = named.groups() if members and named else ("", "")
+    if missing:
+        return {**members, missing: f"<{missing}>"}
+    return {name: one for name, one in members.items() if name != invalid} if invalid else {}
 
 
 def _refuse(

@@ -46,6 +46,7 @@ from interlock.mcp.tool import Tool
 from interlock.mcp.unknown_caller import call_to_begin, refuse_unknown_caller
 
 Names = tuple[str, ...]
+DECISION_TYPES: tuple[DecisionType, ...] = get_args(DecisionType)
 
 
 class DelegateArguments(msgspec.Struct, frozen=True, rename="camel"):
@@ -61,10 +62,12 @@ class DelegateArguments(msgspec.Struct, frozen=True, rename="camel"):
     workspace_path: str | None = None
 
 
-class VerdictArguments(msgspec.Struct, frozen=True, rename="camel"):
-    decision: Annotated[str, Meta(description="approve, conditional, needs_revision, reject")]
+class VerdictArguments(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    decision: Annotated[str, Meta(extra_json_schema={"enum": get_args(VerdictDecision)})]
+    """Other forms of the words are understood, too."""
     reasoning: str
-    confidence: Annotated[int, Meta(ge=0, le=100)] | None = None
+    confidence: Annotated[float, Meta(ge=0, le=100, description="Percent.")] | None = None
+    """Up to 1 it is understood as a share."""
     conditions: Names = ()
 
 
@@ -90,7 +93,8 @@ class CompleteArguments(msgspec.Struct, frozen=True, rename="camel"):
 class DecisionArguments(msgspec.Struct, frozen=True, rename="camel"):
     description: Annotated[str | None, Meta(description="What you decided.")] = None
     rationale: str | None = None
-    type: DecisionType | None = None
+    type: Annotated[str | None, Meta(extra_json_schema={"enum": DECISION_TYPES})] = None
+    """Another type is kept as technical."""
     decided_by: Annotated[str | None, Meta(description="An agent. Default: you.")] = None
     id: Annotated[str | None, Meta(description="Of the decision to judge.")] = None
     judgement: Literal["approve", "reject"] | None = None
@@ -118,6 +122,7 @@ class DecisionAnswer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
     rejected_by: Names = ()
     similar_to: str = ""
     """An earlier decision of the session that says nearly the same."""
+    warnings: Names = ()
 
 
 def _call_delegate(app: App, caller: Caller, arguments: DelegateArguments) -> ToolResult:
@@ -208,7 +213,10 @@ def _verdict(
             COMPLETE_DELEGATION.corrected_call({**sent, "verdict": verdict}),
             allowed=words,
         )
-    return VerdictGiven(outcome, given.confidence, given.reasoning, given.conditions, blockers)
+    confidence = given.confidence
+    if confidence is not None:
+        confidence = round(confidence * 100 if confidence <= 1 else confidence)
+    return VerdictGiven(outcome, confidence, given.reasoning, given.conditions, blockers)
 
 
 def _call_decision(app: App, caller: Caller, arguments: DecisionArguments) -> ToolResult:
@@ -235,8 +243,10 @@ def _call_decision(app: App, caller: Caller, arguments: DecisionArguments) -> To
         by = ", ".join((*judged.approved_by, *judged.rejected_by))
         text = f"{agent} {verb} {judged.id}. Judged by: {by}.\nsession: {session}"
         return ToolResult(answer, text)
+    types = {str(one): one for one in DECISION_TYPES}
+    kept_type = types.get(arguments.type or "", "technical")
     request = DecisionRequest(
-        arguments.type or "technical",
+        kept_type,
         arguments.description or "",
         arguments.rationale or "",
         agent,
@@ -247,9 +257,13 @@ def _call_decision(app: App, caller: Caller, arguments: DecisionArguments) -> To
         return _refusal_with_call(app, caller, decision, RECORD_DECISION, arguments)
     similar = delegations.similar_decision(app, session, decision)
     alike = f" {similar} says nearly the same: reject the one that is wrong." if similar else ""
-    answer = DecisionAnswer(session, decision.id, similar_to=similar)
-    text = f"Decision {decision.id}{by_agent(decision)} is recorded.{alike}"
-    return ToolResult(answer, f"{text}\nsession: {session}")
+    warnings: Names = ()
+    if arguments.type not in (None, kept_type):
+        known = ", ".join(types)
+        warnings = (f"`{arguments.type}` is none of {known}, so the type is technical.",)
+    answer = DecisionAnswer(session, decision.id, similar_to=similar, warnings=warnings)
+    text = f"Decision {decision.id}{by_agent(decision)} is recorded.{alike}\nsession: {session}"
+    return ToolResult(answer, "".join((text, *(f"\nwarning: {one}" for one in warnings))))
 
 
 def _decision_problem(arguments: DecisionArguments) -> str:

@@ -239,6 +239,12 @@ def test_a_decision_is_judged_by_several_and_each_counts_once() -> None:
         ("reject", True, "CRITICAL_FAIL"),
         ("critical fail", False, "CRITICAL_FAIL"),
         ("compliant", False, "COMPLIANT"),
+        ("approved", False, "PASS"),
+        ("Rejected.", False, "REJECTED"),
+        ("approved with conditions", False, "WARN"),
+        ("needs revisions", False, "NEEDS_REVIEW"),
+        ("changes requested", False, "NEEDS_REVIEW"),
+        ("passed", False, "PASS"),
         ("fine", False, None),
     ],
 )

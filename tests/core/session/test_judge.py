@@ -55,6 +55,16 @@ def judged(reason: str, autonomy: Autonomy, risk: RiskPolicy, *values: Any) -> J
     return judgement(first_of(workflow), *sent, notes=notes, preferences=preferences)
 
 
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [("low", "info"), ("Medium", "warning"), ("high", "critical"), ("blocker", "critical")],
+)
+def test_the_severity_of_a_gap_is_understood_in_common_words(sent: str, kept: str) -> None:
+    gap = {"kind": "wr.gap", "severity": sent, "summary": "The docs"}
+    [found] = judgement(first_of(changed().workflow), gap).gaps
+    assert found.severity == kept
+
+
 PASSES_WITH_GAP = {
     "capability_unknown": {"balanced", "aggressive"},
     "capability_unavailable": {"aggressive"},

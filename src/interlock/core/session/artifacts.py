@@ -10,7 +10,12 @@ from interlock.core.workflow.blanks import find_unreplaced
 from interlock.core.workflow.contracts import Contract
 from interlock.core.workflow.examples import BLANKS
 from interlock.core.workflow.lenient_types import value_by_schema
-from interlock.core.workflow.packs import EXAMPLES, KnownArtifact, kind_without_prefix
+from interlock.core.workflow.packs import (
+    EXAMPLES,
+    SEVERITY_FORMS,
+    KnownArtifact,
+    kind_without_prefix,
+)
 
 COUNT_MAX = 20
 BYTES_MAX = 256 * 1024
@@ -44,13 +49,16 @@ def parse_artifacts(values: tuple[Json, ...]) -> tuple[SubmittedArtifact, ...] |
         pointer = f"/output/artifacts/{index}"
         if isinstance(value, str):
             value = value_by_schema(value, {"type": "object"})  # noqa: PLW2901 (sent as the text of one)
+        kind = value.get("kind") if isinstance(value, dict) else None
+        if isinstance(value, dict) and kind_without_prefix(str(kind)) == "gap":
+            word = str(value.get("severity")).casefold()
+            value = {**value, "severity": SEVERITY_FORMS[word]} if word in SEVERITY_FORMS else value  # noqa: PLW2901 (the same, in our words)
         try:
             content = canonical.encode(value)
         except NotCanonical as error:
             return InputRefused(pointer + error.pointer, error.reason)
         if len(content) > BYTES_MAX:
             return InputRefused(pointer, f"more than {BYTES_MAX} bytes; put it into a file")
-        kind = value.get("kind") if isinstance(value, dict) else None
         artifacts.append(SubmittedArtifact(kind if isinstance(kind, str) else "", value, content))
     return tuple(artifacts)
 

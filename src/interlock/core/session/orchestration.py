@@ -4,6 +4,7 @@ A part of the state of a session (`state`), and like it a fold of events. A dele
 history until it is compacted: then only the summary stays here, and the rest is in a blob.
 """
 
+import re
 from typing import Annotated, Any, Literal, assert_never
 
 import msgspec
@@ -42,6 +43,20 @@ from interlock.core.session.verdict_outcomes import DECISIONS, VerdictDecision, 
 _OUTCOMES: dict[str, VerdictOutcome] = {
     DECISIONS[outcome]: outcome for outcome in reversed(DECISIONS)
 }
+_FORMS = {
+    "approve": "approved accept accepted ok lgtm passed approval",
+    "conditional": (
+        "conditionally_approved conditional_approval approve_with_conditions"
+        " approved_with_conditions approved_conditionally"
+    ),
+    "needs_revision": (
+        "needs_revisions needs_rework needs_changes needs_work changes_requested request_changes"
+        " changes_needed revise"
+    ),
+    "reject": "rejection decline declined refused",
+}
+"""Other forms in which models send the words."""
+_OUTCOMES |= {form: _OUTCOMES[word] for word, forms in _FORMS.items() for form in forms.split()}
 
 
 class OrchestrationPart(msgspec.Struct, frozen=True, rename="camel"):
@@ -159,11 +174,11 @@ def outcome_of(word: str, *, has_blockers: bool) -> VerdictOutcome | None:
 
     A rejection that names what stands in the way is critical.
     """
-    outcome = _OUTCOMES.get(word.strip().casefold().replace(" ", "_").replace("-", "_"))
+    folded = re.sub(r"[\W_]+", "_", word.casefold()).strip("_")
+    outcome = _OUTCOMES.get(folded)
     if outcome == "REJECTED" and has_blockers:
         return "CRITICAL_FAIL"
-    upper = word.strip().upper().replace(" ", "_").replace("-", "_")
-    return outcome or next((known for known in DECISIONS if known == upper), None)
+    return outcome or next((known for known in DECISIONS if known == folded.upper()), None)
 
 
 def apply_delegation_event(

@@ -27,6 +27,13 @@ from interlock.core.workflow.handoff_artifacts import (
 
 Capability = Literal["delegation", "web_browsing"]
 Severity = Literal["info", "warning", "critical"]
+_SEVERITY_FORMS: dict[Severity, str] = {
+    "info": "info low minor trivial note",
+    "warning": "warning warn medium moderate",
+    "critical": "critical high major severe error blocker blocking",
+}
+SEVERITY_FORMS = {form: word for word, forms in _SEVERITY_FORMS.items() for form in forms.split()}
+"""The severity for each word in which models send one."""
 DivergenceReason = Literal[
     "missing_user_context",
     "capability_unavailable",
