@@ -115,7 +115,7 @@ def test_over_http_the_end_is_waited_for_and_nobody_else_waits(
 
     assert is_waited_for
     assert not asked["isError"], asked
-    assert answered["structuredContent"]["status"] == "ended", answered
+    assert answered["structuredContent"]["status"]["word"] == "ended", answered
 
 
 def _jobs() -> list[dict[str, str]]:

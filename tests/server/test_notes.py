@@ -261,7 +261,7 @@ def test_a_directory_that_no_session_worked_in_is_not_looked_into(
     note = server.get(vault.at("hidden.md", project=vault.unknown))
 
     assert {page.status, gone.status, note.status} == {404}
-    assert "No project is known at" in page.text
+    assert "There is no known project at" in page.text
     assert "Nobody worked here" not in page.text + note.text
     assert str(vault.shop) in page.text, "another one can be chosen"
     known = {path.name for path in (vault.home / "notes").iterdir()}
@@ -331,7 +331,7 @@ def test_a_project_that_is_gone_is_said(server: Server, vault: Vault, tmp_path: 
         shutil.move(tmp_path / "kept", vault.empty)
 
     assert page.status == 404
-    assert "no longer there" in page.text
+    assert "There is no known project at" in page.text
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_diagnostics_can_be_shown_to_others(served: SignedIn, home: Path, tmp_pa
     assert "data home: ~/interlock\n" in text
     assert str(home.parent) not in text
     assert str(tmp_path) not in text, "where the user works is not told"
-    assert "1 sessions" in text
+    assert "1 session," in text
     assert "keys: 1 current, 1 retired" in text
     assert "Try it" not in text, "nothing that was written is told"
 
