@@ -243,8 +243,8 @@ def _call_decision(app: App, caller: Caller, arguments: DecisionArguments) -> To
         by = ", ".join((*judged.approved_by, *judged.rejected_by))
         text = f"{agent} {verb} {judged.id}. Judged by: {by}.\nsession: {session}"
         return ToolResult(answer, text)
-    types = {str(one): one for one in DECISION_TYPES}
-    kept_type = types.get(arguments.type or "", "technical")
+    types: dict[str, DecisionType] = {one: one for one in DECISION_TYPES}
+    kept_type: DecisionType = types.get(arguments.type or "", "technical")
     request = DecisionRequest(
         kept_type,
         arguments.description or "",

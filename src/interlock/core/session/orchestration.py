@@ -56,7 +56,9 @@ _FORMS = {
     "reject": "rejection decline declined refused",
 }
 """Other forms in which models send the words."""
-_OUTCOMES |= {form: _OUTCOMES[word] for word, forms in _FORMS.items() for form in forms.split()}
+_OUTCOMES.update(
+    {form: _OUTCOMES[word] for word, forms in _FORMS.items() for form in forms.split()}
+)
 
 
 class OrchestrationPart(msgspec.Struct, frozen=True, rename="camel"):
