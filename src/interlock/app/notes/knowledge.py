@@ -69,7 +69,7 @@ def _constraints(notes: OpenedNotes) -> BriefingPart:
 
 
 def _words_of(line: str) -> str:
-    """What a line says, without its note, its punctuation and its case."""
+    """Return the words of a line, without its note, its punctuation and its case."""
     return " ".join(_WORD.findall(line.rpartition(" [")[0])).casefold()
 
 
