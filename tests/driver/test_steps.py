@@ -18,6 +18,7 @@ from interlock.core.unattended.conversation import Usage
 from interlock.core.unattended.journal import JournalNote, StepBegun
 from interlock.core.unattended.order import Limits, Spent
 from interlock.driver.model_loop import _limits_left
+from interlock.driver.permission import WRITING_TOOLS
 from tests.child_process import processes_of, unique_seconds
 from tests.core.session.secret_examples import GITHUB_TOKEN
 from tests.driver.stage import COMMIT, PLACE, Stage, call, git, hand_in, line_script, one_step
@@ -137,7 +138,7 @@ def test_a_step_that_only_reads_cannot_write_and_the_next_one_can(tmp_path: Path
         assert (state.outcome, state.level) == ("success", "workspace")
         first, second = [e for e in stage.entries(session) if isinstance(e, StepBegun)]
         assert (first.level, second.level) == ("read-only", "workspace")
-        assert {*second.tools} - {*first.tools} == {"Write", "Edit"}
+        assert {*second.tools} - {*first.tools} == {*WRITING_TOOLS}
         assert "This step is read-only" in first.message
         assert "You can change files only in $TMPDIR" in first.system
         unknown, denied, copied, _, still_denied, spawned, written = stage.results(session)

@@ -64,7 +64,7 @@ from interlock.core.unattended.proof import ProofCommand
 from interlock.core.unattended.stuck import ADVISORY, SIGN_TEXTS, find_sign
 from interlock.driver import prompts
 from interlock.driver.permission import find_objection, record_shell_command, withheld_tools
-from interlock.driver.server_client import CallRefused
+from interlock.driver.server_client import CHANGING_NOTE_TOOLS, NOTE_TOOLS, CallRefused
 from interlock.driver.session_context import SessionContext, Standstill
 from interlock.driver.step_tools import (
     ASK_USER,
@@ -78,6 +78,7 @@ from interlock.driver.step_tools import (
     own_tool_specs,
     parse_own_call,
 )
+from interlock.driver.tools.bounded_output import BoundedOutput
 from interlock.driver.tools.catalogue import (
     TOOLS,
     MalformedCall,
@@ -179,7 +180,7 @@ class ModelLoop:
         withheld.update(() if order.depth < CHILD_DEPTH_MAX else (SPAWN_AGENT,))
         withheld.discard(COMPLETE_STEP)
         withheld.update(() if context.parent is None else (ASK_USER,))
-        names = (*TOOLS, *OWN_TOOLS)
+        names = (*TOOLS, *NOTE_TOOLS, *OWN_TOOLS)
         return tuple(name for name in names if name not in withheld)
 
     def _tools(self) -> Mapping[str, DriverTool]:
@@ -208,6 +209,8 @@ class ModelLoop:
         step = progress.step
         assert step is not None, "a conversation is about a step"
         specs = tool_specs((name for name in step.tools if name in TOOLS), self._tools())
+        note_specs = await context.resources.client.note_specs()
+        specs += tuple(spec for spec in note_specs if spec.name in step.tools)
         try:
             model = await context.resources.shelf.model(step.model)
         except ModelUnavailable as unavailable:
@@ -291,6 +294,9 @@ class ModelLoop:
         if call.name in OWN_TOOLS and call.name in names:
             await self._run_own_tool(call)
             return
+        if call.name in NOTE_TOOLS and call.name in names:
+            await self._run_note_tool(call, was_started=was_started)
+            return
         if was_started:
             context.append(_error_reply(call, INTERRUPTED))
             return
@@ -316,6 +322,37 @@ class ModelLoop:
         context.append(ToolEnded(result, _ms_since(started), outcome.exit_code))
         if tool.kind == "shell" and outcome.exit_code is not None:
             record_shell_command(context, call, outcome.exit_code)
+
+    async def _run_note_tool(self, call: ToolRequest, *, was_started: bool) -> None:
+        """Call a note tool of the server, on the notes of the user's checkout.
+
+        A call names itself, so the server carries it out once: after a crash it is sent again.
+        """
+        context, client = self._context, self._context.resources.client
+        try:
+            sent = msgspec.json.decode(call.arguments or "{}", type=dict[str, Json])
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            text = f"The arguments of {call.name} cannot be used: {error}. Nothing was done."
+            context.append(self._malformed_reply(call, text))
+            return
+        if objection := await find_objection(context, call, "own"):
+            context.append(_error_reply(call, objection))
+            return
+        if not was_started:
+            context.append(ToolStarted(call.id, call.name))
+        sent.pop("workspacePath", None)
+        if call.name in CHANGING_NOTE_TOOLS:
+            sent["requestId"] = f"{context.session}:{context.name_call(call.id)}"
+        started = time.monotonic()
+        try:
+            _, text, is_error = await client.call_tool(call.name, sent, context.session)
+        except CallRefused as refused:
+            text, is_error = str(refused), True
+        output = BoundedOutput()
+        output.add(text.encode(errors="replace"))
+        shown = output.show(context.step_workplace.spill)
+        result = ToolReply(call.id, call.name, shown, is_error)
+        context.append(ToolEnded(result, _ms_since(started)))
 
     async def _run_own_tool(self, call: ToolRequest) -> None:
         # What is submitted is stored and shown; what other tools get is executed as it was written.

@@ -14,9 +14,10 @@ from interlock.core.gate.tools import ToolClass
 from interlock.core.unattended.conversation import ToolRequest
 from interlock.core.unattended.journal import JournalNote
 from interlock.core.unattended.order import FIRST_REPOSITORY
+from interlock.driver.server_client import CHANGING_NOTE_TOOLS
 from interlock.driver.session_context import SessionContext, Standstill
 
-WRITING_TOOLS = ("Write", "Edit")
+WRITING_TOOLS = ("Write", "Edit", *CHANGING_NOTE_TOOLS)
 NOT_WITHOUT_USER = "This needs the user, and a spawned agent cannot ask. Do without it."
 
 

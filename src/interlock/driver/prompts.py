@@ -112,6 +112,7 @@ def client_message(
         if is_resumed
         else "Work through this workflow to its end. It has started. The pending step:",
         _knowledge_part(knowledge),
+        f"The notes are those of the user's checkout: `workspacePath` is `{order.repository}`.",
         *_step_parts(answer, order),
         f"Submit: {', '.join(expected)}." if expected else "",
         "When the step is done, call `continue_workflow` of the server `interlock` with every <…>"

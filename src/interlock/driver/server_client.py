@@ -32,11 +32,16 @@ from interlock.core.canonical import Json
 from interlock.core.ids import SessionId
 from interlock.core.session.answer import Answer
 from interlock.core.session.unattended_events import UnattendedMoved
+from interlock.core.unattended.conversation import ToolSpec
 from interlock.core.unattended.order import UnattendedState
 
 CALL_SECONDS = 60.0
 FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.2, 2.0
 _LEASE_LOST_CODE = -32_001
+NOTE_TOOLS = ("search_notes", "read_note", "write_note", "edit_note")
+CHANGING_NOTE_TOOLS = NOTE_TOOLS[2:]
+_NO_ARGUMENTS = ("workspacePath", "requestId")
+"""The driver says these: a call is about the project of its session, and names itself."""
 T = TypeVar("T")
 
 
@@ -52,6 +57,12 @@ class CallRefused(Exception):
         self.code = code
 
 
+def _spec_without_workspace(tool: dict[str, Any]) -> ToolSpec:
+    schema = tool["inputSchema"]
+    left = {key: value for key, value in schema["properties"].items() if key not in _NO_ARGUMENTS}
+    return ToolSpec(tool["name"], tool["description"], {**schema, "properties": left})
+
+
 class ServerClient:
     """Calls to the server of a data home, from any task; each waits until there is a server."""
 
@@ -60,6 +71,7 @@ class ServerClient:
         self.lease: DriverLease | None = None
         self._idle = threading.local()
         self._last_id = 0
+        self._note_specs: tuple[ToolSpec, ...] = ()
 
     def check_in(self, holder: str, *, is_alone: bool) -> DriverBoard:
         """Acquire or renew the lease. Blocks, and tries once: the next check-in comes soon.
@@ -98,9 +110,24 @@ class ServerClient:
         answer = await self._insist(path, {"child": child}, dict[str, SessionId])
         return answer["session"]
 
-    async def call_tool(self, name: str, arguments: dict[str, Json]) -> tuple[Any, str, bool]:
-        """Call a tool over MCP: its structure, its text, and whether it is a refusal."""
-        result = await self._until_answered(lambda: self.call_mcp(name, arguments))
+    async def note_specs(self) -> tuple[ToolSpec, ...]:
+        """Return the note tools as the server describes them. A driver asks once."""
+        if not self._note_specs:
+            result = await self._until_answered(lambda: self._request("tools/list", {}))
+            listed = {tool["name"]: tool for tool in result["tools"]}
+            self._note_specs = tuple(
+                _spec_without_workspace(listed[name]) for name in NOTE_TOOLS if name in listed
+            )
+        return self._note_specs
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Json], session: str = "driver"
+    ) -> tuple[Any, str, bool]:
+        """Call a tool over MCP: its structure, its text, and whether it is a refusal.
+
+        A tool without a token finds the project by the `session`.
+        """
+        result = await self._until_answered(lambda: self.call_mcp(name, arguments, session))
         text = "\n".join(part.get("text", "") for part in result.get("content", ()))
         return result.get("structuredContent"), text, bool(result.get("isError"))
 
@@ -137,17 +164,24 @@ class ServerClient:
             raise ServerAway(refusal.get("error", f"the server answered {status}"))
         raise CallRefused(refusal["code"], refusal.get("error", ""), refusal.get("hint", ""))
 
-    def call_mcp(self, name: str, arguments: dict[str, Json]) -> dict[str, Any]:
+    def call_mcp(
+        self, name: str, arguments: dict[str, Json], session: str = "driver"
+    ) -> dict[str, Any]:
+        result = self._request("tools/call", {"name": name, "arguments": arguments}, session)
+        structure: dict[str, Any] = result.get("structuredContent") or {}
+        code = structure.get("code")
+        if result.get("isError") and code in ("store_busy", "store_failed"):
+            raise ServerAway(f"the store cannot be used: {code}")
+        return result
+
+    def _request(
+        self, method: str, params: dict[str, Any], session: str = "driver"
+    ) -> dict[str, Any]:
         self._last_id += 1
-        message = {
-            "jsonrpc": "2.0",
-            "id": self._last_id,
-            "method": "tools/call",
-            "params": {"name": name, "arguments": arguments},
-        }
+        message = {"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params}
         lease = self.lease
         assert lease is not None, "work begins with a lease"
-        headers = {"Interlock-Lease": f"{lease.name}:{lease.epoch}", "Mcp-Session-Id": "driver"}
+        headers = {"Interlock-Lease": f"{lease.name}:{lease.epoch}", "Mcp-Session-Id": session}
         status, content = self._send("/mcp", message, headers)
         if status != http.client.OK:
             raise ServerAway(f"the server answered {status}")
@@ -156,12 +190,7 @@ class ServerClient:
             if error.get("code") == _LEASE_LOST_CODE:
                 raise LeaseLost(error.get("message", ""))
             raise CallRefused("refused", str(error.get("message")))
-        result: dict[str, Any] = reply["result"]
-        structure: dict[str, Any] = result.get("structuredContent") or {}
-        code = structure.get("code")
-        if result.get("isError") and code in ("store_busy", "store_failed"):
-            raise ServerAway(f"the store cannot be used: {code}")
-        return result
+        return reply["result"]
 
     def _send(self, path: str, body: Any, headers: dict[str, str]) -> tuple[int, bytes]:
         """Send a request over the connection of this thread, or over a new one."""

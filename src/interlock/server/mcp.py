@@ -15,6 +15,7 @@ from starlette.responses import Response
 from interlock.app.callers.connection import HTTP, Connection
 from interlock.app.context import App
 from interlock.app.failures import LeaseLost, StoreFailure
+from interlock.core.ids import SessionId
 from interlock.core.project_stream import LeaseCondition
 from interlock.mcp.listing import EVERYTHING
 from interlock.mcp.protocol import (
@@ -35,6 +36,7 @@ SESSION_BYTES = 16
 LEASE_HEADER = "interlock-lease"
 """A driver names the lease under which it writes, and its epoch, as `driver:machine:12`."""
 LEASE_LOST_CODE = -32_001
+_SESSION_PREFIX = "ses_"
 _READ_ONLY_TOOLS = frozenset(tool.name for tool in TOOLS if tool.is_read_only)
 # These only append. The others read files or publish their work elsewhere, which must not happen
 # while everybody else waits, nor before the commit.
@@ -97,7 +99,7 @@ class McpEndpoint:
     async def _reply(
         self, message: object, client: str, lease: LeaseCondition | None = None
     ) -> Reply | None:
-        connection = self._connection(client)
+        connection = self._connection(client, lease)
 
         def answer(app: App) -> Reply | None:
             leased = msgspec.structs.replace(app, lease=lease)
@@ -116,11 +118,18 @@ class McpEndpoint:
             return await self._errands.run(answer)
         return await self._writer.run(answer)
 
-    def _connection(self, client: str) -> Connection:
-        """The memory of a connection; a new one for a call that does not name its connection."""
+    def _connection(self, client: str, lease: LeaseCondition | None) -> Connection:
+        """The memory of a connection; a new one for a call that does not name its connection.
+
+        A driver names the session in which it works instead.
+        """
         if not client:
             return Connection(HTTP)
-        connection = self._connections.pop(client, None) or Connection(f"{HTTP}{client}")
+        connection = self._connections.pop(client, None)
+        if connection is None:
+            connection = Connection(f"{HTTP}{client}")
+            if lease and client.startswith(_SESSION_PREFIX):
+                connection.session = SessionId(client)
         self._connections[client] = connection  # the latest at the end
         if len(self._connections) > CONNECTIONS_MAX:
             del self._connections[next(iter(self._connections))]
