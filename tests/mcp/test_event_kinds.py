@@ -86,7 +86,7 @@ def attend_session(app: App, project: Path, capsys: pytest.CaptureFixture[str]) 
     approving = ["agent", "complete", "qa", "Good enough", "--verdict", "approve"]
     assert commands.run_cli(approving) == 0
     assert commands.run_cli(["session", "show"]) == 0
-    assert "feature “Export” is complete: PASS" in capsys.readouterr().out
+    assert "feature “Export” is complete: approve" in capsys.readouterr().out
     assert commands.run_cli(["note", "write", "Findings", "--content", "Good"]) == 0
     report(app, project, codex.HOST, TASKS_AND_SUBAGENT)
     waiver = ["session", "waive", "qaValidation", "--reason", "a trial"]

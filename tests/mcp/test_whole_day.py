@@ -53,7 +53,7 @@ def complete_feature(agent: Agent, session: str) -> None:
         )
         for call in review["nextCalls"]
     ]
-    assert answered["featureReview"]["outcome"] == "PASS"
+    assert answered["featureReview"]["outcome"] == "approve"
 
 
 def test_a_day_is_told_again_after_a_break_and_handed_over_to_the_next(

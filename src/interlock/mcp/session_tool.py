@@ -367,7 +367,9 @@ def _session_result(app: App, state: SessionState, summary_text: str) -> ToolRes
         task=state.active_task or "",
         phase=state.work.known_phase,
     )
-    return ToolResult(answer, f"{summary_text}\nstatus: {status.word}. {status.reason}")
+    is_told = f"Phase: {answer.phase}." in summary_text  # as a briefing does
+    phase = f"\nphase: {answer.phase}" if answer.phase and not is_told else ""
+    return ToolResult(answer, f"{summary_text}{phase}\nstatus: {status.word}. {status.reason}")
 
 
 SESSION_TOOL = Tool(
