@@ -148,10 +148,11 @@ def check_surfaces(stage: Stage, app: App, work: dict[SessionId, str]) -> None:
     rows = {row["session"]: row for row in typed_json(stage, "run", "list", "--all")}
     for session, fate in work.items():
         if "cancelled" in fate:
-            assert session not in rows or rows[session]["status"] in ("abandoned", "cancelled"), (
-                fate
-            )
-    assert {one for one, row in rows.items() if row["status"] == "completed"} == finished
+            assert session not in rows or rows[session]["status"]["word"] in (
+                "abandoned",
+                "cancelled",
+            ), fate
+    assert {one for one, row in rows.items() if row["status"]["word"] == "completed"} == finished
     assert {one["session"] for one in typed_json(stage, "run", "list")} == parked
     assert "waiting (unattended)" in typed(stage, "run", "list")[1]
 

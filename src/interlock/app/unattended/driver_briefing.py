@@ -4,7 +4,6 @@ Both are about the user's checkout: the worktree has only what is committed, and
 there. The branch is that of the worktree.
 """
 
-import os
 from pathlib import Path
 
 import msgspec
@@ -109,8 +108,7 @@ def _knowledge(app: App, session: SessionId, checkout: Path) -> tuple[list[Brief
 
 def _instructions(home: Path) -> str:
     try:
-        descriptor = os.open(home / INSTRUCTIONS, os.O_RDONLY | os.O_NONBLOCK)
-        with open(descriptor, encoding="utf-8", errors="replace") as file:
+        with open(home / INSTRUCTIONS, encoding="utf-8", errors="replace") as file:
             return file.read(INSTRUCTIONS_CHARS_MAX).strip()
     except OSError:
         return ""
