@@ -127,7 +127,7 @@ def test_a_session_is_exported_checked_and_imported(
 
     said = typed("session", "export", session, "-o", "out.json")
     assert said.out.splitlines()[0] == "Wrote 8 events to out.json"
-    assert "looks like a secret (password)" in said.out
+    assert "looks like a secret (variable-password)" in said.out
     assert typed("session", "verify-bundle", "out.json").out == f"Sound: {session}, 8 events\n"
     imported = typed("session", "import", "out.json").out.split()[2].rstrip(".")
     assert imported != session
@@ -176,7 +176,7 @@ def test_an_export_can_go_to_standard_output(
 
     said = capfdbinary.readouterr()
     assert json.loads(said.out)["content"]["session"] == session
-    assert b"looks like a secret (password)" in said.err
+    assert b"looks like a secret (variable-password)" in said.err
     assert not (tmp_path / "-").exists()
 
 

@@ -24,6 +24,7 @@ ARGUMENTS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("driver", "cancel"): ("--all",),
     ("driver", "deliver"): ("ses_1",),
     ("driver", "limits"): ("ses_1", "--turns", "500"),
+    ("driver", "models"): ("openai:gpt", "--try"),
     ("driver", "pause"): ("ses_1",),
     ("driver", "run"): (),
     ("driver", "resume"): ("ses_1",),

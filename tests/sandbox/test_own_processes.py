@@ -181,7 +181,7 @@ def _driver(hostile: Hostile) -> None:
         session = stage.order(script=one_step(*turns))
         stage.start_driver("-P", "-m", "interlock.driver")
         state = stage.wait_for(session, "done", "parked")
-        assert state.outcome == "success", state.detail
+        assert state.outcome == "unverified", state.detail
         # The commit is made in the sandbox: there the programs run, and cannot write their log.
         assert "core.fsmonitor" in state.detail
         assert "Permission denied" in state.detail
