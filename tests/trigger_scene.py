@@ -47,6 +47,7 @@ class TriggerScene:
         secrets = {"secret": SECRET, "standard": STANDARD_SECRET, "token": TOKEN}
         for name, text in secrets.items():
             (directory / name).write_text(f"{text}\n")
+            (directory / name).chmod(0o600)
         hook, standard = directory / "secret", directory / "standard"
         sections = [
             f'[driver]\nmodel = "scripted:/nowhere"\nautostart = false\n{settings}',

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ from interlock.app.admin.server_process import RunningServer, ServerLease, becom
 from interlock.app.context import App
 from interlock.app.unattended.driver_settings import DriverSettings
 from interlock.app.unattended.orders import list_active, state_of, steer_texts
+from interlock.cli import unattended_order
 from interlock.core.gate.decide import decide
 from interlock.core.gate.own_calls import needs_no_sandbox, own_commands
 from interlock.core.gate.shell import analyse
@@ -348,3 +350,42 @@ def test_the_guide_has_every_setting_and_only_commands_that_there_are() -> None:
 
     assert set(settings) == {one.encode_name for one in msgspec.structs.fields(DriverSettings)}
     assert {words for words in commands if words not in known} == set()
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "said"),
+    [
+        (UnattendedMoved("done", spend(1), outcome="success"), 0, "success"),
+        (UnattendedMoved("done", spend(1), outcome="unverified", detail="no proof"), 5, "no proof"),
+        (
+            UnattendedMoved("parked", spend(1), "question", "Which one?"),
+            4,
+            "(question): Which one?",
+        ),
+    ],
+)
+def test_waiting_ends_with_a_code_that_says_how_the_work_ended(
+    typed: Terminal,
+    app: App,
+    repository: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    end: UnattendedMoved,
+    code: int,
+    said: str,
+) -> None:
+    assert repository
+    quota = UnattendedMoved("parked", spend(1), "provider", "later", resume_ms=1)
+    moves = iter((UnattendedMoved("working", spend(1)), quota, end))
+
+    def let_time_pass(_: float) -> None:
+        ((session, _state),) = list_active(app)
+        report(app, session, next(moves))
+
+    monkeypatch.setattr(unattended_order, "time", SimpleNamespace(sleep=let_time_pass))
+    typed_line = (*START, "--model", MODEL, "--wait")
+
+    waited = typed(*typed_line)
+
+    assert (waited.code, said in waited.out) == (code, True), waited
+    assert next(moves, None) is None, "it waited for the end"

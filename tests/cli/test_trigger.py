@@ -88,3 +88,51 @@ def test_a_file_is_checked_before_anybody_trusts_it(typed: Terminal, scene: Trig
     for fault in ("small letters", "`limits` must name", "`schedule` and `zone`", "no values"):
         assert fault in faulty.out
     assert (sound.code, json.loads(sound.out)) == (0, {"faults": [], "problems": {"nightly": []}})
+
+
+def test_all_faults_of_a_file_are_named_at_once(typed: Terminal, scene: TriggerScene) -> None:
+    scene.file.write_text(
+        "[one]\nsource = 'cron'\ngoal = 7\nlimits = {turns = 0}\ncolour = 'red'\n"
+        "[two]\nsource = 'clock'\nworkflow = 'hello'\ngoal = 'x'\nlimits = {}\n"
+    )
+
+    said = typed("trigger", "validate")
+
+    assert said.code == 1
+    for fault in (
+        "`one`: there is no setting `colour`",
+        "`one`: `workflow` is missing",
+        "`one`: `goal`: Expected `str`",
+        "`one`: `limits`: Expected `int` >= 1",
+        "`two`: `source`: Invalid enum value",
+    ):
+        assert fault in said.out
+
+
+def test_a_check_names_what_would_fail_on_this_machine(
+    typed: Terminal, scene: TriggerScene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    (tmp_path / "secret").chmod(0o644)
+    scene.write(
+        review=review_table(model="anthropic:MODEL"),
+        nightly=NIGHTLY | {"model": "openai:gpt-5"},
+    )
+
+    said = typed("trigger", "validate", "--json")
+
+    problems = json.loads(said.out)["problems"]
+    assert said.code == 1
+    assert any(one.startswith("`anthropic:MODEL` is not a model") for one in problems["review"])
+    assert any("can be read by other users: `chmod 600" in one for one in problems["review"])
+    (no_key,) = problems["nightly"]
+    assert "OPENAI_API_KEY is not set here" in no_key
+    key = tmp_path / "key"
+    key.write_text("sk")
+    key.chmod(0o640)
+    config = scene.home / "config.toml"
+    config.write_text(config.read_text().replace("[driver]", f'[driver]\nkey_file = "{key}"', 1))
+    (loose,) = json.loads(typed("trigger", "validate", "--json").out)["problems"]["nightly"]
+    assert "`key_file`" in loose
+    key.chmod(0o600)
+    assert json.loads(typed("trigger", "validate", "--json").out)["problems"]["nightly"] == []

@@ -100,6 +100,7 @@ def test_work_that_only_reads_cannot_write(busy_stage: Stage) -> None:
     assert (state.outcome, state.level) == ("success", "read-only")
     write, bash = busy_stage.results(session)
     assert "There is no tool `Write`" in write.result.text
+    assert "complete_step" in write.result.text
     assert "# A project" in bash.result.text
     assert git(Path(state.worktree), "status", "--porcelain") == ""
 

@@ -1,5 +1,6 @@
 """Order unattended work by `interlock run start --driver`: its options, and what is said then."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,17 +14,34 @@ from interlock.app.data_home import data_home
 from interlock.app.sessions.driver_lease import is_driver_alive
 from interlock.app.unattended.driver_settings import driver_settings
 from interlock.app.unattended.orders import OrderedWork, OrderRequest, order_work, state_of
+from interlock.app.unattended.status import daemon_status
 from interlock.cli.authority import SERVED, require_person
-from interlock.cli.terminal import expect, print_json, print_lines, print_message
-from interlock.core.ids import WorkflowId
-from interlock.core.unattended.order import Limits, LimitsWish, OtherRepository, limits_in_words
+from interlock.cli.terminal import (
+    EXIT_HALTED,
+    EXIT_NEEDS_ANSWER,
+    Stop,
+    expect,
+    flush_output,
+    print_json,
+    print_lines,
+    print_message,
+)
+from interlock.core.ids import SessionId, WorkflowId
+from interlock.core.unattended.order import (
+    Limits,
+    LimitsWish,
+    OtherRepository,
+    UnattendedState,
+    limits_in_words,
+)
 
 PLACE = "in a terminal"
+WAIT_SECONDS = 1.0
 _COUNT = click.IntRange(1, 1_000_000_000)
 _DOLLARS_MAX = 1_000_000
 _ORDER_ONLY = (
     *("model", "runner", "base", "read_only", "repositories", "proof"),
-    *("turns", "minutes", "tokens", "cost"),
+    *("turns", "minutes", "tokens", "cost", "wait"),
 )
 _ATTENDED_ONLY = ("session_id", "track", "takeover", "on_conflict", "skip_reason")
 AnyCommand = TypeVar("AnyCommand", bound=Callable[..., Any])
@@ -85,6 +103,9 @@ def order_options(command: AnyCommand) -> AnyCommand:
         click.option(
             "--proof", default="", help="Unattended: a command that proves the result, run by us"
         ),
+        click.option(
+            "--wait", is_flag=True, help="Unattended: wait until the work is over or needs you"
+        ),
         click.option("--runner", type=click.Choice(["model", "claude-code"]), help="Who does it"),
         click.option("--model", default="", help="Unattended: as in anthropic:NAME, openai:NAME"),
         click.option("--driver", "is_unattended", is_flag=True, help="Have it done unattended"),
@@ -137,7 +158,18 @@ def order_unattended(workflow: str, goal: str, options: dict[str, Any], *, as_js
     missing = absence_of_driver(app)
     if as_json:
         place = {"session": ordered.session, "position": ordered.position}
-        print_json({**place, "console": address or None, "missing": missing or None})
+        facts: dict[str, Any] = {
+            **place,
+            "console": address or None,
+            "missing": missing or None,
+        }
+        if options["wait"]:
+            end = wait_for_end(app, ordered.session)
+            facts["result"] = daemon_status(app, ordered.session, end)
+            print_json(facts)
+            _exit_as(end)
+        else:
+            print_json(facts)
         return
     state = state_of(app, ordered.session)
     assert state is not None, "it was ordered a moment ago"
@@ -153,6 +185,31 @@ def order_unattended(workflow: str, goal: str, options: dict[str, Any], *, as_js
     )
     if missing:
         print_message(missing)
+    if options["wait"]:
+        flush_output()
+        end = wait_for_end(app, ordered.session)
+        words = f"{end.outcome or end.status}" + (f" ({end.reason})" if end.reason else "")
+        print_lines(f"{ordered.session}: {words}" + (f": {end.detail}" if end.detail else ""))
+        _exit_as(end)
+
+
+def wait_for_end(app: App, session: SessionId) -> UnattendedState:
+    """Wait until work is over, or continues only after a person has done something."""
+    while True:
+        state = state_of(app, session)
+        assert state is not None, "it was ordered"
+        is_parked = state.status == "parked" and not state.resume_ms
+        if state.is_over or is_parked or state.status == "paused":
+            return state
+        time.sleep(WAIT_SECONDS)
+
+
+def _exit_as(state: UnattendedState) -> None:
+    """Exit with a code that says how the work ended, unless it is a success."""
+    if not state.is_over:
+        raise Stop(EXIT_NEEDS_ANSWER)
+    if state.outcome != "success":
+        raise Stop(EXIT_HALTED)
 
 
 def limits_text(limits: Limits) -> str:

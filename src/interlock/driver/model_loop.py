@@ -196,7 +196,10 @@ class ModelLoop:
             said = ". ".join(str(answer[key]) for key in ("error", "hint") if answer.get(key))
             hidden = (said or text).replace(intended.token, "…")
             self._context.append(AdvanceAnswered("refused", hidden))
-        elif answer.get("kind") == "blocked" and answer.get("nextIntent") != "rehydrate_only":
+        elif answer.get("kind") == "blocked" and answer.get("nextIntent") == "rehydrate_only":
+            self._context.append(AdvanceAnswered("exhausted", ""))
+            await self._context.report("working")
+        elif answer.get("kind") == "blocked":
             token = str(answer["continueToken"])
             text = "\n\n".join(filter(None, (_blocked_text(answer), intended.proof)))
             self._context.append(AdvanceAnswered("blocked", text, token))
@@ -301,7 +304,7 @@ class ModelLoop:
             context.append(_error_reply(call, INTERRUPTED))
             return
         offered = {name: tool for name, tool in self._tools().items() if name in names}
-        checked = check_call(call.name, call.arguments, offered)
+        checked = check_call(call.name, call.arguments, offered, names)
         if isinstance(checked, MalformedCall):
             context.append(self._malformed_reply(call, checked.message))
             return
@@ -514,9 +517,9 @@ async def run_child(
     outcome = await run_session(spawned)
     if outcome is None:
         context.require_no_shutdown()  # it is set aside too, and resumes with its parent
-    text = (
-        f"The agent has ended ({outcome or 'stopped'}). Its notes:\n\n{spawned.record.handed.notes}"
-    )
+    ended, notes = spawned.sheet.state, spawned.record.handed.notes
+    why = f": {ended.detail}" if ended.detail else ""
+    text = f"The agent has ended ({outcome or 'stopped'}{why}). Its notes:\n\n{notes}"
     result = ToolReply(call.id, call.name, text, outcome != "success")
     context.append(ToolEnded(result, spent=spawned.spent))
 

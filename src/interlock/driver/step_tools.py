@@ -56,7 +56,12 @@ class AskUser(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SpawnAgent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    workflow: Annotated[str, Meta(description="The id of the agent's workflow.")]
+    workflow: Annotated[
+        str,
+        Meta(
+            description="The id of the agent's workflow; an unknown one is answered with the list."
+        ),
+    ]
     goal: Annotated[str, Meta(description="What the agent must find out or do.", max_length=2_000)]
 
 

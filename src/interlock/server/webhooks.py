@@ -33,6 +33,7 @@ READING_MAX = 64
 """Bodies that are read at a time. One more, and the oldest is given up: slow senders, who need not
 know a secret, can then displace each other, but not a body that arrives at once."""
 BODY_SECONDS = 10.0
+DROPPED_BYTES_MAX = 32 * BODY_BYTES_MAX
 _TOO_LARGE = WebhookAnswer(413, "rejected", f"The body has more than {BODY_BYTES_MAX} bytes")
 _TOO_SLOW = WebhookAnswer(408, "rejected", "The body did not come in time")
 _BUSY = WebhookAnswer(503, "rejected", "Too many calls wait")
@@ -99,13 +100,18 @@ class Webhooks:
 
 
 async def _read_body(request: Request) -> bytes | None:
-    """Return the whole body; None if it is too large."""
-    body = bytearray()
+    """Return the whole body; None if it is too large.
+
+    Some more than the limit is read and dropped: a sender that is cut off sees no status.
+    """
+    body, size = bytearray(), 0
     async for chunk in request.stream():
-        body += chunk
-        if len(body) > BODY_BYTES_MAX:
-            return None
-    return bytes(body)
+        size += len(chunk)
+        if size <= BODY_BYTES_MAX:
+            body += chunk
+        elif size > DROPPED_BYTES_MAX:
+            break
+    return bytes(body) if size <= BODY_BYTES_MAX else None
 
 
 def _response(answer: WebhookAnswer) -> Response:

@@ -200,6 +200,19 @@ def test_a_kill_before_the_identity_is_ended_leaves_no_ghost(
     assert len(team.board().live_reservations()) == 1
 
 
+def test_an_unknown_workflow_is_answered_with_those_there_are(
+    team: Team, session: SessionId
+) -> None:
+    request = ChildRequest(
+        WorkflowId("helo"), "Look", "call-1", Limits(), "", "", is_read_only=False
+    )
+
+    refused = driver_desk.spawn_child(team.app, session, request)
+
+    assert isinstance(refused, ControlNotPossible), refused
+    assert "`hello`" in refused.explain().hint
+
+
 def test_spawned_agents_end_with_the_work_even_after_a_kill(
     team: Team, session: SessionId, monkeypatch: pytest.MonkeyPatch
 ) -> None:

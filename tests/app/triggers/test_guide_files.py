@@ -21,6 +21,8 @@ def test_everything_in_the_guide_can_be_copied(home: Path, tmp_path: Path) -> No
     for name in ("anthropic", "gitlab-token", "gitlab-webhook"):
         config = config.replace(f"~/.keys/{name}", str(tmp_path / name))
         (tmp_path / name).write_text("a secret\n")
+        (tmp_path / name).chmod(0o600)
+    config = config.replace("anthropic:MODEL", "anthropic:claude-sonnet-4-5")
     home.mkdir(parents=True, exist_ok=True)
     (home / "config.toml").write_text(config)
     (tmp_path / TRIGGERS).parent.mkdir()

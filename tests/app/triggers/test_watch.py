@@ -12,10 +12,13 @@ from interlock.app.context import App, open_app
 from interlock.app.triggers.trigger_book import TriggerBook
 from interlock.app.triggers.watch import LATE_MS_MAX, look_once
 from interlock.app.unattended.orders import control_work, list_active
+from interlock.core.session.unattended_events import UnattendedMoved
+from interlock.core.unattended.order import Spent
 from interlock.store.trigger_log import Firing, TriggerLog, read_firings
 from tests.forge_stub import StubForge
 from tests.scenes import SettableClock
 from tests.trigger_scene import TriggerScene, review_table
+from tests.unattended_scene import report
 
 MINUTE = 60_000
 BEGIN = int(dt.datetime(2026, 1, 1, tzinfo=dt.UTC).timestamp() * 1_000)
@@ -141,6 +144,23 @@ def test_a_time_fires_once_and_not_while_the_last_work_goes_on(watched: Watched)
 
     assert watched.goals() == ["Tidy up"]
     assert watched.outcomes("nightly") == ["ordered", "skipped", "ordered"]
+
+
+@pytest.mark.parametrize("stub", ["gitlab"], indirect=True)
+@pytest.mark.parametrize(("resume_ms", "last"), [(0, "ordered"), (BEGIN, "skipped")])
+def test_parked_work_stops_later_times_only_while_it_continues_by_itself(
+    watched: Watched, resume_ms: int, last: str
+) -> None:
+    nightly(watched)
+    watched.look()
+    watched.look(after_ms=2 * HOUR + MINUTE)
+    ((session, _),) = list_active(watched.app)
+    parked = UnattendedMoved("parked", Spent(), "provider", "no quota", resume_ms=resume_ms)
+    report(watched.app, session, parked)
+
+    watched.look(after_ms=24 * HOUR)
+
+    assert watched.outcomes("nightly") == [last, "ordered"]
 
 
 @pytest.mark.parametrize("stub", ["gitlab"], indirect=True)

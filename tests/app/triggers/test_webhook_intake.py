@@ -140,3 +140,19 @@ def test_the_order_has_the_branch_that_the_request_is_for(
 
     assert state.order.target == "main"
     assert state.order.fetch.startswith("refs/")
+
+
+def test_a_form_is_told_which_content_type_to_choose(tmp_path: Path) -> None:
+    scene, body = TriggerScene(tmp_path), b"payload=%7B%7D"
+    scene.write(github=review_table("github-webhook"))
+    intake = Intake(scene)
+    headers = from_github(body, "pull_request")
+    headers["content-type"] = "application/x-www-form-urlencoded"
+    try:
+        call = WebhookCall(scene.path("github").removeprefix("/hooks/"), headers, body)
+        answer = receive_webhook(intake.app, intake.book, intake.log, call)
+    finally:
+        intake.close()
+
+    assert answer.status == 400
+    assert "choose the content type `application/json`" in answer.detail

@@ -23,6 +23,7 @@ PULL = ForgeEvent(
     assignees=("bo-reyes",),
     head="1f0c3e5ab2d44c1d9e7f60812345678990abcdef",
     title="Warn before a berth is booked twice",
+    body="Two boats got the same berth on Sunday.",
     url="https://github.com/lighthouse/harbour/pull/12",
     is_draft=False,
     changes_code=True,
@@ -42,6 +43,7 @@ MERGE_REQUEST = ForgeEvent(
     assignees=("dev",),
     head="0a1b2c3d4e5f60718293a4b5c6d7e8f901234567",
     title="Let the winch stop softly",
+    body="The rope jumps when it stops.",
     url="https://gitlab.example.org/quay/crane/winch/-/merge_requests/7",
     is_draft=False,
     changes_code=True,
@@ -81,6 +83,7 @@ ISSUE = but(
     author="bo-reyes",
     sender="bo-reyes",
     title="The tide table is an hour late in summer",
+    body="Since the clocks changed.",
     url="https://github.com/lighthouse/harbour/issues/15",
 )
 EVENTS = {
@@ -153,6 +156,7 @@ EVENTS = {
         labels=("agent",),
         assignees=("cleo",),
         title="The hook turns in the wind",
+        body="From wind force 5 on.",
         url="https://gitlab.example.org/quay/crane/winch/-/issues/19",
     ),
     "gitlab-push": but(

@@ -243,7 +243,8 @@ def failure_from(error: Exception, provider: str, key: ApiKey) -> ModelFailure:
     said = key.redact(" ".join(_message(error).split()))[:MESSAGE_CHARS]
     status = f" ({error.status_code})" if isinstance(error, ModelHTTPError) else ""
     kind = _kind(error, said)
-    advice = f" Check {key_variable(provider)}." if kind == "credentials" else ""
+    where = f"`key_file` under `[driver]`, or {key_variable(provider)} without one"
+    advice = f" Check the key ({where})." if kind == "credentials" else ""
     wait = error.retry_after if isinstance(error, ModelAPIError) else None
     return ModelFailure(kind, f"{provider}{status}: {said}{advice}", retry_after_seconds=wait)
 

@@ -117,5 +117,8 @@ def require_usable(home: Path, trigger: Trigger) -> None:
 
 
 def is_under_way(app: App, one: ProjectTrigger) -> bool:
-    """Whether work that this trigger has started is not over."""
-    return any(state.order.trigger == one.place for _, state in list_active(app))
+    """Whether work that this trigger has started goes on. Parked work may wait for days."""
+    return any(
+        state.order.trigger == one.place and (state.status != "parked" or state.resume_ms > 0)
+        for _, state in list_active(app)
+    )

@@ -17,7 +17,8 @@ from interlock.app.triggers.trigger_book import (
     read_checkout,
 )
 from interlock.app.unattended.driver_settings import driver_settings
-from interlock.app.unattended.forge_settings import read_secret
+from interlock.app.unattended.forge_settings import forge_settings, read_secret
+from interlock.app.unattended.model_problems import key_file_problems, model_problems
 from interlock.core.explanation import Explanation
 from interlock.core.ids import WorkflowId
 from interlock.core.refusal import Refusal
@@ -118,8 +119,8 @@ def find_problems(app: App, one: ProjectTrigger) -> tuple[str, ...]:
     if trigger.source == "cron" and (fault := schedule_fault(trigger.schedule, trigger.zone)):
         problems.append(fault)
     settings = driver_settings(app.home)
-    if not (trigger.model or settings.model) and (trigger.runner or settings.runner) == "model":
-        problems.append("no model is chosen: `model` under `[driver]` of config.toml, or here")
+    runner, model = trigger.runner or settings.runner, trigger.model or settings.model
+    problems += model_problems(settings, runner, model)
     problems += [
         f"`{other.path}` of `repositories` is not there"
         for other in trigger.repositories.values()
@@ -132,7 +133,19 @@ def find_problems(app: App, one: ProjectTrigger) -> tuple[str, ...]:
             read_secret(app.home, trigger.forge, "token_file")
     except SettingsBroken as broken:
         problems.append(str(broken))
+    problems += _loose_secrets(app.home, trigger)
     return tuple(problems)
+
+
+def _loose_secrets(home: Path, trigger: Trigger) -> list[str]:
+    """Return which files with secrets of the trigger's forges other users can read."""
+    forges, problems = forge_settings(home), list[str]()
+    for name in sorted({trigger.forge, trigger.deliver_to} & set(forges)):
+        for setting in ("token_file", "webhook_secret_file"):
+            path = Path(getattr(forges[name], setting)).expanduser()
+            if path.is_file():
+                problems += key_file_problems(f"forges.{name}.{setting}", str(path))
+    return problems
 
 
 class CheckedProject(msgspec.Struct, frozen=True, rename="camel"):

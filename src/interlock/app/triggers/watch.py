@@ -157,6 +157,7 @@ def polled_event(repository: str, request: ForgeRequest) -> ForgeEvent:
         assignees=request.assignees,
         head=request.head,
         title=request.title,
+        body=request.body,
         url=request.url,
         is_draft=request.is_draft,
         changes_code=True,  # an unchanged commit is recognised as a duplicate

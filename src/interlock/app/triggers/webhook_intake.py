@@ -37,6 +37,9 @@ BODY_BYTES_MAX = 1024 * 1024
 AUTHOR_SECONDS = 5.0
 """The time to find an author: forges wait about ten for an answer."""
 _ID_CHARS_MAX = 100
+NOT_JSON = "The body is not a JSON object"
+FORM_HINT = ", but a form: choose the content type `application/json` in the webhook's settings"
+_FORM = "application/x-www-form-urlencoded"
 _ACCEPTED, _OK, _BAD_REQUEST, _UNAUTHORISED, _NOT_FOUND = 202, 200, 400, 401, 404
 _UNAVAILABLE = 503
 
@@ -80,8 +83,9 @@ def receive_webhook(
         return WebhookAnswer(_OK, "ignored", "the trigger is switched off")
     payload = _parse_payload(call.body)
     if payload is None:
-        record_firing(app, log, one, "rejected", "the body is no JSON object", name=name)
-        return WebhookAnswer(_BAD_REQUEST, "rejected", "The body is no JSON object")
+        why = NOT_JSON + (FORM_HINT if call.header("content-type").startswith(_FORM) else "")
+        record_firing(app, log, one, "rejected", why, name=name)
+        return WebhookAnswer(_BAD_REQUEST, "rejected", why)
     try:
         decision = admit_payload(app, one, forge, call, payload)
     except ForgeFailed as failed:

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from interlock.app.context import App
-from interlock.app.unattended.forge_settings import open_forge
+from interlock.app.unattended.forge_settings import find_forge, open_forge
 from interlock.core.ids import SessionId
 from interlock.core.session.delivery_plan import PlannedDelivery
 from interlock.core.session.delivery_texts import marker_of
@@ -69,7 +69,7 @@ def open_request(app: App, plan: PlannedDelivery) -> RequestOutcome:
             target_branch=wish.target or forge.default_branch(wish.repository),
             title=plan.title,
             body=plan.description,
-            is_draft=True,
+            is_draft=find_forge(app.home, wish.forge).draft_requests,
         )
     except ForgeFailed as failed:
         return RequestOutcome(_refusal_record(plan, "request", failed), 0)

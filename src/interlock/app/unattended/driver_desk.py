@@ -12,9 +12,10 @@ import msgspec
 
 from interlock.app.append_loop import append_plan
 from interlock.app.callers.caller import Caller
+from interlock.app.catalogue.workflow_files import find_workflow
 from interlock.app.context import App
 from interlock.app.jobs.executor_role import own_machine
-from interlock.app.refusals import NoSuchSession
+from interlock.app.refusals import NoSuchSession, NoSuchWorkflow
 from interlock.app.runs.resume_at_node import pick_up
 from interlock.app.runs.start import StartRefusal, StartRequest, start
 from interlock.app.runs.start_preflight import StartScope
@@ -225,6 +226,10 @@ def spawn_child(
     if parent.order.depth >= CHILD_DEPTH_MAX:
         why = f"Agents are spawned {CHILD_DEPTH_MAX} deep at most"
         return ControlNotPossible(why, "Do this work yourself.")
+    entry = find_workflow(app, Path(parent.order.repository), request.workflow)
+    if isinstance(entry, NoSuchWorkflow):
+        names = ", ".join(f"`{one}`" for one in entry.available)
+        return ControlNotPossible(f"No workflow `{request.workflow}`", f"There are: {names}.")
     order = UnattendedOrder(
         request.workflow,
         request.goal,

@@ -32,6 +32,8 @@ class ForgeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A file with nothing but the token by which we speak to it."""
     webhook_secret_file: str = ""
     """A file with nothing but the secret by which it speaks to us."""
+    draft_requests: bool = True
+    """Whether opened requests are drafts: some plans of GitHub refuse drafts (422)."""
 
 
 def forge_settings(home: Path) -> dict[str, ForgeSettings]:

@@ -48,6 +48,8 @@ class ForgeEvent(Struct, frozen=True, kw_only=True):
     """Whether the code of a request is in another repository, or in none any more."""
     branch: str = ""
     """Of a push; of a request, where its code comes from."""
+    body: str = ""
+    """The description of a request or an issue."""
     target: str = ""
     """The branch that a request is for."""
 

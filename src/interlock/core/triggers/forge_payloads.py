@@ -45,6 +45,7 @@ class _GitHubIssue(Struct, frozen=True, kw_only=True):
     state: str
     title: str
     html_url: str
+    body: str | None = None
     user: _GitHubUser | None = None
     """None after an account was deleted."""
     labels: tuple[_GitHubLabel, ...] = ()
@@ -125,6 +126,7 @@ def _github_event(
         labels=tuple(label.name for label in issue.labels),
         assignees=tuple(filter(None, map(_login, issue.assignees))),
         title=issue.title,
+        body=issue.body or "",
         url=issue.html_url,
     )
 
@@ -171,6 +173,7 @@ class _GitLabIssueAttributes(Struct, frozen=True, kw_only=True):
     iid: Number
     state: str
     title: str
+    description: str | None = None
     url: str = ""
     action: str | None = None
     """None in a test delivery by a person."""
@@ -266,6 +269,7 @@ def _gitlab_event(
         labels=tuple(label.title for label in payload.labels),
         assignees=tuple(person.username for person in payload.assignees if person.username),
         title=about.title,
+        body=about.description or "",
         url=about.url,
     )
 

@@ -22,7 +22,8 @@ Source = Literal[
 SubjectKind = Literal["request", "issue"]
 ANYBODY = "*"
 EVENT_VALUES = (
-    *("number", "title", "author", "sender", "url", "head", "target", "repository", "action"),
+    *("number", "title", "body", "author", "sender", "url", "head", "target"),
+    *("repository", "action"),
 )
 """The values of an event that people use."""
 _Text = Annotated[str, Meta(min_length=1, max_length=4_000)]

@@ -144,7 +144,8 @@ class AdvanceIntended(EntryStruct, frozen=True, tag="advance_intended"):
 
 
 class AdvanceAnswered(EntryStruct, frozen=True, tag="advance_answered"):
-    outcome: Literal["advanced", "blocked", "refused"]
+    outcome: Literal["advanced", "blocked", "refused", "exhausted"]
+    """`exhausted`: it was not accepted, and no attempt is left."""
     text: str
     """The reason why it was not accepted, for the model."""
     token: str = ""
@@ -335,7 +336,7 @@ def apply_entry(before: WorkProgress, entry: Entry) -> WorkProgress:
             return change(before, messages=compact(before.messages, entry.chars_max))
         case AdvanceIntended():
             return change(before, advance=entry)
-        case AdvanceAnswered(outcome="advanced"):
+        case AdvanceAnswered(outcome="advanced" | "exhausted"):
             return change(before, advance=None, is_advanced=True)
         case AdvanceAnswered():
             assert before.advance is not None, "an answer follows what was sent"

@@ -75,12 +75,14 @@ class ToolUse(msgspec.Struct, frozen=True):
     exit_code: int | None = None
     spent: Spent = Spent()
     """What a spawned agent has used."""
-    handed_in: Literal["", "sent", "advanced", "blocked", "refused"] = ""
+    handed_in: Literal["", "sent", "advanced", "blocked", "refused", "exhausted"] = ""
     """The answer to the submission of this call."""
 
     @property
     def state(self) -> Literal["waits", "runs", "done", "failed"]:
-        if self.handed_in in ("blocked", "refused") or (self.result and self.result.is_error):
+        if self.handed_in in ("blocked", "refused", "exhausted") or (
+            self.result and self.result.is_error
+        ):
             return "failed"
         if self.result or self.handed_in == "advanced":
             return "done"

@@ -135,12 +135,19 @@ def arguments_schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def check_call(
-    name: str, arguments_text: str, tools: Mapping[str, DriverTool] = TOOLS
+    name: str,
+    arguments_text: str,
+    tools: Mapping[str, DriverTool] = TOOLS,
+    others: Iterable[str] = (),
 ) -> tuple[DriverTool, msgspec.Struct] | MalformedCall:
-    """The tool and its arguments, or what is wrong with them and what is expected."""
+    """Return the tool and its arguments, or what is wrong with them and what is expected.
+
+    `others`: the names of tools that are carried out elsewhere.
+    """
     tool = tools.get(name)
     if tool is None:
-        return MalformedCall(f"There is no tool `{name[:100]}`. The tools are: {', '.join(tools)}.")
+        names = ", ".join(dict.fromkeys((*tools, *others)))
+        return MalformedCall(f"There is no tool `{name[:100]}`. The tools are: {names}.")
     content = arguments_text.encode(errors="replace")
     if len(content) > ARGUMENTS_BYTES_MAX:
         return MalformedCall(

@@ -3,7 +3,7 @@
 import hashlib
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -65,5 +65,23 @@ def _parse(name: str, table: Any) -> Trigger | list[str]:
     try:
         trigger = msgspec.convert(table, Trigger)
     except (msgspec.ValidationError, RecursionError) as error:
-        return [str(error)]
+        return _field_faults(table) or [str(error)]
     return trigger_faults(trigger) or trigger
+
+
+def _field_faults(table: Any) -> list[str]:
+    """Return the faults of all settings: msgspec stops at the first one."""
+    if not isinstance(table, dict):
+        return []
+    values = cast("dict[str, Any]", table)
+    fields = {field.encode_name: field for field in msgspec.structs.fields(Trigger)}
+    faults = [f"there is no setting `{name}`" for name in values if name not in fields]
+    for name, field in fields.items():
+        if name not in values:
+            faults += [f"`{name}` is missing"] if field.required else []
+            continue
+        try:
+            msgspec.convert(values[name], field.type)
+        except (msgspec.ValidationError, RecursionError) as error:
+            faults.append(f"`{name}`: {error}")
+    return faults
