@@ -125,8 +125,8 @@ def test_a_restarted_server_continues_with_few_round_trips(
     second = agent.submit(agent.begin("Count"), "The plan")
     fresh, other = (Agent(proxy, home, project) for _ in range(2))
 
-    # An advance, and once for a process who is here and what is new.
-    fresh.submit(second, "Built", trips_max=CONNECT + 8)
+    # An advance, and once for a process who is here, what is new, and whether the session is open.
+    fresh.submit(second, "Built", trips_max=CONNECT + 9)
     token = second["continueToken"]
     other.call("continue_workflow", trips_max=CONNECT + 8, continueToken=token)
     fresh.client.close()

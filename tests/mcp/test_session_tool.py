@@ -33,15 +33,59 @@ def test_where_nobody_opted_in_a_question_is_answered(agent: Agent) -> None:
     assert answer["summary"].startswith("No mode applies here")
 
 
-@pytest.mark.parametrize("arguments", [{"action": "start"}, {"mode": "coding", "task": "T"}])
-def test_where_nobody_opted_in_there_is_no_session(
-    agent: Agent, tmp_path: Path, arguments: dict[str, Any]
-) -> None:
-    problem = agent.refused("session", arguments)
+def test_where_nobody_opted_in_a_session_starts_all_the_same(agent: Agent, tmp_path: Path) -> None:
+    problem = agent.refused("record_decision", {"description": "A", "rationale": "B"})
+    tool, arguments = mend(problem)
+    started = agent.ok(tool, **arguments)
+    again = agent.ok("session", action="set", task="T")
 
-    assert problem["code"] == "not_opted_in"
-    assert str(tmp_path) in problem["message"]
-    assert "interlock init" in problem["details"]["hint"]
+    assert started["session"] == again["session"]
+    assert again["task"] == "T"
+    assert "(the project has not opted in, so Interlock restricts nothing)" in again["summary"]
+    assert not (tmp_path / ".interlock" / "logbook").exists()
+    agent.ok("record_decision", description="A", rationale="B")
+    agent.ok("preflight")
+
+
+def test_preflight_gives_an_agent_a_session(agent: Agent, tmp_path: Path) -> None:
+    opt_in(tmp_path, "standard")
+    agent.ok("preflight")
+    agent.ok("inbox")
+    assert agent.ok("session")["session"]
+
+
+def end(agent: Agent) -> None:
+    """End the session; the job may take longer than a call waits."""
+    while agent.ok("session")["session"]:
+        agent.plain("session", {"action": "end", "summary": "half done"})
+
+
+@pytest.mark.parametrize("is_opted_in", [True, False])
+def test_a_run_of_an_ended_session_goes_on_in_an_open_one(
+    agent: Agent, tmp_path: Path, *, is_opted_in: bool
+) -> None:
+    if is_opted_in:
+        opt_in(tmp_path, "standard")
+    first = agent.start()
+    ended = agent.ok("session")["session"]
+    end(agent)
+    alone = agent.ok("continue_workflow", continueToken=first["continueToken"])
+    assert "opens it again" in alone["warnings"][-1]
+    assert agent.ok("session")["session"] == ""
+
+    second = agent.hand_in(first["continueToken"])
+
+    assert f"Session {ended} had ended; it is open again" in second["warnings"][-1]
+    assert agent.ok("session")["session"] == ended
+    agent.ok("inbox")
+
+    end(agent)
+    own = agent.ok("session", action="start")["session"]
+    third = agent.hand_in(second["continueToken"])
+
+    assert own in third["warnings"][-1]
+    assert agent.ok("session")["session"] == own
+    agent.ok("inbox")
 
 
 @pytest.mark.invariant("agents-keep-their-rules")

@@ -52,7 +52,7 @@ def _call_request_approval(app: App, caller: Caller, arguments: ApprovalArgument
         sent = given_arguments(arguments)
         return refuse_unknown_caller(app, caller, session, REQUEST_APPROVAL, sent)
     if app.reader.head(session).is_over:  # whose approvals nobody is shown
-        return refusal_result(SessionEnded(session).explain(), call_to_begin(app, caller.workspace))
+        return refusal_result(SessionEnded(session).explain(), call_to_begin())
     wish = request_wish(arguments.title, arguments.content, arguments.request_id or "")
     outcome = session_approvals.request_approval(app, session, wish)
     if isinstance(outcome, PlainRefusal):

@@ -5,10 +5,17 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from interlock.app.callers.caller import Caller, refuse_acting_as, workspace_of_session
+from interlock.app.callers.caller import (
+    NO_SESSION,
+    Caller,
+    refuse_acting_as,
+    workspace_of_session,
+)
+from interlock.app.callers.session_record import StartedSession
 from interlock.app.context import App
 from interlock.app.coordination.participants import Participant, find_participant
 from interlock.app.coordination.project_desk import ProjectDesk, open_desk
+from interlock.app.protocol import gated_sessions
 from interlock.app.refusals import NoSuchDirectory
 from interlock.core.coordination.identities import NameRefused
 from interlock.core.coordination.refusals import IdentityLost, UnknownWork, WorkHeld, WorkNotFree
@@ -34,8 +41,13 @@ def find_caller(
     tool: Tool[Any],
     arguments: msgspec.Struct,
     track: str | None = None,
+    *,
+    begins_session: bool = False,
 ) -> ToolCaller | ToolResult:
-    """Who calls, and the desk of the project; or a refusal."""
+    """Who calls, and the desk of the project; or a refusal.
+
+    `begins_session`: whether a caller without a session gets one.
+    """
     sent = given_arguments(arguments)
     named: str | None = getattr(arguments, "workspace_path", None)
     workspace = caller.workspace
@@ -43,6 +55,11 @@ def find_caller(
         sent.pop("workspacePath", None)
         return refusal_result(NoSuchDirectory(named).explain(), tool.corrected_call(sent))
     who = find_participant(app, caller, track=track)
+    if begins_session and who == NO_SESSION:
+        started = gated_sessions.start(app, caller)
+        if isinstance(started, StartedSession):
+            caller.connection.remember_work(started.session)
+            who = find_participant(app, caller, track=track)
     if isinstance(who, Participant):
         if refusal := refuse_acting_as(app, caller, SessionId(who.key)):
             sent.pop("sessionId", None)

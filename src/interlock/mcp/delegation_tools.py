@@ -140,7 +140,7 @@ def _call_delegate(app: App, caller: Caller, arguments: DelegateArguments) -> To
     )
     outcome = delegations.delegate(app, session, request)
     if not isinstance(outcome, delegations.StartedDelegation):
-        return _refusal_with_call(app, caller, outcome, DELEGATE, arguments)
+        return _refusal_with_call(outcome, DELEGATE, arguments)
     invocation = outcome.invocation
     call = SuggestedCall(
         COMPLETE_DELEGATION.name, {"delegation": invocation.id, "summary": "<what came of it>"}
@@ -184,7 +184,7 @@ def _call_complete(app: App, caller: Caller, arguments: CompleteArguments) -> To
     )
     done = delegations.complete(app, session, request)
     if not isinstance(done, delegations.CompletedDelegation):
-        return _refusal_with_call(app, caller, done, COMPLETE_DELEGATION, arguments)
+        return _refusal_with_call(done, COMPLETE_DELEGATION, arguments)
     lines = [f"{done.agent} {done.status} ({done.id}).", *delegation_lines(done.work)]
     reviews = done.work.feature_reviews
     own_review = (r for r in reviews if any(one.delegation == done.id for one in r.reviewers))
@@ -236,7 +236,7 @@ def _call_decision(app: App, caller: Caller, arguments: DecisionArguments) -> To
             app, session, arguments.id, agent, is_approved=is_approved
         )
         if not isinstance(work, Orchestration):
-            return _refusal_with_call(app, caller, work, RECORD_DECISION, arguments)
+            return _refusal_with_call(work, RECORD_DECISION, arguments)
         judged = next(one for one in work.decisions if one.id == arguments.id)
         answer = DecisionAnswer(session, judged.id, judged.approved_by, judged.rejected_by)
         verb = "approves of" if is_approved else "rejects"
@@ -254,7 +254,7 @@ def _call_decision(app: App, caller: Caller, arguments: DecisionArguments) -> To
     )
     decision = delegations.record_decision(app, session, request)
     if isinstance(decision, Refusal):
-        return _refusal_with_call(app, caller, decision, RECORD_DECISION, arguments)
+        return _refusal_with_call(decision, RECORD_DECISION, arguments)
     similar = delegations.similar_decision(app, session, decision)
     alike = f" {similar} says nearly the same: reject the one that is wrong." if similar else ""
     warnings: Names = ()
@@ -293,9 +293,7 @@ def _session_of(
     return session
 
 
-def _refusal_with_call(
-    app: App, caller: Caller, refusal: Refusal, tool: Tool[Any], arguments: msgspec.Struct
-) -> ToolResult:
+def _refusal_with_call(refusal: Refusal, tool: Tool[Any], arguments: msgspec.Struct) -> ToolResult:
     sent = given_arguments(arguments)
     call, calls = None, ()
     match refusal:
@@ -311,7 +309,7 @@ def _refusal_with_call(
             who = {} if named.startswith("dlg_") else {"agent": named}
             call = DELEGATE.corrected_call({**DELEGATE.example_call().params, **who})
         case SessionEnded():
-            call = call_to_begin(app, caller.workspace)
+            call = call_to_begin()
         case _:
             call = tool.example_call() if tool is not RECORD_DECISION else _DECISION_EXAMPLE
     return refusal_result(refusal.explain(), call, next_calls=calls)

@@ -67,7 +67,7 @@ class HoldingsAnswer(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def _call_preflight(app: App, caller: Caller, arguments: PreflightArguments) -> ToolResult:
-    found = find_caller(app, caller, PREFLIGHT, arguments, arguments.track)
+    found = find_caller(app, caller, PREFLIGHT, arguments, arguments.track, begins_session=True)
     if isinstance(found, ToolResult):
         return found
     request = PreflightRequest(arguments.paths or (), arguments.items or (), arguments.ignore or ())
@@ -136,7 +136,8 @@ PREFLIGHT: Tool[PreflightArguments] = Tool(
     name="preflight",
     purpose=(
         "Check for conflicts before you start work: who works on this project, what they hold,"
-        " and what is in your way. Registers you as an agent; call it again after a takeover."
+        " and what is in your way. Registers you as an agent, in a new session if you have none;"
+        " call it again after a takeover."
     ),
     arguments=PreflightArguments,
     cue="{paths?, items?}: conflicts, before you start",

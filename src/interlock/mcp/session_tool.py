@@ -135,11 +135,9 @@ def _call_session(app: App, caller: Caller, arguments: SessionArguments) -> Tool
         return _start_session(app, caller, arguments)
     session = session_meant(app, caller)
     action = arguments.action or ("set" if _names_change(arguments) else "get")
-    is_governed = governed_root(app.home, workspace) is not None
     if session == NO_SESSION and action == "get":
+        is_governed = governed_root(app.home, workspace) is not None
         return _no_session_result() if is_governed else _ungated_result()
-    if session == NO_SESSION and not is_governed:
-        return refusal_result(ProjectNotOptedIn(str(workspace)).explain(), None)
     if not isinstance(session, str):
         return refuse_unknown_caller(app, caller, session, SESSION_TOOL, sent_arguments)
     state = feature_reviews.settled_state(app, session)
@@ -167,7 +165,7 @@ def _change_result(
     if isinstance(outcome, SessionState):
         return _session_result(app, outcome, session_summary(app, outcome, _remarks(app, outcome)))
     if not isinstance(outcome, ChangeNotAllowed):
-        return refusal_result(outcome.explain(), call_to_begin(app, Path(state.worktree)))
+        return refusal_result(outcome.explain(), call_to_begin())
     if outcome.needs_task:
         asked = {**given_arguments(arguments), "task": "<what the coding is for>"}
         call = SESSION_TOOL.corrected_call(asked)
@@ -233,21 +231,24 @@ def _end_session(
     if not isinstance(ending, SessionEnding):
         is_over = isinstance(ending, SessionEnded)
         again = SuggestedCall("session", {"action": "end", "summary": "<what was done>"})
-        call = call_to_begin(app, Path(state.worktree)) if is_over else again
+        call = call_to_begin() if is_over else again
         return refusal_result(ending.explain(), call)
+    caller.connection.ended_sessions.add(session)
     if ending.is_complete:
         text = " ".join(("The session has ended.", *(f"Note: {one}." for one in ending.remarks)))
     else:
         text = f"{ending.job} is ending the session. Make the same call again for its progress."
     ended = session_record.state_of(app, session)
     result = _session_result(app, ended, text)
-    work = "".join(
-        f", {name}: {value}"
-        for name, value in (("feature", ended.active_feature), ("task", ended.active_task))
-        if value
-    )
+    told = {
+        "feature": ended.active_feature,
+        "task": ended.active_task,
+        "phase": ended.work.known_phase,
+    }
+    work = "".join(f", {name}: {value}" for name, value in told.items() if value)
     return ToolResult(
-        result.structured, f"{result.text}\nsession: {session}, mode: {ended.current_mode}{work}"
+        result.structured,
+        f"{result.text}\nsession: {session}, mode: {ended.current_mode}{work}",
     )
 
 
@@ -258,7 +259,7 @@ def _complete_feature(app: App, state: SessionState, arguments: SessionArguments
     )
     outcome = feature_reviews.complete_feature(app, session, request)
     if not isinstance(outcome, feature_reviews.RequestedReview):
-        call = _call_before_review(app, state, arguments, outcome)
+        call = _call_before_review(state, arguments, outcome)
         return refusal_result(outcome.explain(), call)
     review, work = outcome.review, outcome.state.orchestrator_workflow
     assert work is not None, "the review is part of it"
@@ -285,7 +286,7 @@ def _complete_feature(app: App, state: SessionState, arguments: SessionArguments
 
 
 def _call_before_review(
-    app: App, state: SessionState, arguments: SessionArguments, refusal: FeatureRefusal
+    state: SessionState, arguments: SessionArguments, refusal: FeatureRefusal
 ) -> SuggestedCall | None:
     """Return the call to make instead; None if only the user or other work can help."""
     if isinstance(refusal, FeatureHasOpenWork):
@@ -296,7 +297,7 @@ def _call_before_review(
         named = {"sessionId": arguments.session_id} if arguments.session_id else {}
         return SuggestedCall("complete_delegation", {**completion, **named})
     if isinstance(refusal, SessionEnded):
-        return call_to_begin(app, Path(state.worktree))
+        return call_to_begin()
     return SESSION_TOOL.corrected_call(given_arguments(arguments))
 
 

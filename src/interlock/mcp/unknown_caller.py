@@ -1,14 +1,12 @@
 """The refusal of a call whose session is not known, with a call for each that may be meant."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from interlock.app.callers.caller import NO_SESSION, Caller, CallerUnknown, session_meant
 from interlock.app.context import App
-from interlock.app.gate.integrity import governed_root
 from interlock.app.refusals import NoSuchSession, SeveralSessions
 from interlock.core.canonical import Json
 from interlock.core.explanation import Explanation
@@ -38,15 +36,15 @@ def refuse_unknown_caller(
         case SeveralSessions():
             correct_call = None  # none of them is more likely than the others
         case NoSuchSession() if refusal == NO_SESSION:
-            correct_call = call_to_begin(app, caller.workspace, sent_arguments)
+            correct_call = call_to_begin(sent_arguments)
         case NoSuchSession() if calls:
             correct_call = calls[0]
         case NoSuchSession() if refusal.variable:
             correct_call = None  # the same call would read the same variable again
         case NoSuchSession(requested=""):
-            correct_call = call_to_begin(app, caller.workspace)
+            correct_call = call_to_begin()
         case _ if not begins_session and _has_no_session(app, caller):
-            correct_call = call_to_begin(app, caller.workspace, sent_arguments)
+            correct_call = call_to_begin(sent_arguments)
         case _:
             correct_call = tool.corrected_call(other_arguments)
     return refusal_result(refusal.explain(), correct_call, next_calls=calls)
@@ -57,15 +55,11 @@ def _has_no_session(app: App, caller: Caller) -> bool:
     return session_meant(app, unnamed) == NO_SESSION
 
 
-def call_to_begin(
-    app: App, workspace: Path, sent_arguments: Mapping[str, Json] | None = None
-) -> SuggestedCall:
+def call_to_begin(sent_arguments: Mapping[str, Json] | None = None) -> SuggestedCall:
     """Return the call that creates a session if there is none, or if it has ended."""
     sent = (sent_arguments or {}).items()
     where = {name: value for name, value in sent if name == "workspacePath"}
-    if governed_root(app.home, workspace):
-        return SuggestedCall("session", {"action": "start", **where})
-    return SuggestedCall("resume_session", where)
+    return SuggestedCall("session", {"action": "start", **where})
 
 
 _SESSION_ARGUMENTS = ("sessionId", "continueToken")

@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from interlock.app.callers.caller import NO_SESSION, Caller
 from interlock.app.context import App
+from interlock.app.protocol.gated_sessions import go_on_working
 from interlock.app.refusals import (
     NoSuchDirectory,
     NoSuchSession,
@@ -113,7 +114,8 @@ def _start_workflow(app: App, caller: Caller, arguments: StartArguments) -> Tool
     )
     outcome = start(app, request)
     if isinstance(outcome, RenderedAnswer):
-        return _answer_result(caller, outcome)
+        caller.connection.remember_work(outcome.session)
+        return _answer_result(app, caller, outcome)
     sent_arguments = given_arguments(arguments)
     match outcome:
         case RunCannotBegin(var=""):
@@ -203,7 +205,7 @@ def _continue_workflow(app: App, caller: Caller, arguments: ContinueArguments) -
     else:
         outcome = show_pending_step(app, token)
     if isinstance(outcome, RenderedAnswer):
-        return _answer_result(caller, outcome)
+        return _answer_result(app, caller, outcome, is_submitting=arguments.output is not None)
     return refusal_result(outcome.explain(), _suggest_call(app, outcome, token))
 
 
@@ -251,7 +253,7 @@ def _checkpoint_workflow(app: App, caller: Caller, arguments: CheckpointArgument
     else:
         outcome = begin_with_checkpoint(app, caller, submission, request_id=arguments.request_id)
     if isinstance(outcome, RenderedAnswer):
-        return _answer_result(caller, outcome)
+        return _answer_result(app, caller, outcome)
     if isinstance(outcome, NoSuchSession):
         sent: dict[str, Json] = {"notesMarkdown": arguments.notes_markdown}
         return refuse_unknown_caller(app, caller, outcome, CHECKPOINT_WORKFLOW, sent)
@@ -273,9 +275,16 @@ CHECKPOINT_WORKFLOW = Tool(
 )
 
 
-def _answer_result(caller: Caller, rendered: RenderedAnswer) -> ToolResult:
-    caller.connection.remember_work(rendered.session)
-    return ToolResult(rendered.answer, rendered.text)
+def _answer_result(
+    app: App, caller: Caller, rendered: RenderedAnswer, *, is_submitting: bool = True
+) -> ToolResult:
+    answer = rendered.answer
+    is_submitting = is_submitting and answer.pending is not None
+    note = go_on_working(app, caller, rendered.session, is_submitting=is_submitting)
+    if not note:
+        return ToolResult(answer, rendered.text)
+    answer = msgspec.structs.replace(answer, warnings=(*answer.warnings, note))
+    return ToolResult(answer, f"{rendered.text}\nwarning: {note}")
 
 
 def _next_call(app: App, token: str) -> SuggestedCall:

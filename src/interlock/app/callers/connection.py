@@ -23,6 +23,8 @@ class Connection(msgspec.Struct):
     """The session that its latest call belonged to."""
     own_sessions: set[SessionId] = msgspec.field(default_factory=set[SessionId])
     """The sessions that it started or was found in without naming them."""
+    ended_sessions: set[SessionId] = msgspec.field(default_factory=set[SessionId])
+    """The sessions that it ended."""
     conversations: dict[str, "Connection"] = msgspec.field(default_factory=dict[str, "Connection"])
     """The sessions of the conversations on this connection, if calls name them."""
 
@@ -33,3 +35,4 @@ class Connection(msgspec.Struct):
         """Remember that this connection started or continued work in a session."""
         self.session = self.latest = session
         self.own_sessions.add(session)
+        self.ended_sessions.discard(session)

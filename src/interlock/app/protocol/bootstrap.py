@@ -248,7 +248,10 @@ def _changed_lines(app: App, state: SessionState) -> tuple[str, ...]:
 def _session_lines(app: App, state: SessionState, remarks: Sequence[str]) -> Iterator[str]:
     yield f"Project: {state.project}. Where a tool asks for `sessionId`: {state.session_id}."
     mode, worktree, now_ms = state.current_mode, Path(state.worktree), app.clock.now_ms()
-    yield f"Mode: {mode} ({mode_meaning(app.home, worktree, mode, at_ms=now_ms)})."
+    meaning = "the project has not opted in, so Interlock restricts nothing"
+    if integrity.governed_root(app.home, worktree):
+        meaning = mode_meaning(app.home, worktree, mode, at_ms=now_ms)
+    yield f"Mode: {mode} ({meaning})."
     is_shell_restricted = mode in ("analysis", "planning")
     if is_shell_restricted:
         yield _coding_line(app, state)

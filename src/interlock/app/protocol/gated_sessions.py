@@ -17,6 +17,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
+
 from interlock.agents.hosts.registry import host_named
 from interlock.app.append_loop import append_plan
 from interlock.app.callers.caller import (
@@ -86,6 +88,9 @@ def start(
         known = session_meant(app, caller)
         if isinstance(known, str):
             return StartedSession(known, is_new=False, state=state_of(app, known))
+        if caller.surface == "mcp" and (known == NO_SESSION or isinstance(known, SeveralSessions)):
+            # As `start_workflow` does. No conversation is bound: no gate watches over it there.
+            return record_start(app, caller.workspace, None, None)
         return ProjectNotOptedIn(str(caller.workspace)) if known == NO_SESSION else known
     _let_gate_know_others(app, root)
     conversation = own_conversation(app, caller)
@@ -133,6 +138,34 @@ def join(
             change = f"{action}, which is in mode {mode},"
             return gated_session.refuse_mode(change, objection)
     return _start(app, root, conversation, session)
+
+
+def go_on_working(app: App, caller: Caller, session: SessionId, *, is_submitting: bool) -> str:
+    """Let later calls find the session of a run; return what the caller has to know of it.
+
+    A session that was ended takes no call: the caller stays in its own open one. Without one, the
+    first step that it submits opens the session again, in the mode in which sessions begin.
+    """
+    connection = caller.connection
+    is_known = connection.session == session and session not in connection.ended_sessions
+    attended = None if is_known else attended_head(app, session)
+    if not attended or not attended.was_ended:
+        connection.remember_work(session)
+        return ""
+    own = session_meant(app, msgspec.structs.replace(caller, session=None, token=None))
+    if isinstance(own, str):
+        return f"Session {session} of this run has ended; your other calls belong to session {own}."
+    if not is_submitting:
+        return f"Session {session} of this run has ended. Submitting the step opens it again."
+    workspace = Path(app.reader.head(session).workspace)
+    root = integrity.governed_root(app.home, workspace)
+    conversation = own_conversation(app, caller) if root else None
+    joined = join(app, root, conversation, session) if root else None
+    if isinstance(joined, ChangeNotAllowed):
+        return f"Session {session} of this run has ended."
+    mode = (joined or record_start(app, workspace, None, session)).state.current_mode
+    connection.remember_work(session)
+    return f"Session {session} had ended; it is open again, in mode {mode}."
 
 
 def move_conversation(
