@@ -14,7 +14,6 @@ from interlock.agents.hosts import claude_code, codex
 from interlock.agents.hosts.hook_payload import HookPayload
 from interlock.app.context import open_app
 from interlock.app.gate.opt_in import opt_in
-from interlock.app.protocol import bootstrap
 from interlock.core.notes.budget import estimate_tokens
 from interlock.hooks.context_messages import begin_session
 from tests.hooks.clients import attend
@@ -74,8 +73,6 @@ def test_it_is_what_the_hook_tells_and_looking_changes_nothing(
     assert records(vault) == before
     for variable in ("CLAUDE_CODE_SHELL", "AI_AGENT"):
         monkeypatch.delenv(variable, raising=False)
-    # The page is for a conversation that somebody attends.
-    monkeypatch.setattr(bootstrap, "can_elicit", lambda host, *_: host.elicits)
     for host, page in pages.items():
         attend(monkeypatch, host)
         payload = HookPayload(session_id=f"new-{host.name}", cwd=str(vault.shop), source="startup")

@@ -60,7 +60,20 @@ class CallRefused(Exception):
 def _spec_without_workspace(tool: dict[str, Any]) -> ToolSpec:
     schema = tool["inputSchema"]
     left = {key: value for key, value in schema["properties"].items() if key not in _NO_ARGUMENTS}
-    return ToolSpec(tool["name"], tool["description"], {**schema, "properties": left})
+    closed = {**schema, "properties": left, "additionalProperties": False}
+    return ToolSpec(tool["name"], tool["description"], _complete_schema(closed))
+
+
+def _complete_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """Say what JSON Schema leaves open and some providers insist on."""
+    complete = dict(schema)
+    if "enum" in complete:
+        complete.setdefault("type", "string")
+    if complete.get("type") == "object":
+        complete.setdefault("additionalProperties", True)
+        properties = complete.get("properties", {})
+        complete["properties"] = {key: _complete_schema(one) for key, one in properties.items()}
+    return complete
 
 
 class ServerClient:
