@@ -339,3 +339,20 @@ def test_a_driver_waits_for_a_server_and_survives_two_restarts_of_it(tmp_path: P
 
         assert stage.wait_for(session, "done", "parked").outcome == "success"
         assert stage.notes(session) == [f"Step {n} is done." for n in range(1, 7)]
+
+
+def test_how_many_work_at_a_time_can_be_changed_while_the_driver_runs(tmp_path: Path) -> None:
+    with Stage(tmp_path, settings="max_sessions = 1") as stage:
+        stage.install(linear(1, "one"))
+        marks = [unique_seconds() for _ in range(2)]
+        scripts = [one_step(call("Bash", command=until_go(mark))) for mark in marks]
+        first, second = (stage.order(workflow="one", script=script) for script in scripts)
+        stage.start_driver()
+        wait_for_command(stage, first, marks[0])
+        stage.wait_for_check_in()
+        assert stage.state(second).status == "queued"
+
+        config = stage.home / "config.toml"
+        config.write_text(config.read_text().replace("max_sessions = 1", "max_sessions = 2"))
+
+        wait_for_command(stage, second, marks[1])

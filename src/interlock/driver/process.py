@@ -23,7 +23,7 @@ from pathlib import Path
 from interlock import __version__
 from interlock.agents.models.providers import import_library
 from interlock.app.clock import SystemClock
-from interlock.app.failures import LeaseLost, StoreFailure
+from interlock.app.failures import LeaseLost, SettingsBroken, StoreFailure
 from interlock.app.unattended.driver_desk import DriverBoard, WorkSheet
 from interlock.app.unattended.driver_files import DriverJournal, claim_file
 from interlock.app.unattended.driver_settings import driver_settings
@@ -234,7 +234,7 @@ class Driver:
 
     def _start_work(self, board: DriverBoard, asked_at: float) -> None:
         assert self._resources is not None, "it has begun"
-        room = self._settings.max_sessions - len(self._tasks)
+        room = self._max_sessions() - len(self._tasks)
         for sheet in self._due(board, asked_at):
             if room <= 0:
                 return
@@ -243,6 +243,13 @@ class Driver:
             context = SessionContext(self._resources, sheet)
             task = asyncio.create_task(self._work_on(context), name=sheet.session)
             self._tasks[sheet.session] = task
+
+    def _max_sessions(self) -> int:
+        """Return the setting as it is now: it can be changed while the driver runs."""
+        try:
+            return driver_settings(self._home).max_sessions
+        except SettingsBroken:
+            return self._settings.max_sessions
 
     def _due(self, board: DriverBoard, asked_at: float) -> list[WorkSheet]:
         """Return the work that can start: interrupted work first, then the oldest.

@@ -139,6 +139,17 @@ def test_the_status_of_a_session(client: ClientState, attended: Attendance | Non
     assert found == expected
 
 
+def test_an_end_names_open_approvals_only_where_there_are_some() -> None:
+    waiting = OpenApproval(ApprovalId("apr_1"), "request", "sha256:0")
+    found = [
+        session_status(head(ENDED, approvals=approvals), Surroundings("gone")).reason
+        for approvals in ((), (waiting,))
+    ]
+
+    assert found[0] == "The session was ended."
+    assert "its open approvals cannot be answered" in found[1]
+
+
 def state(**fields: Any) -> UnattendedState:
     return UnattendedState(ORDER, Limits(), requested_ms=1, since_ms=9, **fields)
 

@@ -186,7 +186,9 @@ def session_status(head: Head, around: Surroundings) -> Status:
     """Return whether an agent works in a session, ignoring its runs."""
     attended, present = head.attended, presence_status(around)
     if head.is_over:
-        return Status("ended", "The session was ended; its open approvals cannot be answered.")
+        is_unanswered = any(not one.is_granted for one in head.approvals)
+        what = "; its open approvals cannot be answered" if is_unanswered else ""
+        return Status("ended", f"The session was ended{what}.")
     if attended and attended.is_departed and around.client != "connected":
         present = Status(
             "disconnected", "Its client has exited; its conversation can continue the session."
