@@ -155,6 +155,7 @@ def test_how_far_a_command_reaches_that_nobody_has_agreed_to(
 
 
 @needs_sandbox
+@pytest.mark.sqlite  # the command is not told the address of the store
 def test_a_command_of_ours_is_not_what_the_project_has_by_its_name(shell: Shell) -> None:
     shell.begin("planning")
     (shell.project / "interlock").write_text("#!/bin/sh\ntouch made\n")

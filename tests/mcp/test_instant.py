@@ -159,6 +159,7 @@ def test_what_is_odd_is_left_to_the_real_server(line: bytes) -> None:
     assert Snapshot(None).answer(line) is None
 
 
+@pytest.mark.sqlite  # a store in PostgreSQL is shared, so its projects are coordinated
 def test_the_guess_is_what_the_server_decides(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -305,7 +306,7 @@ def configure(home: Path, *toolsets: str) -> None:
     (home / "config.toml").write_text(f"[mcp]\ntoolsets = {json.dumps(toolsets)}\n")
 
 
-@pytest.mark.sqlite
+@pytest.mark.sqlite  # a store in PostgreSQL is shared, so its projects are coordinated
 def test_a_client_that_was_shown_another_listing_is_notified(home: Path, tmp_path: Path) -> None:
     """Agents coordinate in the project, which only the store knows."""
     opt_in(tmp_path, "light")

@@ -90,6 +90,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return made
 
 
+@pytest.mark.sqlite  # a store in PostgreSQL is shared, so its projects are coordinated
 def test_a_conversation_is_notified_when_its_project_uses_more(app: App, project: Path) -> None:
     client = Client(app, project)
     assert client.initialize()["capabilities"] == {"tools": {"listChanged": True}}
@@ -120,6 +121,7 @@ def test_a_tool_that_was_listed_stays(app: App, project: Path) -> None:
     assert set(NOTES) <= before == client.tools()
 
 
+@pytest.mark.sqlite  # a store in PostgreSQL is shared, so its projects are coordinated
 def test_the_tools_for_several_agents_are_listed_once_there_are_several(
     app: App, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,6 +145,7 @@ def test_the_tools_for_several_agents_are_listed_once_there_are_several(
     assert set(COORDINATION) <= client.tools()
 
 
+@pytest.mark.sqlite  # a store in PostgreSQL is shared, so its projects are coordinated
 def test_planned_work_makes_a_project_coordinated(app: App, project: Path) -> None:
     opt_in(project, "light")
     assert not project_use(app, project, frozenset()).is_coordinated
